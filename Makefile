@@ -1,0 +1,51 @@
+# Everything here works on a machine that has only Python 3.11 or newer and make.
+#   make demo    solve the shipped instance to proven optimality
+#   make test    run the test suite
+#   make check   ruff, mypy and the doctests
+#   make clean   remove the virtual environment and what was built
+# PYTHON=/path/to/python chooses the interpreter; otherwise the newest suitable one on the PATH is taken.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python
+
+.PHONY: demo test check clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	@$(BIN)/mipfs demo
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q --doctest-modules mipfs
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+
+# A candidate counts only if it runs (a pyenv shim may be there without an interpreter behind it).
+$(BIN)/python:
+	@for python in $(CANDIDATES); do \
+	    if "$$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	        echo "making $(VENV) with $$("$$python" --version)"; \
+	        exec "$$python" -m venv --clear $(VENV); \
+	    fi; \
+	done; \
+	echo "mipfs needs Python 3.11 or newer with its venv module (Debian: python3-venv); none was found among:" \
+	     "$(strip $(CANDIDATES)). Install one, or say where it is: make demo PYTHON=/path/to/python" >&2; exit 1
+
+# The stamps make a second run start at once; a changed pyproject.toml installs again.
+$(VENV)/installed: pyproject.toml | $(BIN)/python
+	@echo "installing mipfs into $(VENV) (a few minutes on a cold cache)"
+	@$(PIP) install --quiet --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(BIN)/python
+	@echo "installing mipfs and its development tools into $(VENV) (a few minutes on a cold cache)"
+	@$(PIP) install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,79 @@
+"""Feature selection for support vector machines, solved to proven optimality.
+
+>>> import mipfs
+>>> data = mipfs.read("instances/wdbc.svm", scale="standard")
+>>> result = mipfs.solve(mipfs.Problem(data, M=1, C=0.01))
+>>> result.status.name, result.selected
+('OPTIMAL', ('worst concave points',))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mipfs.drivers import solve
+    from mipfs.errors import DataError, MipfsError, MissingExtraError, RowError, UsageError
+    from mipfs.formulation import Formulation, problem_of
+    from mipfs.instance import Instance, Row
+    from mipfs.problem import Problem
+    from mipfs.readers import read
+    from mipfs.result import Record, Result, Status, StopReason
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "Formulation",
+    "Instance",
+    "MipfsError",
+    "MissingExtraError",
+    "Problem",
+    "Record",
+    "Result",
+    "Row",
+    "RowError",
+    "Status",
+    "StopReason",
+    "UsageError",
+    "problem_of",
+    "read",
+    "solve",
+]
+
+# `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
+_HOME = {
+    "DataError": "mipfs.errors",
+    "Formulation": "mipfs.formulation",
+    "Instance": "mipfs.instance",
+    "MipfsError": "mipfs.errors",
+    "MissingExtraError": "mipfs.errors",
+    "Problem": "mipfs.problem",
+    "Record": "mipfs.result",
+    "Result": "mipfs.result",
+    "Row": "mipfs.instance",
+    "RowError": "mipfs.errors",
+    "Status": "mipfs.result",
+    "StopReason": "mipfs.result",
+    "UsageError": "mipfs.errors",
+    "problem_of": "mipfs.formulation",
+    "read": "mipfs.readers",
+    "solve": "mipfs.drivers",
+}
+
+_SUBPACKAGES = ("errors", "models")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"mipfs.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'mipfs' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

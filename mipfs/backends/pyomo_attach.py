@@ -1,0 +1,106 @@
+"""The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyomo.environ as pyo
+
+from mipfs.errors import RowError
+from mipfs.problem import Problem
+
+_NAMES = ("Param", "Set", "RangeSet", "Expression", "Suffix", "BuildCheck", "BuildAction", "ExternalFunction")
+PASSIVE = frozenset(getattr(pyo, name) for name in _NAMES)
+"""Kinds of components that hold data or names only: they may stand anywhere in a model."""
+
+
+@dataclass(eq=False)
+class Attached:
+    """What `attach` remembers: the problem, its selection variables, and the model as it was built."""
+
+    problem: Problem
+    sigma: Any
+    origins: dict[Any, tuple[Any, str, str]]
+    outside: dict[str, dict[Any, tuple[Any, ...]]] = field(default_factory=dict)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
+        # A clone of the model shares the immutable problem; the expressions are the clone's own.
+        sigma, origins = copy.deepcopy(self.sigma, memo), copy.deepcopy(self.origins, memo)
+        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo))
+
+
+def attach(model: Any, problem: Problem) -> None:
+    """Declare that a Pyomo model is a view of `problem`, as it stands now.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        With a block ``select`` whose ``sigma`` are binaries indexed by feature name.
+    problem : Problem
+    """
+    origins: dict[Any, tuple[Any, str, str]] = {}
+    if model.select.component("rows") is not None and problem.rows is not None:
+        built = zip(model.select.rows.items(), problem.rows.names, problem.rows.origins, strict=True)
+        origins = {key: (con.expr, name, origin) for (key, con), name, origin in built}
+    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model))
+
+
+def is_under(component: Any, block: Any) -> bool:
+    parent = component.parent_block()
+    while parent is not None and parent is not block:
+        parent = parent.parent_block()
+    return parent is block
+
+
+def _outside(model: Any) -> dict[str, dict[Any, tuple[Any, ...]]]:
+    """The state of every component outside ``select``: name -> index -> what must not change."""
+    state: dict[str, dict[Any, tuple[Any, ...]]] = {}
+    for component in _components(model):
+        if component.ctype is pyo.Var:
+            state[component.name] = {k: (v.domain, v.lb, v.ub, v.fixed) for k, v in component.items()}
+        elif component.ctype in (pyo.Constraint, pyo.Objective):
+            sense = {k: getattr(c, "sense", None) for k, c in component.items()}
+            state[component.name] = {k: (c.expr, c.active, sense[k]) for k, c in component.items()}
+        else:
+            state[component.name] = {None: (component.ctype, getattr(component, "active", True))}
+    return state
+
+
+def _components(model: Any) -> Iterator[Any]:
+    for block in [model, *model.component_data_objects(pyo.Block, descend_into=True)]:
+        if block is model.component("select") or is_under(block, model.component("select")):
+            continue
+        for component in block.component_objects(descend_into=False):
+            if component.ctype not in PASSIVE:
+                yield component
+
+
+def refuse_changes(model: Any, attached: Attached) -> None:
+    select = model.component("select")
+    if select is None or select.component("sigma") is not attached.sigma:
+        raise RowError("select.sigma is not the one that was built; add rows under select, and leave sigma in place")
+    if not (select.active and model.active):
+        raise RowError("select is deactivated; deactivate single rows instead, for example select.cardinality")
+    now, before = _outside(model), attached.outside
+    for name in now:
+        if name not in before:
+            raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select")
+    for name, states in before.items():
+        if name not in now:
+            raise RowError(f"{name} was removed; only what stands under model.select may be changed")
+        for key in states.keys() | now[name].keys():
+            if not _same(states.get(key), now[name].get(key)):
+                where = name if key is None else f"{name}[{key}]"
+                raise RowError(f"{where} was changed; only what stands under model.select may be changed")
+
+
+def _same(before: tuple[Any, ...] | None, now: tuple[Any, ...] | None) -> bool:
+    # Expressions are compared by identity: Pyomo never changes one in place.
+    if before is None or now is None:
+        return before is now
+    return all(
+        a is b or (not hasattr(a, "is_expression_type") and bool(a == b)) for a, b in zip(before, now, strict=True)
+    )

@@ -1,0 +1,64 @@
+"""What a user sees when something goes wrong: one line on standard error, and the exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+from mipfs.errors import MipfsError
+
+P = ParamSpec("P")
+
+BAD_USAGE = 2
+STOPPED_EARLY = 4
+
+
+def command(function: Callable[P, int]) -> Callable[P, int]:
+    """Make a command return its exit code whatever happens inside it."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            code = function(*args, **kwargs)
+            sys.stdout.flush()
+        except (Exception, KeyboardInterrupt) as error:
+            return report(error)
+        return code
+
+    return run
+
+
+def complain(message: str) -> None:
+    """Print the one line of an error."""
+    print("mipfs: error: " + " ".join(message.split()), file=sys.stderr)
+
+
+def report(error: BaseException) -> int:
+    """Print one line about `error` and return the exit code that belongs to it."""
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has gone (`mipfs models | head -1`): nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        complain("interrupted before there was anything to show")
+        return STOPPED_EARLY
+    if os.environ.get("MIPFS_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    if isinstance(error, MipfsError):
+        complain(str(error))
+        return error.exit_code
+    if hasattr(error, "format_message"):  # an error of the option parser
+        complain(f"{error.format_message().rstrip('.')}; {_help_hint(error)}")
+        return BAD_USAGE
+    complain(f"internal error: {type(error).__name__}: {error}; set MIPFS_DEBUG=1 to see the traceback")
+    return 1
+
+
+def _help_hint(error: BaseException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"see `{context.command_path if context else 'mipfs'} --help`"

@@ -1,0 +1,33 @@
+"""``mipfs generate``: instances whose draws are fixed, so that published optima can be repeated."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mipfs.cli.options import Json, Quiet, Seed
+
+
+def generate(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="aytug-one, aytug-two, credit or wdbc.", show_default=False)
+    ],
+    n_samples: Annotated[int | None, typer.Option("--n-samples", help="Samples of each part.")] = None,
+    n_features: Annotated[int | None, typer.Option("--n-features", help="Features.")] = None,
+    M: Annotated[int | None, typer.Option("--M", help="Features that matter; drawn unless given.")] = None,
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = ".",
+    json: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Write an instance and the .toml beside it."""
+    from mipfs.cli.output import write_json
+    from mipfs.generators import write
+
+    path = write(name, out, n_samples=n_samples, n_features=n_features, M=M, seed=seed)
+    if json is not None:
+        write_json({"schema": 1, "name": name, "data": str(path)}, json)
+    if json != "-" and not quiet:
+        print(path)
+    return 0

@@ -1,0 +1,92 @@
+"""The options that several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+import csv
+import enum
+import math
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from mipfs.errors import UsageError
+
+
+class Scaling(enum.StrEnum):
+    """How the columns are scaled before training."""
+
+    none = "none"
+    standard = "standard"
+    unit = "unit"
+
+
+DataFile = Annotated[
+    str, typer.Argument(metavar="DATA", help="An svmlight, CSV, Parquet or npz file.", show_default=False)
+]
+ResultFile = Annotated[
+    str, typer.Argument(metavar="RESULT.json", help="What `mipfs solve --json` wrote.", show_default=False)
+]
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON to FILE; - is standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json - asks for.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of every random choice.")]
+Scale = Annotated[
+    Scaling | None, typer.Option("--scale", help="Scaling of the columns; the data's own by default, or none.")
+]
+Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The label column of a table.")]
+Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help="The label that counts as +1.")]
+
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_KINDS = {
+    "M": "a whole number",
+    "C": "a number",
+    "lambda": "a number",
+    "bias": "true or false",
+    "loss": "text",
+}
+"""What the parameters of our own formulations are; those of a user's formulation may be anything."""
+
+
+def parse_params(given: Sequence[str]) -> dict[str, Any]:
+    """Read the values of ``-p KEY=VALUE``.
+
+    A value that looks like a number or like true/false is one, anything else is text; a parameter that we
+    know must be of its kind. ``lambda`` is called ``lam`` in Python.
+    """
+    params: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier() or not value:
+            raise UsageError(f"-p {text}: write KEY=VALUE, for example -p M=5")
+        parsed, kinds = _parse(value)
+        if key in _KINDS and _KINDS[key] not in kinds:
+            raise UsageError(f"-p {text}: {key} must be {_KINDS[key]}")
+        name = "lam" if key == "lambda" else key
+        if name in params:
+            raise UsageError(f"-p {text}: {key} was given twice")
+        params[name] = parsed
+    return params
+
+
+def _parse(value: str) -> tuple[Any, tuple[str, ...]]:
+    """The value, and which kinds it can stand for."""
+    if value in ("true", "false"):
+        return value == "true", ("true or false",)
+    if _INTEGER.fullmatch(value):
+        return int(value), ("a whole number", "a number")
+    if _NUMBER.fullmatch(value) and math.isfinite(float(value)):
+        return float(value), ("a number",)
+    return value, ("text",)
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Feature names separated by commas; a name that holds a comma stands in double quotes."""
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+
+
+def read_options(scale: Scaling | None, label: str | None, positive: str | None) -> dict[str, Any]:
+    """The keyword arguments of `mipfs.read` that were given."""
+    given = {"scale": scale and scale.value, "label": label, "positive": positive}
+    return {name: value for name, value in given.items() if value is not None}

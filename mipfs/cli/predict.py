@@ -1,0 +1,34 @@
+"""``mipfs predict``: the classifier of a result, used on new data."""
+
+from __future__ import annotations
+
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
+
+
+def predict(
+    result_file: ResultFile,
+    data_file: DataFile,
+    scale: Scale = None,
+    label: Label = None,
+    positive: Positive = None,
+    json: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Print the predicted labels, one per line.
+
+    Labels in DATA are not looked at, and need not be there.
+    """
+    from mipfs.cli.output import write_json
+    from mipfs.readers import read_new
+    from mipfs.result import Result
+
+    # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
+    result = Result.load(result_file)
+    data = read_new(data_file, names=tuple(result.weights), n_features=result.n_features, label=label)
+    labels = result.predict(data).tolist()
+    if json is not None:
+        write_json({"schema": 1, "labels": labels}, json)
+    if json != "-" and not quiet:
+        print("\n".join(map(str, labels)))
+    return 0

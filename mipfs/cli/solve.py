@@ -1,0 +1,100 @@
+"""``mipfs solve``: one formulation on one data set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Positive,
+    Quiet,
+    Scale,
+    Seed,
+    parse_names,
+    parse_params,
+    read_options,
+)
+
+if TYPE_CHECKING:
+    from mipfs.instance import Instance
+    from mipfs.problem import Problem
+
+
+def solve(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A name that `mipfs models` lists, or a .py file.", show_default=False),
+    ],
+    data_file: DataFile,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of MODEL, e.g. -p M=5.")
+    ] = None,
+    driver: Annotated[
+        str | None, typer.Option("--driver", metavar="NAME", help="The algorithm; by default the model's.")
+    ] = None,
+    subject_to: Annotated[
+        str | None, typer.Option("--subject-to", metavar="rows.lp", help="More rows over the selection, an LP file.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
+    ] = None,
+    gap: Annotated[
+        float, typer.Option("--gap", metavar="GAP", help="Relative gap at which the answer counts as optimal.")
+    ] = 1e-4,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="NAMES", help="Features to begin from, separated by commas.")
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option("--validation", metavar="FILE", help="Stop when the error on this data no longer improves."),
+    ] = None,
+    scale: Scale = None,
+    label: Label = None,
+    positive: Positive = None,
+    json: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Select the features of DATA with a proven bound."""
+    from mipfs import drivers, formulation, readers
+    from mipfs.cli.live import live_table
+    from mipfs.cli.output import check_target, finish
+
+    params = parse_params(param or ())
+    check_target(json)
+    declaration = formulation.load(model)
+    data = readers.read(data_file, **read_options(scale, label, positive))
+    problem = formulation.compile(declaration(data, params))
+    if subject_to is not None:
+        problem = _with_lp_rows(problem, subject_to)
+    options: dict[str, Any] = {"gap": gap, "seed": seed}
+    if time_limit is not None:
+        options["time_limit"] = time_limit
+    if start is not None:
+        options["start"] = parse_names(start)
+    if validation is not None:
+        options["validation"] = _validation(validation, data, label)
+    if driver is None and declaration.entry is not None:
+        driver = declaration.entry.driver
+    with live_table(quiet) as observers:
+        result = drivers.solve(problem, driver=driver, observers=observers, **options)
+    return finish(result, json, quiet)
+
+
+def _with_lp_rows(problem: Problem, path: str) -> Problem:
+    """The problem with the rows of an LP file on top of its own."""
+    from mipfs.readers.lp_rows import read_rows
+
+    rows = read_rows(path, problem.data)
+    return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
+
+
+def _validation(path: str, data: Instance, label: str | None) -> Instance:
+    """Validation data, with the labels of the training data."""
+    from mipfs.readers import read_new
+
+    return read_new(path, names=data.feature_names, n_features=data.n_features, labels=data.labels, label=label)

@@ -1,0 +1,107 @@
+"""The drivers: one algorithm box each, chosen by name.
+
+A driver is a module with ``Options`` (a frozen dataclass), ``LOSSES`` (what it can carry) and
+``run(run)``, which leaves what it found in the run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+from mipfs.drivers.finish import result_of
+from mipfs.drivers.run import Observer, Run, interruptible
+from mipfs.errors import UsageError
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.result import Record, Result
+
+DRIVERS = {"gbd": "mipfs.drivers.gbd", "monolithic": "mipfs.drivers.monolithic"}
+DEFAULT = "gbd"
+
+
+def get_driver(name: str) -> ModuleType:
+    """The module of a driver.
+
+    Raises
+    ------
+    UsageError
+        No driver of that name.
+    """
+    if name not in DRIVERS:
+        close = difflib.get_close_matches(name, DRIVERS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(DRIVERS)}"
+        raise UsageError(f"driver {name!r} is not known; {hint}")
+    return importlib.import_module(DRIVERS[name])
+
+
+def solve(
+    model: Any,
+    driver: str | None = None,
+    *,
+    callback: Callable[[Record], object] | None = None,
+    start: Sequence[str] | None = None,
+    observers: Iterable[Observer] = (),
+    **options: Any,
+) -> Result:
+    """Solve a problem or a model.
+
+    Parameters
+    ----------
+    model : Problem or Pyomo model of a formulation
+        Rows, extra variables and fixings that were added under ``model.select`` hold.
+    driver : {"gbd", "monolithic"}, optional
+        The best one for the problem by default.
+    callback : callable, optional
+        Receives every iteration record; a true return value stops the run.
+    start : sequence of str, optional
+        A support to begin from.
+    observers : iterable of callables that receive every iteration record
+    **options
+        Fields of the driver's ``Options``, such as ``gap=1e-4``, ``time_limit=60`` (seconds).
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    UsageError
+        An unknown driver or option, or a combination that the driver cannot carry.
+    RowError
+        A row or a change of the model that cannot be honoured.
+    """
+    problem = model if isinstance(model, Problem) else _compile(model)
+    name = driver or DEFAULT
+    module = get_driver(name)
+    if start is not None:
+        options["start"] = tuple(start)
+    checked = _options(module, name, options)
+    if problem.loss not in module.LOSSES:
+        raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
+    get_loss(problem.loss).prepare(problem.data.is_sparse)
+    run = Run(problem, checked, observers=observers, callback=callback)
+    with interruptible(run):
+        module.run(run)
+        run.record()
+    return result_of(run, name)
+
+
+def _compile(model: Any) -> Problem:
+    from mipfs.formulation import compile as compile_model
+
+    return compile_model(model)
+
+
+def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
+    known = [field.name for field in dataclasses.fields(module.Options)]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
+            raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
+    return module.Options(**given)

@@ -1,0 +1,97 @@
+"""Benders cuts η ≥ g(α) − ½ Σ s_j(α) σ_j (Aytug 2015, (10)), earned from feasible dual vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """v(σ) ≥ constant − ½ slopes'σ for every σ in [0, 1]^p.
+
+    Attributes
+    ----------
+    constant : float, g(α) rounded down
+    slopes : (p,) s(α) rounded up
+    """
+
+    constant: float
+    slopes: Array
+
+    def __call__(self, sigma: Array) -> float:
+        """The cut's value at σ."""
+        return self.constant - 0.5 * float(self.slopes @ sigma)
+
+
+def cut_from_dual(atoms: Features, alpha: Array, y: Array, value: float) -> Cut:
+    """The cut of a feasible dual vector, with all rounding errors on the safe side.
+
+    Parameters
+    ----------
+    atoms : Features
+    alpha : (n,) feasible dual vector
+    y : (n,) labels
+    value : float, g(α) rounded down
+    """
+    v = alpha * y
+    omega = np.abs(atoms.omega(v)) + atoms.omega_error(v)
+    slopes = omega * omega * (1.0 + 4.0 * UNIT_ROUNDOFF)
+    return Cut(value, slopes)
+
+
+class CutPool:
+    """Cuts in growing arrays; they depend on neither S nor M nor the penalties.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self._constants = np.empty(64)
+        self._slopes = np.empty((64, n_features))
+        self.size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def constants(self) -> Array:
+        """g of every cut, shape (k,)."""
+        return self._constants[: self.size]
+
+    @property
+    def slopes(self) -> Array:
+        """s of every cut, shape (k, p)."""
+        return self._slopes[: self.size]
+
+    def add(self, cut: Cut) -> int:
+        """Store a cut; returns its position."""
+        if self.size == self._constants.size:
+            self._constants = np.concatenate([self._constants, np.empty_like(self._constants)])
+            self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
+        self._constants[self.size] = cut.constant
+        self._slopes[self.size] = cut.slopes
+        self.size += 1
+        return self.size - 1
+
+    def values(self, sigma: Array) -> Array:
+        """Every cut's value at σ, shape (k,)."""
+        return self.constants - 0.5 * (self.slopes @ sigma)
+
+    def for_smaller_loss(self, ratio: float) -> CutPool:
+        """The pool for C′ = ratio·C ≤ C with the hinge loss: α′ = ratio·α has g′ = ratio·g, s′ = ratio²·s.
+
+        For a larger C the cuts hold as they are.
+        """
+        pool = CutPool(self._slopes.shape[1])
+        for g, s in zip(self.constants, self.slopes, strict=True):
+            pool.add(Cut(float(g) * ratio - 4 * UNIT_ROUNDOFF * abs(g), s * ratio**2 * (1 + 4 * UNIT_ROUNDOFF)))
+        return pool

@@ -1,0 +1,93 @@
+"""From a finished run to the `Result` that users see: the user's names, scale and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mipfs.drivers.run import Run, parameters
+from mipfs.result import Result, StopReason
+from mipfs.selection import Rows
+
+PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
+
+
+def result_of(run: Run, driver: str) -> Result:
+    """The result of a finished run."""
+    data = run.problem.data
+    reason = run.stop()
+    assert reason is not None
+    selected: tuple[str, ...] = ()
+    weights: dict[str, float] = {}
+    columns: dict[str, int] = {}
+    intercept = math.nan
+    scaling: dict[str, Any] = {"kind": data.scaling, "shift": {}, "scale": {}}
+    if run.incumbent is not None:
+        ids = run.incumbent.selected
+        on_user_scale = run.incumbent.w / data.scale[ids]
+        intercept = run.incumbent.b - float(on_user_scale @ data.shift[ids])
+        names = [data.feature_names[j] for j in ids]
+        selected = tuple(names)
+        columns = {name: int(j) for name, j in zip(names, ids, strict=True)}
+        weights = {name: float(value) for name, value in zip(names, on_user_scale, strict=True) if value != 0.0}
+        scaling["shift"] = dict(zip(names, data.shift[ids].tolist(), strict=True))
+        scaling["scale"] = dict(zip(names, data.scale[ids].tolist(), strict=True))
+    assert run.problem.rows is not None
+    return Result(
+        status=run.status(),
+        stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
+        objective=run.objective,
+        bound=run.bound,
+        selected=selected,
+        weights=weights,
+        intercept=intercept,
+        params=parameters(run.problem),
+        driver=driver,
+        seconds=run.elapsed,
+        counters=dict(run.counters),
+        trace=tuple(run.trace),
+        labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
+        columns=columns,
+        n_features=data.n_features,
+        scaling=scaling,
+        data_sha256=data.sha256,
+        rows=_described(run.problem.rows, data.feature_names),
+        conflict=run.conflict,
+        validated=run.extras.get("validated"),
+        bound_source=run.bound_source,
+        versions=_versions(),
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _described(rows: Rows, names: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
+    """The rows by name, as the JSON has them; infinite bounds are None."""
+    places = (*names, *rows.extra.names)
+    described = []
+    for r, name in enumerate(rows.names):
+        start, stop = rows.matrix.indptr[r], rows.matrix.indptr[r + 1]
+        terms = {
+            places[j]: float(a)
+            for j, a in zip(rows.matrix.indices[start:stop], rows.matrix.data[start:stop], strict=True)
+        }
+        bounds = [float(b) if math.isfinite(b) else None for b in (rows.lb[r], rows.ub[r])]
+        described.append({"name": name, "terms": terms, "lb": bounds[0], "ub": bounds[1], "origin": rows.origins[r]})
+    return tuple(described)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

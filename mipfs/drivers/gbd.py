@@ -1,0 +1,144 @@
+"""Generalized Benders Decomposition for (P) (Aytug 2015, Table 1, GBD-M and GBD-λ).
+
+    Step 1  solve SUB at σ: an SVM on the selected columns; its dual vector is a cut
+    Step 2  solve the relaxed master over the cuts for the next σ; stop when the bounds meet
+
+Differences from the paper: the master is one branch-and-cut tree instead of a MIP from scratch per
+iteration (`mipfs.drivers.master`), cuts are also taken at fractional σ (root cuts, valid because
+v is convex on [0, 1]^p) at a point between the master's σ and an inner one (in-out stabilisation),
+and incumbents come from rounding and swaps too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.master import Master
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Subproblem
+from mipfs.drivers.validation import Validator
+from mipfs.errors import UsageError
+from mipfs.instance import Instance
+from mipfs.selection import Selection
+
+Array = npt.NDArray[np.float64]
+
+LOSSES = frozenset({"hinge"})
+ROUNDING_NODES = 20
+"""Nodes between two roundings of the relaxed σ."""
+ROUNDING_CUTS = 10
+"""Cuts between two roundings at the root."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `gbd`.
+
+    Parameters
+    ----------
+    gap : float in [0, 1), default 1e-4
+        Relative gap at which the incumbent counts as optimal.
+    time_limit : float, optional, in seconds
+    iteration_limit : int, optional, number of cuts
+    seed : int
+        Unused: nothing in this driver is random.
+    start : tuple of str, optional
+        A support to begin from; it must satisfy the rows.
+    validation : Instance, optional
+        Stop when the error on it has not improved for `patience` classifiers (Aytug 2015, section 3.4).
+    patience : int, default 20
+    pool : CutPool, optional
+        Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+    """
+
+    gap: float = 1e-4
+    time_limit: float | None = None
+    iteration_limit: int | None = None
+    seed: int = 0
+    start: tuple[str, ...] | None = None
+    validation: Instance | None = None
+    patience: int = 20
+    pool: CutPool | None = field(default=None, repr=False)
+
+
+def run(run: Run) -> None:
+    """Solve the problem of `run`; what is found is left in it."""
+    problem, options = run.problem, run.options
+    selection = problem.selection
+    first = selection.minimise(problem.penalty)[0]
+    if first is None:
+        run.infeasible, run.conflict = True, selection.conflict()
+        return
+    subproblem = Subproblem(problem)
+    validator = None if options.validation is None else Validator(run, options.validation, options.patience)
+    supports = Supports(run, subproblem, tol=max(1e-10, 1e-3 * options.gap), validator=validator)
+    pool = CutPool(selection.n_features) if options.pool is None else options.pool
+    supports.evaluate(first if options.start is None else _start(selection, problem.data, options.start))
+
+    tol = max(1e-9, 1e-2 * options.gap)
+    inner = _inner_point(selection, first)
+    root = subproblem.solve(inner, tol)
+    pool.add(root.cut)
+    supports.round(root.cut.slopes)
+    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner)
+    run.extras["pool"] = pool
+    rounded = -1
+    while run.stop() is None:
+        point = master.relax(run.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
+        run.raise_bound(min(master.bound, run.objective))
+        if point is None:
+            run.closed = master.exhausted
+            continue
+        solved = subproblem.solve(point.separate, supports.tol if point.is_integral else tol)  # Step 1
+        master.add(solved.cut)
+        master.learn(point.separate, solved.value, subproblem.weights())
+        run.iteration += 1
+        if point.is_integral:
+            supports.offer(point.sigma > 0.5, solved)
+        if master.n_nodes <= 1:
+            if run.iteration % ROUNDING_CUTS == 0:
+                supports.round(point.separate)
+        elif master.n_nodes // ROUNDING_NODES > rounded:
+            supports.round(point.separate)
+            if rounded < 0:
+                supports.search(pool)
+            rounded = master.n_nodes // ROUNDING_NODES
+        run.counters.update(_counters(run, master, subproblem))
+        run.record()
+
+
+def _counters(run: Run, master: Master, subproblem: Subproblem) -> dict[str, int]:
+    """What changed since the last record, for the run's counters."""
+    now = {"cuts": len(master.pool), "subproblems": subproblem.count, "nodes": master.n_nodes, "lps": master.n_lps}
+    return {name: count - run.counters[name] for name, count in now.items()}
+
+
+def _start(selection: Selection, data: Instance, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """The user's support as σ."""
+    sigma = np.zeros(selection.n_features, dtype=bool)
+    sigma[data.columns_of(names)] = True
+    if not selection.contains(sigma):
+        raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
+    return sigma
+
+
+def _inner_point(selection: Selection, feasible: npt.NDArray[np.bool_]) -> Array:
+    """A point well inside the polytope of S: all features equally, or the middle of several selections."""
+    lb, ub = selection.sigma_bounds()
+    if selection.is_plain:
+        free = ub > lb
+        room = free.sum() if selection.M is None else selection.M - lb.sum()
+        return np.where(free, min(1.0, max(0.0, room) / max(1, free.sum())), lb)
+    total, count = feasible.astype(float), 1
+    for j in range(0, selection.n_features, max(1, selection.n_features // 20)):
+        wanted = np.zeros(selection.n_features)
+        wanted[j : j + max(1, selection.n_features // 20)] = 1.0
+        found = selection.repair(wanted + 1e-3)
+        if found is not None:
+            total, count = total + found, count + 1
+    return np.asarray(total / count)

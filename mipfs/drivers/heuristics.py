@@ -1,0 +1,104 @@
+"""Incumbents: rounding a relaxed σ, and a swap search around the best support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Solved, Subproblem
+from mipfs.drivers.validation import Validator
+
+Array = npt.NDArray[np.float64]
+
+CANDIDATES = 8
+"""Features outside the support that a swap may bring in: those of largest score."""
+
+
+class Supports:
+    """Evaluates binary selections once each and offers them to the run.
+
+    Parameters
+    ----------
+    run : Run
+    subproblem : Subproblem
+    tol : float, relative gap of the evaluations
+    validator : Validator, optional
+        Sees every classifier.
+    """
+
+    def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
+        self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
+        self._seen: set[bytes] = set()
+
+    def evaluate(self, sigma: npt.NDArray[np.bool_]) -> None:
+        """Solve at a selection of S, unless that was done before, and offer its classifier."""
+        if not self.was_seen(sigma):
+            self._keep(sigma, self.subproblem.solve(sigma.astype(float), self.tol))
+
+    def offer(self, sigma: npt.NDArray[np.bool_], solved: Solved) -> None:
+        """Offer a subproblem that was solved at a binary σ, if σ is in S."""
+        if not self.was_seen(sigma) and self.run.problem.selection.contains(sigma):
+            self._keep(sigma, solved)
+
+    def round(self, scores: Array) -> None:
+        """Evaluate the selection of S of largest total score."""
+        sigma = self.run.problem.selection.repair(scores)
+        if sigma is not None:
+            self.evaluate(sigma)
+
+    def _keep(self, sigma: npt.NDArray[np.bool_], solved: Solved) -> None:
+        self._seen.add(np.packbits(sigma).tobytes())
+        self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        if self.validator is not None:
+            self.validator.see(solved.ids, solved.svm.w, solved.svm.b)
+
+    def was_seen(self, sigma: npt.NDArray[np.bool_]) -> bool:
+        """Whether the selection was evaluated before."""
+        return np.packbits(sigma).tobytes() in self._seen
+
+    def search(self, pool: CutPool) -> None:
+        """Best-improvement search over drops, additions and swaps around the incumbent.
+
+        A neighbour is solved only if the cuts at hand do not already show that it cannot win.
+        """
+        run, selection = self.run, self.run.problem.selection
+        while run.incumbent is not None and not run.must_stop:
+            before = run.incumbent
+            sigma = np.zeros(selection.n_features, dtype=bool)
+            sigma[before.selected] = True
+            again = self.subproblem.solve(sigma.astype(float), self.tol)
+            pool.add(again.cut)
+            for neighbour in _neighbours(sigma, again.cut.slopes):
+                if run.must_stop:
+                    return
+                if self.was_seen(neighbour) or not selection.contains(neighbour):
+                    continue
+                chosen = neighbour.astype(float)
+                hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)
+                if hopeless < run.cutoff:
+                    self.evaluate(neighbour)
+            if run.incumbent is before:
+                return
+
+
+def _neighbours(sigma: npt.NDArray[np.bool_], scores: Array) -> Iterator[npt.NDArray[np.bool_]]:
+    """Additions, drops and swaps with the features of largest score outside."""
+    inside = np.flatnonzero(sigma)
+    outside = np.flatnonzero(~sigma)
+    outside = outside[np.argsort(-scores[outside], kind="stable")[:CANDIDATES]]
+    for j in outside:
+        added = sigma.copy()
+        added[j] = True
+        yield added
+    for i in inside:
+        dropped = sigma.copy()
+        dropped[i] = False
+        yield dropped
+        for j in outside:
+            swapped = dropped.copy()
+            swapped[j] = True
+            yield swapped

@@ -1,0 +1,363 @@
+"""The relaxed master of Benders' decomposition (Aytug 2015, RMP): HiGHS LPs in one branch-and-cut tree.
+
+    RMP  min c'σ + η  s.t.  σ ∈ S,  η ≥ g(α_s) − ½ s(α_s)'σ for every stored cut s
+
+One LP is kept alive; cuts are added to it as rows and hold in every node, so no node is ever solved
+twice for want of a cut. Bounds never rest on HiGHS's word: from the LP's multipliers (μ for the cuts,
+y for the rows of S) the combined cut and the rows are summed again here,
+
+    Σ μ_s g_s + y'(row bounds) + Σ_j min over the node's box of (c − ½ Σ μ_s s_s − A'y)_j σ_j,
+
+which is a lower bound for any μ ≥ 0 with Σμ = 1 and any y (Neumaier and Shcherbina 2004).
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.backends import highs
+from mipfs.drivers.cuts import Cut, CutPool
+from mipfs.selection import Selection
+
+Array = npt.NDArray[np.float64]
+
+INTEGRAL = 1e-6
+"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
+POOL_CUTS = 5
+"""Violated pool cuts taken back into the LP at a time."""
+IDLE = 40
+"""LP solves after which a cut that was never binding leaves the LP (it stays in the pool)."""
+SLOW_LP = 0.05
+"""Seconds from which on LPs run in a thread that hears interrupts."""
+ROUNDS, ROOT_ROUNDS = 6, 300
+"""Cuts per node at most."""
+PROGRESS, ROOT_PROGRESS = 0.1, 2e-3
+"""A round that closes a smaller share of the distance to the cutoff ends the node's rounds."""
+
+
+@dataclass(eq=False)
+class Node:
+    """A subproblem of the tree: fixings, its bound, and the point that stabilises its cuts."""
+
+    bound: float
+    lb: npt.NDArray[np.int8]
+    ub: npt.NDArray[np.int8]
+    inner: Array
+    depth: int = 0
+    rounds: int = 0
+    previous: float = -math.inf
+    upper: float = math.inf
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    settled: bool = False
+
+    @property
+    def free(self) -> npt.NDArray[np.bool_]:
+        """Features that are not fixed, shape (p,)."""
+        return self.lb < self.ub
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where the next cut is wanted.
+
+    Attributes
+    ----------
+    sigma : (p,) solution of the node's LP
+    separate : (p,) point between it and the node's inner point (the LP's own σ when that is integral)
+    is_integral : bool
+    """
+
+    sigma: Array
+    separate: Array
+    is_integral: bool
+
+
+class Master:
+    """The relaxed master and its tree.
+
+    Parameters
+    ----------
+    selection : Selection
+    penalty : (p,) c of (P)
+    pool : CutPool with at least one cut
+    scale : float > 0
+        Size of the objective; the LP is solved in units of it.
+    inner : (p,) a point of the polytope of S to stabilise the first cuts
+    """
+
+    def __init__(self, selection: Selection, penalty: Array, pool: CutPool, scale: float, inner: Array) -> None:
+        self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
+        self._lp = highs.selection_model(selection, relaxed=True)
+        self._lp.setOptionValue("presolve", "off")
+        self._n_columns = self._lp.getNumCol()
+        self._n_rows = self._lp.getNumRow()
+        self._rows = _base_rows(selection)
+        self._lp.addVar(-highs.infinity(), highs.infinity())
+        self._lp.changeColCost(self._n_columns, 1.0)
+        highs.set_costs(self._lp, penalty / scale)
+        self._cuts: list[int] = []
+        self._idle = np.empty(0, dtype=np.int64)
+        self._seconds = 0.0
+        self._order = itertools.count()
+        self._heap: list[tuple[float, int, Node]] = []
+        self._plunge: Node | None = None
+        self._current: Node | None = None
+        self.floor = math.inf
+        self.n_nodes = self.n_lps = 0
+        lb, ub = selection.sigma_bounds()
+        self._push(Node(-math.inf, lb.astype(np.int8), ub.astype(np.int8), inner))
+        for i in range(len(pool)):
+            self._insert(i)
+
+    @property
+    def bound(self) -> float:
+        """Lower bound on (P): the least bound over open and closed nodes."""
+        waiting = [node.bound for node in (self._current, self._plunge) if node is not None]
+        if self._heap:
+            waiting.append(self._heap[0][0])
+        return min(waiting, default=math.inf) if not math.isfinite(self.floor) else min([*waiting, self.floor])
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no node is open."""
+        return not self._heap and self._plunge is None and self._current is None
+
+    def add(self, cut: Cut) -> None:
+        """Add a Benders cut as a row."""
+        self._insert(self.pool.add(cut))
+
+    def learn(self, separated: Array, upper: float, weights: Array) -> None:
+        """What the subproblem said at the last point: its value (with penalties) and |w| there."""
+        if self._current is not None:
+            self._current.inner = separated
+            self._current.upper = upper
+            self._current.weights = weights
+
+    def relax(self, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Point | None:
+        """Solve node LPs until one wants a cut; None when the tree is exhausted or the run must stop.
+
+        Parameters
+        ----------
+        cutoff : float
+            Nodes whose bound reaches it are closed.
+        """
+        while not must_stop():
+            if self._current is None:
+                self._current = self._pop(cutoff)
+                if self._current is None:
+                    return None
+                self.n_nodes += 1
+            node = self._current
+            sigma = self._solve(node, cutoff, must_stop, deadline)
+            if sigma is None:
+                continue
+            if not node.free.any():
+                sigma = node.lb.astype(float)
+                if not self.selection.contains(sigma > 0.5):  # integer extra variables forbid it
+                    self._current = None
+                    continue
+                if node.settled:
+                    self._close(node)
+                    continue
+                node.settled = True
+            elif node.rounds and self._is_spent(node, cutoff):
+                self._branch(node, sigma)
+                continue
+            node.previous, node.rounds = node.bound, node.rounds + 1
+            integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= INTEGRAL))
+            if integral:
+                sigma = np.rint(sigma)
+                return Point(sigma, sigma, True)
+            return Point(sigma, 0.5 * (sigma + self._inside(node)), False)
+        return None
+
+    def _close(self, node: Node) -> None:
+        """Keep the bound of a node that is done."""
+        self.floor = min(self.floor, node.bound)
+        self._current = None
+
+    def _inside(self, node: Node) -> Array:
+        """The node's inner point, moved into its box and under its cardinality row."""
+        inner = np.clip(node.inner, node.lb, node.ub)
+        if self.selection.M is not None:
+            fixed = float(node.lb.sum())
+            room, held = self.selection.M - fixed, float(inner.sum()) - fixed
+            if held > max(room, 0.0):
+                inner = np.where(node.free, inner * max(room, 0.0) / held, inner)
+        return inner
+
+    def _is_spent(self, node: Node, cutoff: float) -> bool:
+        """Whether more cuts at this node are not worth it."""
+        root = node.depth == 0
+        if node.rounds >= (ROOT_ROUNDS if root else ROUNDS):
+            return True
+        if not math.isfinite(cutoff):
+            cutoff = node.upper
+        distance = max(cutoff - node.bound, 1e-300)
+        if root:
+            return node.upper - node.bound <= ROOT_PROGRESS * max(distance, abs(node.upper) * 1e-3)
+        return node.rounds >= 2 and node.bound - node.previous < PROGRESS * distance
+
+    def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
+        """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
+        highs.fix_columns(self._lp, node.lb.astype(float), node.ub.astype(float))
+        while True:
+            begin = time.perf_counter()
+            if self._seconds > SLOW_LP:
+                solution = highs.solve(self._lp, deadline=deadline, stop=must_stop)
+            else:
+                solution = highs.solve(self._lp)
+            self._seconds = time.perf_counter() - begin
+            self.n_lps += 1
+            if solution.status == "infeasible":
+                self._current = None
+                return None
+            if must_stop():
+                return None
+            if solution.values is None or solution.status != "optimal":
+                self._lp.clearSolver()
+                self._branch(node, self._inside(node))
+                return None
+            sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
+            bound, reduced = self._safe_bound(node)
+            node.bound = max(node.bound, bound)
+            if node.bound >= cutoff:
+                self._close(node)
+                return None
+            self._fix_by_reduced_cost(node, bound, reduced, cutoff)
+            if not self._separate_pool(sigma, solution.values[-1]):
+                return sigma
+
+    def _safe_bound(self, node: Node) -> tuple[float, Array]:
+        """The bound of the LP's multipliers, summed again with errors on the safe side; reduced costs (p,)."""
+        duals = np.array(self._lp.getSolution().row_dual)
+        mu = np.maximum(duals[self._n_rows :], 0.0)
+        self._idle = np.where(mu > 0.0, 0, self._idle + 1)
+        binding = np.flatnonzero(mu)
+        total = mu[binding].sum()
+        if not total > 0.5:
+            return -math.inf, np.zeros(self.selection.n_features)
+        share = mu[binding] / total
+        ids = np.array(self._cuts)[binding]
+        matrix, row_lb, row_ub = self._rows
+        y = duals[: self._n_rows] * self.scale
+        limit = np.where(y > 0, row_lb, row_ub)
+        y[~np.isfinite(limit)] = 0.0
+        rows_part = float(y @ np.where(np.isfinite(limit), limit, 0.0))
+        slopes = 0.5 * (share @ self.pool.slopes[ids])
+        reduced = -(matrix.T @ y)
+        reduced[: self.selection.n_features] += self.penalty - slopes
+        extra = self.selection.rows.extra
+        low, high = np.concatenate([node.lb, extra.lb]), np.concatenate([node.ub, extra.ub])
+        unbounded = ~np.isfinite(np.where(reduced > 0, low, high)) & (np.abs(reduced) <= 1e-9 * self.scale)
+        reduced[unbounded] = 0.0
+        end = np.where(reduced > 0, low, high)
+        box = reduced * np.where(reduced != 0.0, end, 0.0)
+        constant = float(share @ self.pool.constants[ids])
+        size = abs(constant) + float(np.abs(y).sum() + np.abs(reduced).sum() + slopes.sum()) + abs(rows_part)
+        bound = constant + rows_part + float(box.sum()) - 1e-14 * (len(ids) + 8) * size
+        return bound, reduced[: self.selection.n_features]
+
+    def _fix_by_reduced_cost(self, node: Node, bound: float, reduced: Array, cutoff: float) -> None:
+        """Fix features whose other value would lift the bound to the cutoff."""
+        if not (math.isfinite(cutoff) and math.isfinite(bound)):
+            return
+        other = bound + np.abs(reduced) * (1.0 - 1e-12)
+        fix = node.free & (other >= cutoff)
+        if fix.any():
+            self.floor = min(self.floor, float(other[fix].min()))
+            node.ub[fix & (reduced > 0)] = 0
+            node.lb[fix & (reduced < 0)] = 1
+
+    def _separate_pool(self, sigma: Array, eta: float) -> bool:
+        """Take violated cuts that had left back into the LP; whether there were any."""
+        if len(self._cuts) == len(self.pool):
+            return False
+        violation = self.pool.values(sigma) / self.scale - eta
+        violation[self._cuts] = -math.inf
+        worst = np.argsort(-violation)[:POOL_CUTS]
+        worst = worst[violation[worst] > 1e-7]
+        for i in worst:
+            self._insert(int(i))
+        return worst.size > 0
+
+    def _insert(self, i: int) -> None:
+        """Make pool cut i a row of the LP: η + ½ s'σ ≥ g, in units of the scale."""
+        p = self.selection.n_features
+        slopes = self.pool.slopes[i] * (0.5 / self.scale)
+        columns = np.append(np.arange(p), self._n_columns).astype(np.int32)
+        g = float(self.pool.constants[i]) / self.scale
+        self._lp.addRow(g, highs.infinity(), p + 1, columns, np.append(slopes, 1.0))
+        self._cuts.append(i)
+        self._idle = np.append(self._idle, 0)
+
+    def _purge(self) -> None:
+        """Let cuts that have not been binding for long leave the LP."""
+        idle = np.flatnonzero(self._idle > IDLE)
+        if idle.size < 20 or idle.size == len(self._cuts):
+            return
+        self._lp.deleteRows(idle.size, (idle + self._n_rows).astype(np.int32))
+        keep = np.setdiff1d(np.arange(len(self._cuts)), idle)
+        self._cuts = [self._cuts[i] for i in keep]
+        self._idle = self._idle[keep]
+
+    def _branch(self, node: Node, sigma: Array) -> None:
+        """Split on the feature of largest |w_j| among the undecided ones; plunge into σ_j = 1."""
+        self._current = None
+        free = np.flatnonzero(node.free)
+        if free.size == 0:
+            self._close(node)
+            return
+        point = node.inner[free]
+        undecided = np.minimum(point, 1.0 - point)
+        fractional = np.minimum(sigma[free], 1.0 - sigma[free])
+        size = np.abs(node.weights[free]) if node.weights.size else np.ones(free.size)
+        j = int(free[np.lexsort((fractional, undecided, np.where(undecided > 0.02, size, -1.0)))[-1]])
+        for value in (0, 1):
+            lb, ub = node.lb.copy(), node.ub.copy()
+            lb[j] = ub[j] = value
+            if self.selection.M is not None and lb.sum() >= self.selection.M:
+                ub = lb.copy() if lb.sum() == self.selection.M else ub
+            child = Node(node.bound, lb, ub, node.inner, node.depth + 1, weights=node.weights)
+            if value:
+                self._plunge = child
+            else:
+                self._push(child)
+        self._purge()
+
+    def _push(self, node: Node) -> None:
+        heapq.heappush(self._heap, (node.bound, next(self._order), node))
+
+    def _pop(self, cutoff: float) -> Node | None:
+        """The child of the last branching, or the open node of least bound."""
+        while True:
+            if self._plunge is not None:
+                node, self._plunge = self._plunge, None
+            elif self._heap:
+                node = heapq.heappop(self._heap)[2]
+            else:
+                return None
+            if node.bound < cutoff:
+                return node
+            self.floor = min(self.floor, node.bound)
+
+
+def _base_rows(selection: Selection) -> tuple[Any, Array, Array]:
+    """The rows of S (cardinality first) as the LP has them."""
+    from scipy import sparse
+
+    rows, p = selection.rows, selection.n_features
+    if selection.M is None:
+        return rows.matrix, rows.lb, rows.ub
+    ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
+    matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
+    return matrix, np.append(-np.inf, rows.lb), np.append(float(selection.M), rows.ub)

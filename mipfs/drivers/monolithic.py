@@ -1,0 +1,84 @@
+"""The whole of (P) as one mixed-integer second-order cone program, given to SCIP: an independent check of the others.
+
+Supports are SCIP's; each is refitted here, and the objective recomputed from the raw data. The bound is SCIP's
+word, within its tolerances (`Result.bound_source` is "solver").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mipfs.backends.scip import ScipProcess
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Subproblem
+from mipfs.formulation import check_size
+
+LOSSES = frozenset({"hinge"})
+POLL_SECONDS = 0.05
+"""How often limits and Ctrl-C are looked at while SCIP works."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `monolithic`.
+
+    Parameters
+    ----------
+    gap : float in [0, 1), default 1e-4
+        Relative gap at which the incumbent counts as optimal.
+    time_limit : float, optional, in seconds
+    iteration_limit : int, optional, number of branch-and-bound nodes
+    seed : int
+        SCIP's random seed.
+    """
+
+    gap: float = 1e-4
+    time_limit: float | None = None
+    iteration_limit: int | None = None
+    seed: int = 0
+
+
+def run(run: Run) -> None:
+    """Solve the problem of `run`; what is found is left in it."""
+    problem, options = run.problem, run.options
+    check_size(problem.data)
+    run.bound_source = "solver"
+    first = problem.selection.minimise(problem.penalty)[0]
+    if first is None:
+        run.infeasible, run.conflict = True, problem.selection.conflict()
+        return
+    refit = _Refit(run)
+    refit(tuple(int(j) for j in np.flatnonzero(first)))
+    # SCIP's gap is that of its own values, ours of the recomputed one: ask for a little more.
+    with ScipProcess(problem, gap=0.9 * options.gap, seed=options.seed) as scip:
+        while run.stop() is None:
+            report = scip.receive(POLL_SECONDS)
+            if report is None:
+                continue
+            if report.selected is not None:
+                refit(report.selected)
+            run.raise_bound(min(report.bound, run.objective))
+            run.iteration = run.counters["nodes"] = report.nodes
+            run.closed = report.status is not None
+            run.record()
+
+
+class _Refit:
+    """Refits the classifier on every support of SCIP that is new, and offers it to the run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.seen = run, set[tuple[int, ...]]()
+        self.subproblem = Subproblem(run.problem)
+        self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
+
+    def __call__(self, selected: tuple[int, ...]) -> None:
+        sigma = np.zeros(self.run.problem.data.n_features)
+        sigma[list(selected)] = 1.0
+        # SCIP's rows hold within its tolerances only.
+        if selected in self.seen or not self.run.problem.selection.contains(sigma > 0.5):
+            return
+        self.seen.add(selected)
+        solved = self.subproblem.solve(sigma, self.tol)
+        self.run.offer(solved.ids, solved.svm.w, solved.svm.b)

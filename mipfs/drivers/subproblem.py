@@ -1,0 +1,77 @@
+"""The subproblem of Benders' decomposition: v(σ), an SVM on the selected columns, and the cut it yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.drivers.cuts import Cut, cut_from_dual
+from mipfs.losses import get_loss
+from mipfs.losses.solver import SVM
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+SUPPORT = 1e-7
+"""A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solved subproblem.
+
+    Attributes
+    ----------
+    ids : (k,) positions of the columns
+    svm : SVM on them
+    value : float, c'σ + v(σ) as the primal side has it
+    cut : Cut
+    """
+
+    ids: npt.NDArray[np.int64]
+    svm: SVM
+    value: float
+    cut: Cut
+
+
+class Subproblem:
+    """v(σ) of one problem, with a warm start from one call to the next.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.atoms = Features(problem.data)
+        self.loss = get_loss(problem.loss)
+        self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
+        self._weights = np.zeros(problem.data.n_features)
+        self._last: SVM | None = None
+        self.count = 0
+
+    def solve(self, sigma: Array, tol: float) -> Solved:
+        """Solve at σ in [0, 1]^p to a relative gap `tol`."""
+        problem = self.problem
+        ids = np.flatnonzero(sigma > SUPPORT)
+        part = sigma[ids]
+        start = None
+        if self._last is not None:
+            start = (self._weights[ids], self._last.b, self._last.alpha, self._last.rho)
+        svm = self._solver.solve(ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+        self.count += 1
+        self._weights[:] = 0.0
+        self._weights[ids] = svm.w
+        self._last = svm
+        g = self.loss.dual_value(svm.alpha, problem.c_i)
+        error = 2.0 * (svm.alpha.size + 8) * UNIT_ROUNDOFF * self.loss.dual_magnitude(svm.alpha, problem.c_i)
+        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g - error)
+        return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
+
+    def weights(self) -> Array:
+        """|w| of the last solve, shape (p,)."""
+        return np.abs(self._weights)

@@ -1,0 +1,62 @@
+"""The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.run import Run
+from mipfs.errors import UsageError
+from mipfs.instance import Instance
+from mipfs.result import StopReason
+
+Array = npt.NDArray[np.float64]
+
+
+class Validator:
+    """Keeps the classifier of lowest validation error and stops the run when it no longer improves.
+
+    Parameters
+    ----------
+    run : Run
+    data : Instance
+        Validation data with the training data's features; its own scaling is undone.
+    patience : int >= 1
+        Classifiers without improvement before the run stops.
+    """
+
+    def __init__(self, run: Run, data: Instance, patience: int) -> None:
+        if patience < 1:
+            raise UsageError(f"patience = {patience} must be at least 1")
+        self.run, self.data, self.patience = run, data, patience
+        train = run.problem.data
+        self._columns = data.columns_of(train.feature_names)
+        self._positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
+        self._best, self._waited = np.inf, 0
+
+    def see(self, ids: npt.NDArray[np.int64], w: Array, b: float) -> None:
+        """Take note of a classifier (weights and intercept on the scaled training data)."""
+        train, other = self.run.problem.data, self.data
+        columns = self._columns[ids]
+        weights = w / train.scale[ids]
+        intercept = b - float(weights @ train.shift[ids])
+        own = weights * other.scale[columns]
+        constant = intercept + float(weights @ other.shift[columns]) - float(own @ other.center[columns])
+        scores = np.full(other.n_samples, constant)
+        if ids.size:
+            scores += other.X[:, columns] @ own
+        error = float(np.mean((scores > 0) != self._positive))
+        if error < self._best:
+            self._best, self._waited = error, 0
+            names = [train.feature_names[j] for j in ids]
+            self.run.extras["validated"] = {
+                "error": error,
+                "iteration": self.run.iteration,
+                "selected": names,
+                "weights": dict(zip(names, weights.tolist(), strict=True)),
+                "intercept": intercept,
+            }
+            return
+        self._waited += 1
+        if self._waited >= self.patience:
+            self.run.early = StopReason.VALIDATION

@@ -1,0 +1,53 @@
+"""The errors that users meet: each says what was wrong, where, and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class MipfsError(Exception):
+    """Base of all errors raised on purpose; ``exit_code`` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(MipfsError):
+    """A parameter, an option or a combination of them that cannot be honoured."""
+
+    exit_code = 2
+
+
+class RowError(UsageError):
+    """A row over the selection that cannot be honoured; the message names the row."""
+
+
+class DataError(MipfsError):
+    """Bad input data.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with the offending value.
+    remedy : str
+        What to do about it.
+    path : path-like, optional
+        The file it was found in.
+    line : int, optional
+        The 1-based line in that file.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self, message: str, remedy: str = "", *, path: str | Path | None = None, line: int | None = None
+    ) -> None:
+        self.message, self.remedy, self.path, self.line = message, remedy, path, line
+        where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+
+
+class MissingExtraError(UsageError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, what: str) -> None:
+        super().__init__(f"{what} needs {package}, which is not installed; pip install 'mipfs[{extra}]'")

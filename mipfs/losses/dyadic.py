@@ -1,0 +1,86 @@
+"""Dual vectors on a dyadic grid: α = k·2^−q with integer k, so that box and sum rows hold exactly.
+
+An ordinary repair (clip, rescale) leaves y'α = 2e-16, which with a free bias proves nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+BITS = 42
+"""Bits of the largest entry; fewer where n entries of that size would overflow an integer of 64 bits."""
+
+
+def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:
+    """Round α into the box [0, top] on a grid 2^−q.
+
+    Parameters
+    ----------
+    alpha : (n,) approximate dual vector
+    top : (n,) upper ends of the box, inf where there is none
+
+    Returns
+    -------
+    k : (n,) int64, α ≈ k·2^−q
+    limit : (n,) largest k of every entry
+    q : int
+    """
+    n = alpha.size
+    bits = min(BITS, 61 - max(1, int(np.ceil(np.log2(n)))))
+    size = float(np.max(np.where(np.isfinite(top), top, np.maximum(alpha, 0.0)), initial=0.0))
+    q = bits - int(np.ceil(np.log2(size if size > 0 else 1.0)))
+    limit = np.floor(np.ldexp(top, q))
+    return np.clip(np.rint(np.ldexp(alpha, q)), 0.0, limit).astype(np.int64), limit, q
+
+
+def balance(k: Integers, limit: Array, y: Array) -> None:
+    """Remove the surplus of one class, so that Σ y_i k_i = 0 exactly."""
+    positive = y > 0
+    surplus = int(k[positive].sum()) - int(k[~positive].sum())
+    remove(k, np.flatnonzero(positive if surplus > 0 else ~positive), abs(surplus), limit)
+
+
+def remove(k: Integers, side: Integers, surplus: int, limit: Array) -> None:
+    """Take `surplus` away from k[side]: in proportion, the rest from the entries inside the box first."""
+    if surplus <= 0:
+        return
+    held = k[side]
+    share = surplus / float(held.sum())
+    if share > 1e-6:
+        taken = np.minimum(held, np.floor(held * share).astype(np.int64))
+        k[side] -= taken
+        surplus -= int(taken.sum())
+    held = k[side]
+    inside = held < limit[side]
+    for i in np.concatenate([side[inside & (held > 0)], side[~inside]]):
+        if surplus == 0:
+            return
+        step = min(surplus, int(k[i]))
+        k[i] -= step
+        surplus -= step
+
+
+def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, int]:
+    """Round α so that 0 ≤ α ≤ top and, with a bias, y'α = 0 are integer identities.
+
+    Parameters
+    ----------
+    alpha : (n,) approximate dual vector
+    top : (n,) upper ends of the box, inf where there is none
+    y : (n,) labels, -1.0 or +1.0
+    bias : bool, whether y'α = 0 must hold
+
+    Returns
+    -------
+    k : (n,) int64
+        α = k·2^−q satisfies the box, and Σ y_i k_i = 0 with a bias, exactly.
+    q : int
+    """
+    k, limit, q = grid(alpha, top)
+    if bias:
+        balance(k, limit, y)
+    return k, q

@@ -1,0 +1,51 @@
+"""The inner solver of the smooth losses: Newton's method on the primal (`mipfs.losses.newton.newton`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.instance import Instance
+from mipfs.losses import solver
+
+Array = npt.NDArray[np.float64]
+
+SLICE = 20
+"""Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
+MAX_STEPS = 200
+"""Newton steps before an attempt is given up."""
+
+
+class Solver(solver.Solver):
+    """Newton's method for a twice (or once, piecewise) differentiable loss."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Any:
+        """The kernel's name of the loss."""
+
+    def start(self) -> tuple[Array, float]:
+        """α is recovered from the primal: it needs no start."""
+        return np.zeros(self.data.n_samples), 1.0
+
+    def minimise(
+        self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+    ) -> tuple[float, int]:
+        """Minimise over u = (w, b), in place; alpha receives −L'."""
+        from mipfs.losses.newton import newton
+
+        state = np.zeros(3)
+        while state[1] == 0.0 and state[2] < MAX_STEPS:
+            newton(A, self.c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
+        return rho, int(state[2])
+
+
+def prepare(kind: type[Solver], sparse_columns: bool) -> None:
+    """Compile the kernels of a loss (some seconds the first time, then read from disk)."""
+    X = np.array([[1.0], [0.0]])
+    data = Instance.from_arrays(sparse.csc_array(X) if sparse_columns else X, np.array([1.0, -1.0]))
+    kind(data, np.ones(2), True).solve(np.array([0], dtype=np.int64))

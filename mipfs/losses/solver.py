@@ -1,0 +1,212 @@
+"""The SVM on selected columns of one instance, for every pointwise loss: buffers, warm starts, both values.
+
+    v(σ) = min over w, b of ½ Σ w_j²/σ_j + L(y∘(Xw + b)) = max over α ∈ A of g(α) − ½ Σ σ_j ω_j(α)²
+
+A loss adds the minimisation itself (`Solver.minimise`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.instance import Instance
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+DENSE_ABOVE = 0.3
+"""Share of stored entries above which selected sparse columns are worked on as dense ones."""
+ATTEMPTS, RESTART = 6, 3
+"""Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
+
+
+@dataclass(frozen=True, eq=False)
+class SVM:
+    """A solved SVM on selected columns.
+
+    Attributes
+    ----------
+    w : (k,) weights of the selected columns (of the predictor, on the scaled data)
+    b : float, the intercept (on centred columns)
+    alpha : (n,) dual vector, feasible exactly (see `mipfs.losses.dyadic`)
+    primal, dual : float, values recomputed from w, b and from alpha
+    rho : float, last step of the method (a warm start begins near it)
+    steps : int, Newton steps
+    """
+
+    w: Array
+    b: float
+    alpha: Array
+    primal: float
+    dual: float
+    rho: float
+    steps: int
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / max(1e-10, |primal|)."""
+        return max(0.0, self.primal - self.dual) / max(1e-10, abs(self.primal))
+
+
+class Solver(ABC):
+    """The SVM on any columns of one instance.
+
+    Parameters
+    ----------
+    data : Instance
+    c : (n,) loss weights
+    bias : bool, whether b is free (else b = 0)
+
+    Notes
+    -----
+    Dense columns are gathered row by row into a buffer that is kept; a call allocates vectors of
+    n and of the support's size only. They are centred there when the bias is free: that only shifts b,
+    and keeps columns of large mean well-conditioned. Sparse columns are read as CSR and stay sparse,
+    except where most of their entries are stored anyway, and where a centre must be taken off without a
+    bias to carry it.
+    """
+
+    def __init__(self, data: Instance, c: Array, bias: bool) -> None:
+        self.data, self.c, self.bias = data, np.ascontiguousarray(c, dtype=float), bias
+        self._buffer = np.empty(0)
+        self._work = np.empty((7, 0))
+        means = np.asarray(data.X.mean(axis=0), dtype=float).ravel()
+        self._taken_off = means if bias else data.center
+
+    @abstractmethod
+    def minimise(
+        self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+    ) -> tuple[float, int]:
+        """Minimise over u = (w, b), in place, on the rows A; returns the last step size and the Newton steps."""
+
+    @abstractmethod
+    def value(self, margins: Array) -> float:
+        """L(m)."""
+
+    @abstractmethod
+    def dual_value(self, alpha: Array) -> float:
+        """g(α)."""
+
+    @abstractmethod
+    def feasible_dual(self, alpha: Array) -> tuple[Integers, int]:
+        """α on the grid, inside the dual set exactly."""
+
+    @abstractmethod
+    def start(self) -> tuple[Array, float]:
+        """α and ρ of a cold start."""
+
+    def solve(
+        self,
+        ids: Integers,
+        sigma: Array | None = None,
+        *,
+        tol: float = 1e-7,
+        start: tuple[Array, float, Array, float] | None = None,
+    ) -> SVM:
+        """Solve on the columns `ids`.
+
+        Parameters
+        ----------
+        ids : (k,) positions of the columns
+        sigma : (k,) weights in (0, 1] of the perspective form; ones by default
+        tol : relative gap to reach, between the recomputed values
+        start : (w, b, alpha, rho), optional
+            Warm start: weights of `ids`, intercept, dual vector and step of an earlier solve.
+
+        Returns
+        -------
+        SVM
+        """
+        ids = np.asarray(ids, dtype=np.int64)
+        root = None if sigma is None else np.sqrt(sigma)
+        A, shift = self._rows(ids, root)
+        k = ids.size
+        d, n = k + int(self.bias), self.data.n_samples
+        if self._work.shape[1] < n + d:
+            self._work = np.empty((7, n + d))
+        u, alpha, rho, warm = self._begin(k, root, shift, start)
+        best, steps = None, 0
+        for attempt in range(ATTEMPTS):
+            if attempt == RESTART:
+                u, alpha, rho, warm = self._begin(k, root, shift, None)
+            goal = max(tol * 0.1**attempt, 1e-15)
+            rho, taken = self.minimise(A, k, u, alpha, rho, goal, warm, attempt >= RESTART)
+            steps, warm = steps + taken, True
+            if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
+                u, alpha, rho, warm = self._begin(k, root, shift, None)
+            found = self._recompute(A, k, u, alpha, root, shift, rho, steps)
+            if best is None or found.gap < best.gap:
+                best = found
+            if best.gap <= tol:
+                break
+        assert best is not None
+        return best
+
+    def _begin(
+        self, k: int, root: Array | None, shift: Array, start: tuple[Array, float, Array, float] | None
+    ) -> tuple[Array, Array, float, bool]:
+        alpha, rho = self.start()
+        u = np.zeros(k + int(self.bias))
+        if start is None:
+            return u, alpha, rho, False
+        w, b, warm_alpha, last = start
+        u[:k] = w if root is None else w / root
+        if self.bias:
+            u[k] = b - float(shift @ w)
+        return u, warm_alpha.copy(), max(0.01 * last, rho), True
+
+    def _rows(self, ids: Integers, root: Array | None) -> tuple[Any, Array]:
+        """The rows y_i (√σ∘(x_i − z), 1) of the kernel, and center − z: b = (the rows' own b) + (center − z)'w."""
+        from mipfs.losses.newton import gather
+
+        data, y, n, k = self.data, self.data.y, self.data.n_samples, ids.size
+        center, off = data.center[ids], self._taken_off[ids]
+        if data.is_sparse:
+            part = sparse.csc_array(data.X[:, ids])
+            if part.nnz <= DENSE_ABOVE * n * k and (self.bias or not np.any(off)):
+                return self._sparse_rows(part, root), center
+        d = k + int(self.bias)
+        if self._buffer.size < n * d:
+            self._buffer = np.empty(n * max(d, 8))
+        A = self._buffer[: n * d].reshape(n, d)
+        scale = np.ones(k) if root is None else root
+        if data.is_sparse:
+            A[:, :k] = (part.toarray() - off) * scale * y[:, None]
+            A[:, k:] = y[:, None]
+        else:
+            gather(data.X, ids, y, off, scale, A)
+        return A, center - off
+
+    def _sparse_rows(self, part: Any, root: Array | None) -> tuple[Any, Any, Any]:
+        """The CSR triple of y_i (√σ∘x_i, 1)."""
+        if root is not None:
+            part = part * root[None, :]
+        if self.bias:
+            part = sparse.hstack([part, np.ones((part.shape[0], 1))])
+        rows = sparse.csr_array(part)
+        rows.data *= np.repeat(self.data.y, np.diff(rows.indptr))
+        return rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+
+    def _recompute(
+        self, A: Any, k: int, u: Array, alpha: Array, root: Array | None, shift: Array, rho: float, steps: int
+    ) -> SVM:
+        """Round the dual vector to a feasible one and evaluate both sides."""
+        from mipfs.losses.newton import combine, margins
+
+        n = self.data.n_samples
+        whole, q = self.feasible_dual(alpha)
+        exact = np.ldexp(whole.astype(float), -q)
+        m, pulled = np.empty(n), np.empty(u.size)
+        margins(A, u, m)
+        combine(A, np.arange(n), exact, pulled)
+        primal = 0.5 * float(u[:k] @ u[:k]) + self.value(m)
+        dual = self.dual_value(exact) - 0.5 * float(pulled[:k] @ pulled[:k])
+        w = u[:k].copy() if root is None else u[:k] * root
+        b = float(u[k]) + float(shift @ w) if self.bias else 0.0
+        return SVM(w, b, exact, primal, dual, rho, steps)

@@ -1,0 +1,201 @@
+"""The data matrix: dense Fortran or CSC columns of float64, checked, scaled and hashed.
+
+Dense columns are worked on in blocks, so that no step needs a second copy of a large matrix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.errors import DataError
+
+Array = npt.NDArray[np.float64]
+
+DENSE_ABOVE = 0.25
+"""Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
+
+_BLOCK = 1 << 20
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def as_matrix(X: Any, *, path: str | None = None) -> Any:
+    """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros).
+
+    Parameters
+    ----------
+    X : (n, p) array-like or SciPy sparse matrix
+    path : str, optional
+        Named in the messages.
+
+    Returns
+    -------
+    (n, p) ndarray in Fortran order or csc_array, float64; it may share memory with `X`.
+
+    Raises
+    ------
+    DataError
+        Not a matrix of real numbers, no rows or columns, NaN or infinity.
+    """
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"X has {X.ndim} dimensions", "give a matrix of samples by features", path=path)
+    if X.dtype.kind not in "biufO":
+        raise DataError(f"X holds values of type {X.dtype}", "give real numbers", path=path)
+    n, p = X.shape
+    if n == 0:
+        raise DataError("no samples", "give at least one sample of each class", path=path)
+    if p == 0:
+        raise DataError("no features", "give at least one column beside the labels", path=path)
+    try:
+        if sparse.issparse(X):
+            X = _canonical(sparse.csc_array(X, dtype=np.float64))
+        else:
+            X = np.asarray(X, dtype=np.float64, order="F")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X holds a value that is no number ({error})", "give real numbers", path=path) from None
+    _check_finite(X, path)
+    return X
+
+
+def compact(X: sparse.csc_array) -> Any:
+    """The same matrix, dense in Fortran order when more than `DENSE_ABOVE` of it is non-zero."""
+    n, p = X.shape
+    X = _canonical(X)
+    return X.toarray(order="F") if X.nnz > DENSE_ABOVE * n * p else X
+
+
+def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
+    """Scale the columns.
+
+    Parameters
+    ----------
+    X : (n, p) ndarray in Fortran order or canonical csc_array
+    kind : {"none", "standard", "unit"}
+        ``standard``: mean 0 and variance 1 with divisor n; ``unit``: Euclidean norm 1. A column that is
+        constant (zero, for ``unit``), or too small or large to be divided by, stays as it is.
+
+    Returns
+    -------
+    scaled : (n, p) matrix of the same kind; a CSC matrix is divided but not centred
+    center : (p,), column j stands for ``scaled[:, j] - center[j]``; zero for a dense matrix
+    shift, scale : (p,), user's value = scaled value * scale + shift
+    """
+    p = X.shape[1]
+    if kind == "none":
+        return X, np.zeros(p), np.zeros(p), np.ones(p)
+    if sparse.issparse(X):
+        return _scaled_csc(X, kind)
+    out = np.empty_like(X, order="F")
+    shift, scale = np.zeros(p), np.ones(p)
+    for part in _blocks(X):
+        out[:, part], shift[part], scale[part] = _scaled_dense(X[:, part], kind)
+    return out, np.zeros(p), shift, scale
+
+
+def digest(X: Any) -> str:
+    """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
+    counts, rows, values = (hashlib.sha256(str(X.shape).encode()) for _ in range(3))
+    if sparse.issparse(X):
+        counts.update(np.diff(X.indptr).astype("<i8").tobytes())
+        for start in range(0, X.nnz, _BLOCK):
+            rows.update(X.indices[start : start + _BLOCK].astype("<i8").tobytes())
+            values.update(X.data[start : start + _BLOCK].astype("<f8").tobytes())
+    else:
+        for part in _blocks(X):
+            block = X[:, part].T
+            columns, ids = np.nonzero(block)
+            counts.update(np.bincount(columns, minlength=block.shape[0]).astype("<i8").tobytes())
+            rows.update(ids.astype("<i8").tobytes())
+            values.update(block[columns, ids].astype("<f8").tobytes())
+    return hashlib.sha256(counts.digest() + rows.digest() + values.digest()).hexdigest()
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    n, p = X.shape
+    width = max(1, _BLOCK // n)
+    return (slice(start, min(start + width, p)) for start in range(0, p, width))
+
+
+def _canonical(X: sparse.csc_array) -> sparse.csc_array:
+    if not X.has_canonical_format or not np.all(X.data):
+        X = X.copy()  # the arrays may be the user's
+        X.sum_duplicates()
+        X.eliminate_zeros()
+    return X
+
+
+def _check_finite(X: Any, path: str | None) -> None:
+    if sparse.issparse(X):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        where = [(int(X.indices[k]), int(np.searchsorted(X.indptr, k, "right")) - 1, X.data[k]) for k in bad[:1]]
+    else:
+        where = []
+        for part in _blocks(X):
+            cells = np.argwhere(~np.isfinite(X[:, part].T))
+            if cells.size:
+                j, i = (int(v) for v in cells[0])
+                where = [(i, part.start + j, X[i, part.start + j])]
+                break
+    for i, j, value in where:
+        raise DataError(f"row {i + 1}, column {j + 1} is {value}", "every value must be a finite number", path=path)
+
+
+def _spread(squares: Array, n: int, kind: str) -> Array:
+    """Standard deviation with divisor n, or Euclidean norm, from sums of squares."""
+    return np.sqrt(squares / n if kind == "standard" else squares)
+
+
+def _kept(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
+    """The columns that stay as they are."""
+    constant = (low == high) if kind == "standard" else (low == 0) & (high == 0)
+    return np.asarray(constant | ~(scale >= _TINY) | ~np.isfinite(scale))
+
+
+def _scaled_dense(X: Array, kind: str) -> tuple[Array, Array, Array]:
+    n = X.shape[0]
+    low, high = X.min(axis=0), X.max(axis=0)
+    # A power of two brings every column into [-1, 1]: exact, and no square over- or underflows.
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    z = np.ldexp(X, -exponent)
+    mean = np.zeros(X.shape[1])
+    for _ in range(2 if kind == "standard" else 0):  # the second pass removes what the first one rounded off
+        rest = z.mean(axis=0)
+        z -= rest
+        mean += rest
+    spread = _spread(np.square(z).sum(axis=0), n, kind)
+    with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
+        shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
+    kept = _kept(low, high, scale, kind)
+    z /= np.where(kept, 1.0, spread)
+    z[:, kept] = X[:, kept]
+    return z, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+
+
+def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:
+    n, p = X.shape
+    low, high = X.min(axis=0).toarray(), X.max(axis=0).toarray()
+    exponent = np.frexp(np.maximum(-low, high))[1]
+    stored = np.diff(X.indptr)
+    columns = np.repeat(np.arange(p), stored)
+    z = np.ldexp(X.data, -exponent[columns])
+    mean = np.zeros(p)
+    for _ in range(2 if kind == "standard" else 0):
+        deviations = np.bincount(columns, z - mean[columns], p)
+        mean = mean + (deviations - (n - stored) * mean) / n
+    squares = np.bincount(columns, np.square(z - mean[columns]), p) + (n - stored) * np.square(mean)
+    spread = _spread(squares, n, kind)
+    with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
+        shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
+    kept = _kept(low, high, scale, kind)
+    divisor = np.where(kept, 1.0, spread)
+    values = np.where(kept[columns], X.data, z / divisor[columns])
+    out = sparse.csc_array((values, X.indices, X.indptr), shape=(n, p))
+    center = np.where(kept, 0.0, mean / divisor)
+    return out, center, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)

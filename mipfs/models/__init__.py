@@ -1,0 +1,56 @@
+"""The formulations, one file each, in the paper's notation.
+
+``models.fsp_m(data, M=5)`` is ``models.fsp_m.build(data, M=5)``: each file defines ``build(data, **params)``,
+and its module can be called. A new formulation is a new file here and a line in `mipfs.formulation`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from mipfs.formulation import table
+
+if TYPE_CHECKING:
+    from mipfs.models.fsp_lambda import build as fsp_lambda
+    from mipfs.models.fsp_m import build as fsp_m
+
+__all__ = ["fsp_lambda", "fsp_m"]
+
+_FILES = frozenset(entry.module for entry in table())
+
+
+class _Callable(ModuleType):
+    """The module of a formulation; calling it builds the formulation."""
+
+    def __call__(self, data: Any, **params: Any) -> Any:
+        return self.build(data, **params)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.build)
+
+
+class _Package(ModuleType):
+    """This package; the import system binds a submodule to it by setattr, in whatever way it was imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FILES and isinstance(value, ModuleType):
+            value.__class__ = _Callable
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_FILES])

@@ -1,0 +1,185 @@
+"""Readers: from a file, and the .toml beside it, to an `Instance`. Errors name file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from mipfs import checks
+from mipfs.errors import UsageError
+from mipfs.instance import SCALINGS, Instance, Labels, Scaling
+from mipfs.readers.csv_file import read_csv
+from mipfs.readers.files import format_of
+from mipfs.readers.labels import apply_labels, map_labels
+from mipfs.readers.npz import read_npz
+from mipfs.readers.parquet import read_parquet
+from mipfs.readers.select_rows import read_select
+from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.svmlight import read_svmlight
+from mipfs.readers.table import Table
+
+__all__ = ["read", "read_new"]
+
+
+def read(
+    path: str | Path,
+    scale: Scaling | None = None,
+    label: str | None = None,
+    positive: str | float | None = None,
+    n_features: int | None = None,
+) -> Instance:
+    """Read a data file and the .toml of the same stem beside it.
+
+    Parameters
+    ----------
+    path : path-like
+        svmlight (.svm, .svmlight, .libsvm, .txt, .binary or no suffix) or CSV, each also with .gz or .bz2;
+        Parquet (needs the extra ``parquet``); npz.
+    scale : {"none", "standard", "unit"}, optional
+        Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
+        columns left as they are; ``unit``: each column divided by its norm.
+    label : str, optional
+        The label column of CSV and Parquet (default ``label``) or array of npz (default ``y``).
+    positive : str or number, optional
+        The label that becomes +1. Default: the larger number, or the last in sorted order.
+    n_features : int, optional
+        For svmlight: how many features there are, when the largest index is not the last of them.
+
+    Returns
+    -------
+    Instance
+
+    Raises
+    ------
+    DataError
+        Anything wrong with the files: it names file, line and remedy.
+    MissingExtraError
+        A Parquet file without pyarrow.
+    UsageError
+        A parameter that is unknown, or that the format does not take.
+
+    Examples
+    --------
+    >>> data = read("instances/wdbc.svm", scale="standard")
+    >>> data.n_samples, data.n_features, data.feature_names[0]
+    (569, 30, 'mean radius')
+    """
+    path = Path(path)
+    if scale is not None and scale not in SCALINGS:
+        raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
+    if n_features is not None and format_of(path) != "svmlight":
+        raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
+    sidecar = Sidecar.beside(path)
+    table, names = _load(path, sidecar, label, n_features, labelled=True)
+    index = {name: j for j, name in enumerate(names)}
+    y, labels = map_labels(table, sidecar.positive if positive is None else positive, path)
+    cost = sidecar.amounts("cost", index)
+    select, rows = read_select(sidecar, index, cost)
+    groups = dict(table.groups)
+    for name, members in sidecar.groups(index).items():
+        if name in groups:
+            sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
+        groups[name] = members
+    return Instance.from_arrays(
+        table.X,
+        y,
+        feature_names=names,
+        scale=scale or sidecar.scale or "none",
+        sample_weight=table.sample_weight,
+        labels=labels,
+        cost=cost,
+        penalty=sidecar.amounts("penalty", index),
+        groups=groups,
+        rows=rows,
+        select=select,
+        bags=table.bags,
+        source=str(path),
+    )
+
+
+def read_new(
+    path: str | Path,
+    *,
+    names: Sequence[str] = (),
+    n_features: int | None = None,
+    labels: Labels | None = None,
+    label: str | None = None,
+) -> Instance:
+    """Read data to predict or to evaluate with a classifier that was trained before.
+
+    Nothing is scaled, no rows are read, and one class alone will do.
+
+    Parameters
+    ----------
+    path : path-like
+    names : sequence of str
+        The features the classifier uses: ``column=word`` becomes a column of zeros where the file has the
+        column of words but never that word.
+    n_features : int, optional
+        For svmlight: the number of features in training; larger indices are an error.
+    labels : Labels, optional
+        The classes of the classifier, for an evaluation; without it labels are ignored and y is NaN.
+    label : str, optional
+        As in `read`.
+
+    Raises
+    ------
+    DataError
+        As in `read`; also a label that is neither of the two.
+    """
+    path = Path(path)
+    sidecar = Sidecar.beside(path)
+    table, found = _load(path, sidecar, label, n_features, labelled=labels is not None)
+    y = np.full(table.X.shape[0], np.nan) if labels is None else apply_labels(table, labels, path)
+    known = set(found)
+    absent = [name for name in names if name not in known and name.partition("=")[0] in table.groups]
+    X = table.X
+    if absent:
+        zeros = sparse.csc_array((X.shape[0], len(absent)))
+        X = sparse.hstack([X, zeros], format="csc") if sparse.issparse(X) else np.hstack([X, zeros.toarray()])
+    return Instance.from_arrays(
+        X,
+        y,
+        feature_names=[*found, *absent],
+        labels=labels,
+        sample_weight=table.sample_weight,
+        bags=table.bags,
+        source=str(path),
+        training=False,
+    )
+
+
+def _load(
+    path: Path, sidecar: Sidecar, label: str | None, n_features: int | None, labelled: bool
+) -> tuple[Table, tuple[str, ...]]:
+    """The contents of a file and the names of its features."""
+    kind = format_of(path)
+    given = sidecar.names
+    column = sidecar.label if label is None else label
+    if kind == "svmlight":
+        if label is not None:
+            raise UsageError(f"label = {label!r}: the labels of an svmlight file stand first on each line")
+        if n_features is not None and n_features < 1:
+            raise UsageError(f"n_features = {n_features} must be at least 1")
+        if given is not None and n_features is not None and len(given) != n_features:
+            message = f"[features] has {len(given)} names, but {n_features} features are asked for"
+            sidecar.fail(message, "make the two agree", "features", "names")
+        table = read_svmlight(path, len(given) if given is not None else n_features)
+    elif kind == "csv":
+        table = read_csv(path, column, labelled)
+    elif kind == "parquet":
+        table = read_parquet(path, column, labelled)
+    else:
+        table = read_npz(path, column, labelled)
+    if given is not None and table.names is not None and tuple(given) != table.names:
+        message = "[features] names differ from those in the data file"
+        sidecar.fail(message, "leave the list out: the data file names its features", "features", "names")
+    names = tuple(given) if given is not None else table.names
+    p = table.X.shape[1]
+    if given is not None and len(given) != p:
+        message = f"[features] has {len(given)} names for {p} features"
+        sidecar.fail(message, "give one name per feature", "features", "names")
+    return table, checks.feature_names(names, p, str(path))

@@ -1,0 +1,86 @@
+"""What a path says: the format of the data, its compression, and where its description stands."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from mipfs.errors import DataError
+
+FORMATS = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".txt": "svmlight",
+    ".binary": "svmlight",  # how LIBSVM's collection names its two-class files
+    "": "svmlight",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".npz": "npz",
+}
+_PACKED = (".gz", ".bz2")
+
+
+def plain_name(path: Path) -> Path:
+    """The path without the suffix of a compression: ``data.svm`` of ``data.svm.gz``."""
+    return path.with_suffix("") if path.suffix.lower() in _PACKED else path
+
+
+def format_of(path: Path) -> str:
+    """The format that the suffix stands for: svmlight, csv, parquet or npz.
+
+    Raises
+    ------
+    DataError
+        An unknown suffix, or a compression that the format does not take.
+    """
+    plain = plain_name(path)
+    suffix = plain.suffix.lower()
+    if suffix not in FORMATS:
+        known = ", ".join(name for name in FORMATS if name)
+        raise DataError(f"no data format has the suffix {suffix!r}", f"use one of {known}", path=path)
+    kind = FORMATS[suffix]
+    if plain != path and kind in ("parquet", "npz"):
+        raise DataError(f"{suffix} is compressed in itself", f"unpack it to {plain.name}", path=path)
+    return kind
+
+
+def description_of(path: Path) -> Path:
+    """The .toml that describes the data: the same stem in the same folder."""
+    return plain_name(path).with_suffix(".toml")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading bytes, unpacking .gz and .bz2 on the way.
+
+    Raises
+    ------
+    DataError
+        No such file, no permission, or a damaged compressed file: also from reads inside the block.
+    """
+    try:
+        with _open(path) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise DataError("no such file", "check the path", path=path) from None
+    except (EOFError, zlib.error):
+        raise DataError("the compressed file is truncated or damaged", "fetch or pack it again", path=path) from None
+    except OSError as error:
+        reason = error.strerror or str(error)  # a bad gzip header has no strerror
+        raise DataError(f"cannot be read: {reason}", "check the file", path=path) from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    match path.suffix.lower():
+        case ".gz":
+            return cast(IO[bytes], gzip.open(path, "rb"))
+        case ".bz2":
+            return cast(IO[bytes], bz2.open(path, "rb"))
+        case _:
+            return path.open("rb")

@@ -1,0 +1,103 @@
+"""From the user's two labels to -1 and +1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import DataError
+from mipfs.instance import Labels
+from mipfs.readers.table import Table
+
+Array = npt.NDArray[np.float64]
+
+
+def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
+    """Map two distinct labels: the larger number, or the last in sorted order, is +1 unless `positive` says so.
+
+    Parameters
+    ----------
+    table : Table with labels
+    positive : str or number, optional
+
+    Returns
+    -------
+    (n,) array of -1.0 and +1.0, and what the two classes are called
+
+    Raises
+    ------
+    DataError
+        One class or more than two (with the line of the third), or `positive` is not one of the two.
+    """
+    assert table.labels is not None
+    classes, first = np.unique(table.labels, return_index=True)
+    shown = [repr(_plain(value)) for value in classes[:5]]
+    if len(classes) == 1:
+        message = f"one class only: every label is {shown[0]}"
+        raise DataError(message, "give samples of both classes", path=path)
+    if len(classes) > 2:
+        third = int(np.sort(first)[2])
+        message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
+        message += f"; the third is {_plain(table.labels[third])!r}{_row(table, third)}"
+        raise DataError(message, "keep two classes", path=path, line=_line(table, third))
+    chosen = 1
+    if positive is not None:
+        matches = [k for k in range(2) if _same(classes[k], positive)]
+        if not matches:
+            message = f"positive = {positive!r} is not one of the labels {shown[0]} and {shown[1]}"
+            raise DataError(message, "name one of them", path=path)
+        chosen = matches[0]
+    labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
+    return np.where(table.labels == classes[chosen], 1.0, -1.0), labels
+
+
+def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
+    """The signs under a mapping that is known; one class alone will do.
+
+    Raises
+    ------
+    DataError
+        With the line: a label that is neither of the two.
+    """
+    assert table.labels is not None
+    classes, codes = np.unique(table.labels, return_inverse=True)
+    signs = np.full(len(classes), np.nan)
+    for k, value in enumerate(classes):
+        if _same(value, labels.positive):
+            signs[k] = 1.0
+        elif _same(value, labels.negative):
+            signs[k] = -1.0
+    y = signs[codes]
+    for i in np.flatnonzero(np.isnan(y))[:1]:
+        message = f"the label {_plain(table.labels[i])!r}{_row(table, i)} is unknown to the classifier"
+        remedy = f"its labels are {labels.negative!r} and {labels.positive!r}"
+        raise DataError(message, remedy, path=path, line=_line(table, i))
+    return y
+
+
+def _same(value: Any, asked: Any) -> bool:
+    """Whether a label is what was asked for, which a command line gives as text."""
+    if isinstance(value, np.floating):
+        try:
+            return float(value) == float(asked)
+        except (TypeError, ValueError):
+            return False
+    return str(value) == str(asked)
+
+
+def _plain(value: Any) -> int | float | str:
+    """The label as JSON writes it: 1, not 1.0."""
+    if isinstance(value, np.floating):
+        return int(value) if value == np.trunc(value) and abs(value) < 2**53 else float(value)
+    return str(value)
+
+
+def _line(table: Table, i: int) -> int | None:
+    return None if table.lines is None else int(table.lines[i])
+
+
+def _row(table: Table, i: int) -> str:
+    return f" in row {i + 1}" if table.lines is None else ""

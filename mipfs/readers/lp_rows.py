@@ -1,0 +1,153 @@
+"""Rows over the selection from an LP file (``--subject-to rows.lp``), read by HiGHS.
+
+A feature is its name with every character outside ``[A-Za-z0-9_]`` replaced by ``_``, or ``x<k>`` (k from 1).
+Extra variables begin with ``extra_``; as always in the format they are >= 0 unless their bounds say otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import DataError
+from mipfs.instance import Instance, Row
+from mipfs.readers.lp_scan import Scan, ScannedRow, scan
+from mipfs.selection import Extras, Rows
+
+
+def read_rows(path: str | Path, data: Instance) -> Rows:
+    """Read linear rows over the features of `data`.
+
+    Parameters
+    ----------
+    path : path of a file in LP format, named ``*.lp``
+        Rows under ``subject to``, bounds, general and binary sections; the objective must be empty.
+    data : Instance
+        Whose features the rows are over.
+
+    Returns
+    -------
+    Rows
+        The file's rows and its bounds on features, each with its origin ``FILE:LINE``.
+
+    Raises
+    ------
+    DataError
+        With the line: a name that is no feature (or stands for several), an objective, or anything
+        that is not a plain linear row.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".lp":
+        raise DataError("is not called *.lp", "rows are read in LP format; rename the file", path=path)
+    scanned = scan(path)
+    lp = _read_with_highs(path)
+    _check_agreement(path, scanned, lp)
+    names = _Names(path, data)
+    of = {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
+
+    rows = []
+    for row in scanned.rows:
+        lb, ub = (-math.inf if row.relation == "<=" else row.rhs), (math.inf if row.relation == ">=" else row.rhs)
+        terms: dict[str, float] = defaultdict(float)
+        for name, value in row.terms.items():
+            terms[of[name]] += value
+        rows.append(Row(row.name or f"line {row.line}", terms, lb, ub, f"{path.name}:{row.line}"))
+    extra = []
+    for k, name in enumerate(lp.col_names_):
+        lb, ub = float(lp.col_lower_[k]), float(lp.col_upper_[k])
+        integer = len(lp.integrality_) > 0 and lp.integrality_[k] != type(lp.integrality_[k]).kContinuous
+        if of[name] not in data.index:
+            # HiGHS lets a bound override `binary`.
+            lb, ub = (max(lb, 0.0), min(ub, 1.0)) if name in scanned.binary else (lb, ub)
+            extra.append((name, lb, ub, integer))
+        elif name in scanned.bounds and (lb > 0 or ub < 1):
+            bounds = lb if lb > 0 else -math.inf, ub if ub < 1 else math.inf
+            rows.append(Row(f"bounds of {of[name]}", {of[name]: 1.0}, *bounds, f"{path.name}:{scanned.bounds[name]}"))
+    return Rows.of(rows, data.index, _extras(extra))
+
+
+def _extras(found: list[tuple[str, float, float, bool]]) -> Extras:
+    return Extras(
+        tuple(name for name, *_ in found),
+        np.array([lb for _, lb, _, _ in found], float),
+        np.array([ub for _, _, ub, _ in found], float),
+        np.array([integer for *_, integer in found], bool),
+    )
+
+
+def _read_with_highs(path: Path) -> Any:
+    import highspy
+
+    h, log = highspy.Highs(), []
+    h.setOptionValue("log_to_console", False)
+    h.cbLogging += lambda event: log.append(event.message.strip())
+    status = h.readModel(str(path))
+    lp = h.getLp()
+    for k, name in enumerate(lp.col_names_):
+        if lp.col_lower_[k] > lp.col_upper_[k]:
+            remedy = "variables are >= 0 unless a bound says otherwise"
+            line = scan(path).bounds.get(name)
+            raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
+    if status != highspy.HighsStatus.kOk:
+        said = next((text for text in reversed(log) if "ERROR" in text or "WARNING" in text), status.name)
+        raise DataError(f"HiGHS cannot read it ({said})", "use the plain LP format", path=path)
+    return lp
+
+
+def _check_agreement(path: Path, scanned: Scan, lp: Any) -> None:
+    """Whatever HiGHS read differently from the scan is refused: two readers must agree on every row."""
+    read: list[dict[str, float]] = [{} for _ in range(lp.num_row_)]
+    matrix = lp.a_matrix_
+    for k, name in enumerate(lp.col_names_):
+        for entry in range(matrix.start_[k], matrix.start_[k + 1]):
+            read[matrix.index_[entry]][name] = float(matrix.value_[entry])
+    for r, row in enumerate(scanned.rows):
+        if r >= len(read) or not _agree(row, read[r], float(lp.row_lower_[r]), float(lp.row_upper_[r])):
+            raise DataError(f"HiGHS reads this row differently: {row.terms}", "simplify it", path=path, line=row.line)
+    if len(read) != len(scanned.rows) or not set(lp.col_names_) <= scanned.lines.keys():
+        raise DataError("HiGHS finds other rows or names in it", "use the plain LP format", path=path)
+
+
+def _agree(row: ScannedRow, terms: dict[str, float], lb: float, ub: float) -> bool:
+    wanted = (-math.inf if row.relation == "<=" else row.rhs, math.inf if row.relation == ">=" else row.rhs)
+    return {name: a for name, a in row.terms.items() if a} == terms and (lb, ub) == wanted
+
+
+class _Names:
+    """What the names of an LP file stand for."""
+
+    def __init__(self, path: Path, data: Instance) -> None:
+        self.path, self.data = path, data
+        self.written: dict[str, list[int]] = defaultdict(list)
+        for j, name in enumerate(data.feature_names):
+            self.written[re.sub(r"[^A-Za-z0-9_]", "_", name)].append(j)
+
+    def resolve(self, name: str, line: int) -> str:
+        """The feature that is meant, or the name itself for an extra variable."""
+        features, meant = self.data.feature_names, {*self.written.get(name, [])}
+        if re.fullmatch(r"x[1-9][0-9]*", name) and int(name[1:]) <= len(features):
+            meant.add(int(name[1:]) - 1)
+        if name.startswith("extra_") and not meant:
+            return name
+        if len(meant) == 1 and not name.startswith("extra_"):
+            return features[meant.pop()]
+        if meant:
+            several = " and ".join(repr(features[j]) for j in sorted(meant))
+            if name.startswith("extra_"):
+                several += " and an extra variable"
+            remedy = "write x<k> for feature k, or rename a feature"
+            raise DataError(f"{name!r} may stand for {several}", remedy, path=self.path, line=line)
+        raise DataError(f"no feature is called {name!r}", self._remedy(name), path=self.path, line=line)
+
+    def _remedy(self, name: str) -> str:
+        import difflib
+
+        close = difflib.get_close_matches(name, list(self.written)[:20000], n=1)
+        if close:
+            return f"did you mean {close[0]!r}?"
+        return f"write x1 ... x{len(self.data.feature_names)}, a name with _ for blanks, or extra_NAME"

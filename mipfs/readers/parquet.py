@@ -1,0 +1,70 @@
+"""Parquet, through pyarrow: an optional extra."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import DataError, MissingExtraError
+from mipfs.readers.columns import Column, to_table
+from mipfs.readers.files import opened
+from mipfs.readers.table import Table
+
+
+def read_parquet(path: Path, label: str | None = None, labelled: bool = True) -> Table:
+    """Read a Parquet file; its columns have the same roles as those of a CSV file.
+
+    Raises
+    ------
+    MissingExtraError
+        pyarrow is not installed.
+    DataError
+        Not a Parquet file; a missing or infinite value; a column of neither numbers nor words; no label column.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from None
+    try:
+        with opened(path) as stream:
+            table = pq.ParquetFile(stream).read()
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
+    # pandas stores a row index as a column of this name: it is no feature.
+    names = [name for name in table.column_names if not name.startswith("__index_level_")]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
+    if table.num_rows == 0:
+        raise DataError("the file has no samples", "give at least one row of each class", path=path)
+    columns = [_column(name, table.column(name).combine_chunks(), path) for name in names]
+    return to_table(names, columns, path=path, label=label, labelled=labelled)
+
+
+def _column(name: str, values: Any, path: Path) -> Column:
+    import pyarrow as pa
+
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        values = values.dictionary_decode()
+        kind = values.type
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    if not (numeric or pa.types.is_decimal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
+    if values.null_count:
+        row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
+        message = f"column {name!r} has no value in row {row}"
+        raise DataError(message, "fill it in, or leave out the sample or the column", path=path)
+    array = values.to_numpy(zero_copy_only=False)
+    if not (numeric or pa.types.is_decimal(kind)):
+        return np.asarray(array, dtype=np.str_)
+    numbers = np.asarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        message = f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}"
+        raise DataError(message, "every value must be a finite number", path=path)
+    return numbers

@@ -1,0 +1,117 @@
+"""``[select]`` of a description, compiled to rows over the selection.
+
+budget          Σ cost_j σ_j ≤ budget              (Aytug 2015, section 3: the budget in place of Σσ ≤ M)
+implies a, b    σ_a − σ_b ≤ 0
+conflicts a, b  σ_a + σ_b ≤ 1
+at_most k, of   Σ σ_j ≤ k     (at_least: ≥ k, exactly: = k)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mipfs.instance import Row, SelectDefaults
+from mipfs.readers.sidecar import Sidecar
+
+INF = math.inf
+
+_LOCATED = 200  # the search for a line is linear, and is made for each entry
+
+
+def read_select(
+    sidecar: Sidecar, features: Mapping[str, int], cost: Mapping[str, float]
+) -> tuple[SelectDefaults, tuple[Row, ...]]:
+    """The defaults and the rows of ``[select]``.
+
+    Parameters
+    ----------
+    sidecar : Sidecar
+    features : mapping of name to position
+    cost : mapping of name to cost, as ``[cost]`` gives them
+
+    Raises
+    ------
+    DataError
+        With the line where it is found: M out of range, a budget without costs, an unknown feature, a pair or
+        a list that is none, a feature both forced in and forced out.
+    """
+    content = sidecar.tables.get("select", {})
+    rows: list[Row] = []
+    if "budget" in content:
+        limit = sidecar.number(content["budget"], "[select] budget", "select", "budget")
+        terms = {name: value for name, value in cost.items() if value > 0}
+        if not terms:
+            sidecar.fail("a budget without costs", "give features a cost in a table [cost]", "select", "budget")
+        rows.append(Row("budget", terms, -INF, limit, _origin(sidecar, "budget")))
+    for a, b in _lists(sidecar, content, features, "implies", pairs=True):
+        rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
+    for names in _lists(sidecar, content, features, "conflicts"):
+        terms, origin = dict.fromkeys(names, 1.0), _origin(sidecar, "conflicts", *names)
+        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, origin))
+    for key in ("at_most", "at_least", "exactly"):
+        rows += _counts(sidecar, content, features, key)
+    return _defaults(sidecar, content, features), tuple(rows)
+
+
+def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int]) -> SelectDefaults:
+    M = content.get("M")
+    if M is not None and (isinstance(M, bool) or not isinstance(M, int) or not 0 <= M <= len(features)):
+        remedy = f"write a whole number from 0 to {len(features)}, the number of features"
+        sidecar.fail(f"[select] M is {M!r}", remedy, "select", "M")
+    forced: dict[str, list[str]] = {}
+    for key in ("forced_in", "forced_out"):
+        value = content.get(key, [])
+        forced[key] = [] if value == [] else sidecar.name_list(value, f"[select] {key}", "select", key)
+        sidecar.check_features(forced[key], features, "select", key)
+    for name in forced["forced_in"]:
+        if name in forced["forced_out"]:
+            message = f"[select] {name!r} is both forced_in and forced_out"
+            sidecar.fail(message, "keep one of the two", "select", "forced_out", name)
+    return SelectDefaults(M, tuple(forced["forced_in"]), tuple(forced["forced_out"]))
+
+
+def _lists(
+    sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], key: str, pairs: bool = False
+) -> list[list[str]]:
+    """A list of lists of at least two features; of exactly two if `pairs`."""
+    found = content.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(names, list) for names in found):
+        sidecar.fail(f"[select] {key} is {found!r}", f'write {key} = [["a", "b"], ...]', "select", key)
+    for names in found:
+        sidecar.name_list(names, f"[select] an entry of {key}", "select", key)
+        if len(names) < 2 or (pairs and len(names) > 2):
+            sidecar.fail(f"[select] {key} has {names!r}", "write two features in each entry", "select", key, *names)
+        sidecar.check_features(names, features, "select", key)
+    return list(found)
+
+
+def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int], key: str) -> list[Row]:
+    """``at_most``, ``at_least`` or ``exactly``: a list of {k, of}."""
+    found = content.get(key, [])
+    form = f'write {key} = [{{k = 1, of = ["a", "b"]}}, ...]'
+    if not isinstance(found, list):
+        sidecar.fail(f"[select] {key} is {found!r}", form, "select", key)
+    rows = []
+    for place, entry in enumerate(found, 1):
+        what = f"[select] entry {place} of {key}"
+        if not isinstance(entry, dict) or set(entry) != {"k", "of"}:
+            sidecar.fail(f"{what} is {entry!r}", form, "select", key)
+        k, names = entry["k"], sidecar.name_list(entry["of"], f"{what}: of", "select", key)
+        if isinstance(k, bool) or not isinstance(k, int) or k < 0:
+            sidecar.fail(f"{what}: k is {k!r}", "write a whole number >= 0", "select", key, *names)
+        sidecar.check_features(names, features, "select", key)
+        lower = -INF if key == "at_most" else float(k)
+        upper = INF if key == "at_least" else float(k)
+        terms, origin = dict.fromkeys(names, 1.0), _origin(sidecar, key, *names)
+        rows.append(Row(f"{key}[{place}]", terms, lower, upper, origin))
+    return rows
+
+
+def _origin(sidecar: Sidecar, key: str, *names: str) -> str:
+    """Where a row was written: by its line in a list of ordinary length, by the line of its key in a long one."""
+    entries = sidecar.tables["select"][key]
+    words = names if isinstance(entries, list) and len(entries) <= _LOCATED else ()
+    line = sidecar.line("select", key, *words)
+    return sidecar.path.name if line is None else f"{sidecar.path.name}:{line}"

@@ -1,0 +1,204 @@
+"""The .toml beside the data: what it is, what its features are called and cost, what a selection must obey."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Never
+
+from mipfs.errors import DataError
+from mipfs.instance import SCALINGS, Scaling, nearest
+from mipfs.readers.files import description_of, opened
+
+TABLES: dict[str, tuple[str, ...] | None] = {
+    "data": ("label", "positive", "scale", "source", "licence"),
+    "features": ("names",),
+    "cost": None,
+    "penalty": None,
+    "groups": None,
+    "select": (
+        *("M", "budget", "forced_in", "forced_out"),
+        *("implies", "conflicts", "at_most", "at_least", "exactly"),
+    ),
+    "generator": None,  # how a made instance was made: for the reader of the file, not for us
+}
+"""The tables of a description and their keys; None where the keys are names."""
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """A description, checked as far as it can be without the names of the features.
+
+    Attributes
+    ----------
+    path : Path
+    text : str, the file as it stands, to find lines in
+    tables : mapping of table name to its contents
+    """
+
+    path: Path
+    text: str = ""
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def beside(cls, data: Path) -> Sidecar:
+        """The description of a data file; an empty one where there is no file.
+
+        Raises
+        ------
+        DataError
+            Not TOML, an unknown table or key, a value of the wrong kind; with the line where it is found.
+        """
+        path = description_of(data)
+        if not path.exists():
+            return cls(path)
+        with opened(path) as stream:
+            raw = stream.read()
+        try:
+            text = raw.decode("utf-8-sig")
+            tables = tomllib.loads(text)
+        except UnicodeDecodeError:
+            raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
+        except tomllib.TOMLDecodeError as error:
+            place = re.search(r"\(at line (\d+), column \d+\)", str(error))
+            reason = str(error) if place is None else str(error)[: place.start()].strip()
+            line = text.count("\n") + 1 if place is None else int(place[1])
+            raise DataError(f"not TOML: {reason}", "correct the line", path=path, line=line) from None
+        found = cls(path, text, tables)
+        found._check()
+        return found
+
+    @property
+    def label(self) -> str | None:
+        """The name of the label column."""
+        value: str | None = self._of("data", "label")
+        return value
+
+    @property
+    def positive(self) -> str | float | None:
+        """The label that becomes +1."""
+        value: str | float | None = self._of("data", "positive")
+        return value
+
+    @property
+    def scale(self) -> Scaling | None:
+        """The scaling that the data asks for."""
+        value: Scaling | None = self._of("data", "scale")
+        return value
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the features, where the data does not carry them itself."""
+        value: list[str] | None = self._of("features", "names")
+        return value
+
+    def amounts(self, table: str, features: Mapping[str, int]) -> dict[str, float]:
+        """The numbers >= 0 of ``[cost]`` or ``[penalty]``, by feature name."""
+        found = {}
+        for name, value in self.tables.get(table, {}).items():
+            if isinstance(value, dict):
+                self.fail(f"[{table}] {name!r} is a table", "quote a name that has a dot", table, name)
+            self.check_features([name], features, table, name)
+            found[name] = self.number(value, f"[{table}] {name!r}", table, name)
+        return found
+
+    def groups(self, features: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+        """The lists of feature names of ``[groups]``."""
+        found = {}
+        for name, value in self.tables.get("groups", {}).items():
+            members = self.name_list(value, f"[groups] {name!r}", "groups", name)
+            self.check_features(members, features, "groups", name)
+            found[name] = tuple(members)
+        return found
+
+    def check_features(self, names: Sequence[str], features: Mapping[str, int], table: str, key: str) -> None:
+        """Refuse a name that is no feature."""
+        for name in names:
+            if name not in features:
+                hint = nearest(name, list(features))
+                self.fail(f"[{table}] no feature is called {name!r}", hint, table, key, name)
+
+    def number(self, value: Any, what: str, table: str, *words: str) -> float:
+        """A finite number >= 0, or an error that says `what` it should be."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            self.fail(f"{what} is {value!r}", "write a finite number >= 0", table, *words)
+        return float(value)
+
+    def name_list(self, value: Any, what: str, table: str, *words: str) -> list[str]:
+        """A list of distinct strings that is not empty."""
+        if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+            self.fail(f"{what} is {value!r}", "write a list of names in quotes", table, *words)
+        seen: set[str] = set()
+        for name in value:
+            if name in seen:
+                self.fail(f"{what} names {name!r} twice", "name each once", table, *words)
+            seen.add(name)
+        return list(value)
+
+    def fail(self, message: str, remedy: str, table: str = "", *words: str) -> Never:
+        """Raise the error, with the line where the words are found."""
+        raise DataError(message, remedy, path=self.path, line=self.line(table, *words))
+
+    def line(self, table: str, key: str = "", *words: str) -> int | None:
+        """The line in a table that has all of `words` in quotes, from the one that sets `key` on.
+
+        The TOML reader of Python keeps no lines; this search finds them in files as people write them.
+        """
+        sets = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]")
+        best, at_key = None, not key
+        for number, (section, text) in enumerate(self._lines, 1):
+            if section != table:
+                continue
+            if best is None and table:
+                best = number
+            if not at_key and sets.match(text):
+                at_key, best = True, number
+            if at_key and words and all(f'"{word}"' in text or f"'{word}'" in text for word in words):
+                return number
+        return best
+
+    @cached_property
+    def _lines(self) -> list[tuple[str, str]]:
+        """Every line, with the table that it stands in ("" before the first)."""
+        found, section = [], ""
+        for text in self.text.splitlines():
+            header = re.fullmatch(r"\s*\[+\s*[\"']?([\w-]+)[\"']?\s*(\.[^\],]*)?\]+\s*(#.*)?", text)
+            section = header[1] if header else section
+            found.append((section, text))
+        return found
+
+    def _of(self, table: str, key: str) -> Any:
+        return self.tables.get(table, {}).get(key)
+
+    def _check(self) -> None:
+        for table, content in self.tables.items():
+            if table not in TABLES:
+                what = f"table [{table}]" if isinstance(content, dict) else f"key {table!r}"
+                words = (table,) if isinstance(content, dict) else ("", table)
+                self.fail(f"unknown {what}", self._hint(table, tuple(TABLES), "tables"), *words)
+            if not isinstance(content, dict):
+                self.fail(f"{table!r} is {content!r}", f"write it as a table, [{table}]", "", table)
+            keys = TABLES[table]
+            for key in content:
+                if keys is not None and key not in keys:
+                    self.fail(f"unknown key {key!r} in [{table}]", self._hint(key, keys, "keys"), table, key)
+        for key in ("label", "scale", "source", "licence"):
+            value = self._of("data", key)
+            if value is not None and not isinstance(value, str):
+                self.fail(f"[data] {key} is {value!r}", "write a text in quotes", "data", key)
+        if self.scale is not None and self.scale not in SCALINGS:
+            self.fail(f"[data] scale is {self.scale!r}", f"write one of {', '.join(SCALINGS)}", "data", "scale")
+        if not isinstance(self.positive, (str, int, float, type(None))):
+            self.fail(f"[data] positive is {self.positive!r}", "write one of the two labels", "data", "positive")
+        if self.names is not None:
+            self.name_list(self.names, "[features] names", "features", "names")
+
+    @staticmethod
+    def _hint(word: str, known: tuple[str, ...], what: str) -> str:
+        hint = nearest(word, known)
+        return hint if hint.startswith("did you mean") else f"the {what} are {', '.join(known)}"

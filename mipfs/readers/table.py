@@ -1,0 +1,37 @@
+"""Table: what a data file holds, before labels are mapped and columns scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The contents of a data file.
+
+    Attributes
+    ----------
+    X : (n, p) ndarray in Fortran order or csc_array of float64
+    labels : (n,) ndarray of float or str, or None where the file has none
+    names : tuple of p str, or None where the file names no features
+    groups : mapping of a string column to the names of its one-hot features
+    bags : (n,) ndarray of int, or None
+    sample_weight : (n,) ndarray, or None
+    lines : (n,) ndarray of int, or None
+        The line each sample stands on; None for a file without lines.
+    """
+
+    X: Any
+    labels: npt.NDArray[Any] | None
+    names: tuple[str, ...] | None = None
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bags: npt.NDArray[np.int64] | None = None
+    sample_weight: Array | None = None
+    lines: npt.NDArray[np.int64] | None = None

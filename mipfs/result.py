@@ -1,0 +1,266 @@
+"""Result, Status, StopReason and the iteration record."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import DataError, UsageError
+
+SCHEMA = 1
+"""Version of the JSON; a reader refuses any other."""
+
+
+class Status(enum.Enum):
+    """What we have."""
+
+    OPTIMAL = "OPTIMAL"
+    """An incumbent whose gap to an earned bound is at most the asked gap."""
+    FEASIBLE = "FEASIBLE"
+    """An incumbent, with a larger gap."""
+    RELAXED = "RELAXED"
+    """A solved relaxation: its value is a bound."""
+    INFEASIBLE = "INFEASIBLE"
+    """No selection satisfies the rows."""
+    NO_SOLUTION = "NO_SOLUTION"
+    """Nothing was found before the run stopped."""
+    NUMERICAL = "NUMERICAL"
+    """Numbers too large or ill-scaled for a trustworthy answer."""
+
+
+class StopReason(enum.Enum):
+    """Why we stopped."""
+
+    GAP_CLOSED = "GAP_CLOSED"
+    """The gap reached the asked one."""
+    TIME_LIMIT = "TIME_LIMIT"
+    """The time limit passed."""
+    MEMORY_LIMIT = "MEMORY_LIMIT"
+    """The memory limit was reached."""
+    ITERATION_LIMIT = "ITERATION_LIMIT"
+    """The driver's iterations were used up."""
+    INTERRUPTED = "INTERRUPTED"
+    """Ctrl-C, or a callback asked to stop."""
+    VALIDATION = "VALIDATION"
+    """The validation error did not improve for the asked number of iterations (Aytug 2015, section 3.4)."""
+    INFEASIBLE = "INFEASIBLE"
+    """The rows were shown to contradict each other."""
+    STALLED = "STALLED"
+    """No further progress was possible in floating-point arithmetic."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The iteration record that every observer receives.
+
+    Attributes
+    ----------
+    seconds : float, since the run began
+    iteration : int
+    objective : float, of the incumbent; inf before there is one
+    bound : float, best earned lower bound; -inf before there is one
+    n_selected : int, features selected by the incumbent
+    counters : mapping of str to int (cuts, subproblems, ...)
+    """
+
+    seconds: float
+    iteration: int
+    objective: float
+    bound: float
+    n_selected: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    return max(0.0, objective - bound) / max(1e-10, abs(objective))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a driver returns.
+
+    Attributes
+    ----------
+    status, stop_reason : Status, StopReason
+    objective : float, of (P) on the scaled data, recomputed from raw data; inf if there is no incumbent
+    bound : float, earned lower bound; -inf if none
+    selected : tuple of str, names with sigma = 1
+    weights : mapping of name to float, non-zeros, on the user's scale
+    intercept : float, on the user's scale
+    params : mapping, what was asked
+    driver : str
+    seconds : float
+    counters : mapping of str to int
+    trace : tuple of Record
+    labels : mapping {"negative": ..., "positive": ...}
+    columns : mapping of name to int, the 0-based column of every selected feature and weight
+    n_features : int, features of the data
+    scaling : mapping {"kind": str, "shift": {name: float}, "scale": {name: float}} of the selected features
+    data_sha256 : str
+    rows : tuple of dict, the user's rows ({"name", "terms", "lb", "ub", "origin"})
+    conflict : tuple of str, a smallest conflicting set of rows when INFEASIBLE
+    relaxed : mapping or None, {"upper", "lower", "sigma"}
+    validated : mapping or None, the classifier of lowest validation error
+    bound_source : str, "dual" when earned by us, "solver" when it is a solver's word
+    certificate : mapping or None
+    versions : mapping of package to version
+    """
+
+    status: Status
+    stop_reason: StopReason
+    objective: float
+    bound: float
+    selected: tuple[str, ...]
+    weights: Mapping[str, float]
+    intercept: float
+    params: Mapping[str, Any]
+    driver: str
+    seconds: float
+    counters: Mapping[str, int]
+    trace: tuple[Record, ...]
+    labels: Mapping[str, Any]
+    columns: Mapping[str, int]
+    n_features: int
+    scaling: Mapping[str, Any]
+    data_sha256: str
+    rows: tuple[Mapping[str, Any], ...] = ()
+    conflict: tuple[str, ...] = ()
+    relaxed: Mapping[str, Any] | None = None
+    validated: Mapping[str, Any] | None = None
+    bound_source: str = "dual"
+    certificate: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def has_classifier(self) -> bool:
+        """Whether there is an incumbent, and with it weights to predict with."""
+        return math.isfinite(self.objective)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """w'x + b of every row, shape (n,).
+
+        Parameters
+        ----------
+        X : Instance, data frame, or (n, p) array or sparse matrix
+            On the user's scale, whatever `scaling` the training used. Columns of an instance or a data
+            frame are matched by name, those of an array by position.
+
+        Raises
+        ------
+        UsageError
+            No classifier was found, or a selected feature is missing.
+        """
+        from mipfs.prediction import decision_values
+
+        if not self.has_classifier:
+            raise UsageError(f"there is no classifier to predict with: the status is {self.status.name}")
+        return decision_values(self, X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The predicted labels, as the user called them, shape (n,); see `decision_function`."""
+        positive, negative = np.asarray(self.labels["positive"]), np.asarray(self.labels["negative"])
+        return np.where(self.decision_function(X) > 0, positive, negative)
+
+    def to_json(self) -> str:
+        """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
+        document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}
+        document |= {name: getattr(self, name) for name in self.__dataclass_fields__}
+        document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
+        document["trace"] = [
+            {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
+            for r in self.trace
+        ]
+        return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
+        """Read what `to_json` wrote; `path` is named in the messages.
+
+        Raises
+        ------
+        DataError
+            No JSON, another schema, or a field that is missing or of the wrong kind.
+        """
+        remedy = "give a file written by `mipfs solve --json`"
+        try:
+            document = json.loads(text, parse_constant=_refuse_constant)
+        except ValueError as error:
+            line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise DataError(f"not a result of schema {SCHEMA}", remedy, path=path)
+        try:
+            values = {name: document[name] for name in cls.__dataclass_fields__}
+            values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
+            values |= {name: tuple(values[name]) for name in ("selected", "rows", "conflict")}
+            values["trace"] = tuple(
+                Record(r["seconds"], r["iteration"], _number(r["objective"], math.inf), _number(r["bound"], -math.inf))
+                for r in values["trace"]
+            )
+            values["objective"] = _number(values["objective"], math.inf)
+            values["bound"] = _number(values["bound"], -math.inf)
+            values["weights"] = {name: float(weight) for name, weight in values["weights"].items()}
+            values["intercept"] = _number(values["intercept"], math.nan)
+            return cls(**values)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"not a complete result: {error!r}", remedy, path=path) from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file."""
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read a JSON file; see `from_json`."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", "check the path", path=path) from None
+        except UnicodeDecodeError:
+            raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
+        return cls.from_json(text, path=path)
+
+
+def _plain(value: Any) -> Any:
+    """The same value in JSON's own types, with null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _number(value: Any, unearned: float) -> float:
+    return unearned if value is None else float(value)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")

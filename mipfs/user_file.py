@@ -1,0 +1,59 @@
+"""A user's own formulation: a Python file that defines ``build(data, **params)``."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mipfs.errors import MipfsError, UsageError
+
+
+def build_of(path: Path) -> Callable[..., Any]:
+    """Run a user's file and return its ``build(data, **params)``.
+
+    Raises
+    ------
+    UsageError
+        One line: no such file, an error while it ran, or no such function.
+    """
+    build = getattr(_run(path), "build", None)
+    if not callable(build):
+        raise UsageError(f"{path}: defines no function build(data, **params)")
+    if not inspect.signature(build).parameters:
+        raise UsageError(f"{path}: build takes no argument; define build(data, **params)")
+    return build  # type: ignore[no-any-return]
+
+
+def one_line(error: Exception, path: Path) -> UsageError:
+    """An error raised while a user's file ran, in one line: where in that file, and what."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
+    where = f"{path}:{lines[-1]}" if lines else str(path)
+    text = " ".join(str(error).split())
+    return UsageError(f"{where}: {type(error).__name__}: {text}" if text else f"{where}: {type(error).__name__}")
+
+
+def _run(path: Path) -> ModuleType:
+    """Run a user's file as a module of its own."""
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file; give the path of a .py file that defines build(data, **params)")
+    spec = importlib.util.spec_from_file_location(f"_mipfs_user_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Registered before it runs, as an import would: dataclasses and pickling look their module up.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+    except MipfsError:
+        raise
+    except Exception as error:
+        raise one_line(error, path) from error
+    return module

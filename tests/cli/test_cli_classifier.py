@@ -1,0 +1,100 @@
+"""``mipfs predict`` and ``mipfs evaluate``: the classifier of a result on new data."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+import mipfs
+from tests.cli.outcome import Cli
+
+CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"
+
+
+@pytest.fixture
+def result(cli: Cli, tmp_path: Path) -> Path:
+    """A classifier of the credit instance."""
+    path = tmp_path / "result.json"
+    assert cli("solve", "fsp-m", CREDIT, "-p", "M=4", "--quiet", "--json", path).code == 0
+    return path
+
+
+def by_hand(document: dict[str, object], rows: list[dict[str, str]]) -> list[str]:
+    """The labels from the JSON's weights and the cells of the table, without any of our readers."""
+    labels = []
+    for row in rows:
+        score = document["intercept"]
+        for name, weight in document["weights"].items():  # type: ignore[attr-defined]
+            column, is_word, word = name.partition("=")
+            value = float(row[column] == word) if is_word else float(row[column])
+            score += weight * value
+        labels.append("yes" if score > 0 else "no")  # type: ignore[operator]
+    return labels
+
+
+def test_predictions_are_the_users_labels_one_per_line(cli: Cli, result: Path) -> None:
+    outcome = cli("predict", result, CREDIT)
+    rows = list(csv.DictReader(CREDIT.read_text().splitlines()))
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines() == by_hand(json.loads(result.read_text()), rows)
+    assert json.loads(cli("predict", result, CREDIT, "--json", "-").out)["labels"] == outcome.out.splitlines()
+
+
+def test_predicting_needs_neither_labels_nor_the_other_columns(cli: Cli, result: Path, tmp_path: Path) -> None:
+    document = json.loads(result.read_text())
+    needed = sorted({name.partition("=")[0] for name in document["weights"]})
+    rows = list(csv.DictReader(CREDIT.read_text().splitlines()))[:7]
+    new = tmp_path / "new.csv"
+    new.write_text("\n".join([",".join(needed), *(",".join(row[name] for name in needed) for row in rows)]) + "\n")
+    outcome = cli("predict", result, new)
+    assert outcome.out.splitlines() == by_hand(document, rows)
+    new.write_text("age\n30\n")
+    assert cli("predict", result, new).code == 2
+
+
+def test_the_scale_option_does_not_change_a_prediction(cli: Cli, result: Path) -> None:
+    assert cli("predict", result, CREDIT, "--scale", "unit").out == cli("predict", result, CREDIT).out
+
+
+def test_an_evaluation_agrees_with_scikit_learn(cli: Cli, result: Path) -> None:
+    document = json.loads(cli("evaluate", result, CREDIT, "--label", "repaid", "--json", "-").out)
+    rows = list(csv.DictReader(CREDIT.read_text().splitlines()))
+    truth, found = [row["repaid"] for row in rows], by_hand(json.loads(result.read_text()), rows)
+    assert document["labels"] == {"negative": "no", "positive": "yes"}
+    assert document["n_samples"] == len(rows)
+    assert document["accuracy"] == pytest.approx(metrics.accuracy_score(truth, found))
+    assert document["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(truth, found))
+    assert document["precision"] == pytest.approx(metrics.precision_score(truth, found, pos_label="yes"))
+    assert document["recall"] == pytest.approx(metrics.recall_score(truth, found, pos_label="yes"))
+    assert document["f1"] == pytest.approx(metrics.f1_score(truth, found, pos_label="yes"))
+    (tn, fp), (fn, tp) = metrics.confusion_matrix(truth, found, labels=["no", "yes"]).tolist()
+    counts = {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn}
+    assert document["confusion"] == counts
+
+
+def test_the_text_of_an_evaluation_names_the_classes(cli: Cli, result: Path) -> None:
+    out = cli("evaluate", result, CREDIT).out
+    for words in ("accuracy", "balanced accuracy", "precision", "recall", "f1", "predicted yes", "is no"):
+        assert words in out
+
+
+def test_a_ratio_without_a_denominator_is_null(cli: Cli, small: Path, tmp_path: Path) -> None:
+    assert cli("solve", "fsp-m", small, "-p", "M=1", "--json", tmp_path / "r.json").code == 0
+    (tmp_path / "negatives.svm").write_text("-1 1:-1\n-1 1:-2\n")
+    outcome = cli("evaluate", tmp_path / "r.json", tmp_path / "negatives.svm", "--json", "-")
+    document = json.loads(outcome.out)
+    assert document["accuracy"] == 1.0
+    assert document["recall"] is document["balanced_accuracy"] is document["precision"] is None
+    assert "undefined" in cli("evaluate", tmp_path / "r.json", tmp_path / "negatives.svm").out
+
+
+def test_the_file_and_python_predict_the_same(cli: Cli, result: Path) -> None:
+    data = mipfs.read(CREDIT)
+    found = mipfs.Result.load(result).predict(data)
+    assert found.tolist() == cli("predict", result, CREDIT).out.splitlines()
+    assert np.mean(found == data.labels.of(data.y)) > 0.7

@@ -1,0 +1,67 @@
+"""The parts of the command line: parameters, tables and the live display."""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+
+import pytest
+
+from mipfs.cli.live import _View, live_table
+from mipfs.cli.options import parse_names, parse_params
+from mipfs.cli.text import number, percent, show_table
+from mipfs.errors import UsageError
+from mipfs.result import Record
+
+
+def test_parameters_become_numbers_where_they_are() -> None:
+    given = ["M=5", "C=1e-2", "lambda=3", "bias=false", "loss=hinge", "depth=-2", "rate=.5", "kind=a=b", "exact=true"]
+    assert parse_params(given) == {
+        "M": 5, "C": 0.01, "lam": 3, "bias": False, "loss": "hinge",
+        "depth": -2, "rate": 0.5, "kind": "a=b", "exact": True,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["C=1_000", "C=0x10", "C=1,5", "C=١", "M=1e1", "M=true", "bias=1", "lambda=inf"])
+def test_what_only_resembles_a_number_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=f"-p {text}"):
+        parse_params([text])
+
+
+def test_names_may_hold_blanks_and_quoted_commas() -> None:
+    assert parse_names('worst area, "a,b",x') == ("worst area", "a,b", "x")
+    assert parse_names("") == ()
+
+
+def test_numbers_that_were_not_earned_are_a_dash_and_a_gap_is_not_rounded_to_zero() -> None:
+    assert (number(math.inf), number(-math.inf), number(1 / 3)) == ("-", "-", "0.33333333")
+    assert (percent(math.inf), percent(0.0), percent(1e-9), percent(0.12345)) == ("-", "0%", "<0.0001%", "12.3%")
+
+
+def test_a_piped_table_is_plain_and_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(("feature", "weight"), [("a", "1"), ("long name", "-10.5")])
+    assert capsys.readouterr().out == "  feature    weight\n  a               1\n  long name   -10.5\n"
+
+
+def test_the_live_table_is_silent_when_piped_or_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    with live_table(quiet=False) as observers:
+        assert observers == ()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with live_table(quiet=True) as observers:
+        assert observers == ()
+    with live_table(quiet=False) as observers:
+        assert len(observers) == 1
+
+
+def test_the_live_table_shows_the_latest_record() -> None:
+    from rich.console import Console
+
+    view, screen = _View(), io.StringIO()
+    console = Console(file=screen, width=120)
+    console.print(view)
+    view.see(Record(0.5, 7, 44.25, 40.125, 5, {"cuts": 12, "nodes": 3}))
+    console.print(view)
+    for words in ("iteration", "44.25", "40.125", "9.32%", "features", "cuts", "12", "nodes"):
+        assert words in screen.getvalue()

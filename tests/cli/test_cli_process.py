@@ -1,0 +1,99 @@
+"""What only a process of its own can show: start-up time, signals, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mipfs.cli import main
+
+WDBC = Path(__file__).resolve().parents[2] / "instances" / "wdbc.svm"
+MIPFS = (sys.executable, "-m", "mipfs")
+
+
+def run(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(args, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_help_is_quick() -> None:
+    """The best of three; 0.4 s is the aim, the limit leaves room for a busy machine."""
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = run(*MIPFS, "--help")
+        seconds.append(time.perf_counter() - began)
+        assert done.returncode == 0
+        assert "solve" in done.stdout
+    assert min(seconds) < 0.8
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    heavy = ["numpy", "scipy", "pyomo", "cvxpy", "sklearn", "numba", "highspy", "clarabel", "pandas", "rich", "pyarrow"]
+    code = (
+        "import sys, mipfs\n"
+        "assert 'typer' not in sys.modules\n"
+        "assert mipfs.__version__ and not set(sys.argv[1:]) & set(sys.modules)\n"
+        "from mipfs.cli import main\n"
+        "main(['solve', '--help'])\n"
+        "print('loaded:', sorted(set(sys.argv[1:]) & set(sys.modules)))\n"
+    )
+    done = run(sys.executable, "-c", code, *heavy)
+    assert done.stderr == ""
+    assert done.stdout.endswith("loaded: []\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_leaves_the_incumbent(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(
+        "from pathlib import Path\n"
+        "import mipfs\n"
+        "def build(data):\n"
+        "    Path(__file__).with_name('ready').touch()\n"
+        "    return mipfs.Problem(data, M=10, C=32)\n"
+    )
+    args = [*MIPFS, "solve", str(tmp_path / "long.py"), str(WDBC), "--scale", "standard", "--gap", "0"]
+    with subprocess.Popen([*args, "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        out, err = process.communicate(timeout=30)
+        waited = time.monotonic() - asked
+    assert (process.returncode, err) == (0, "")
+    document = json.loads(out)
+    assert (document["status"], document["stop_reason"]) == ("FEASIBLE", "INTERRUPTED")
+    assert document["bound"] <= document["objective"]
+    assert waited < 3, "a second, and room for a busy machine"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs head")
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    done = run("bash", "-c", f"set -o pipefail; {sys.executable} -m mipfs models | head -1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_name_that_the_terminal_cannot_show_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("größe,label\n1,0\n-1,1\n", encoding="utf-8")
+    done = run(
+        *MIPFS, "solve", "fsp-m", str(tmp_path / "d.csv"), "-p", "M=1", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gr??e" in done.stdout
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    import mipfs
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"mipfs {mipfs.__version__}\n"
+    assert main([]) == 0
+    assert "Usage: mipfs" in capsys.readouterr().out

@@ -1,0 +1,186 @@
+"""GBD against enumeration, its limits, and what carries over from run to run."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from mipfs.drivers import gbd, solve
+from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.gbd import Options
+from mipfs.drivers.run import Run
+from mipfs.errors import UsageError
+from mipfs.generators import aytug_one
+from mipfs.instance import Instance
+from mipfs.losses.hinge import Solver
+from mipfs.problem import Problem
+from mipfs.result import Record, Status, StopReason
+
+
+def draw(seed: int, n: int = 50, p: int = 8) -> Instance:
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, p))
+    y = np.where(X @ r.standard_normal(p) + r.standard_normal(n) > 0, 1.0, -1.0)
+    return Instance.from_arrays(X, y)
+
+
+def best(problem: Problem) -> tuple[float, tuple[int, ...]]:
+    """The optimum by enumeration of the selections that the set allows."""
+    solver, values = Solver(problem.data, problem.c_i, problem.bias), []
+    p = problem.data.n_features
+    for size in range(p + 1):
+        for ids in itertools.combinations(range(p), size):
+            sigma = np.zeros(p, dtype=bool)
+            sigma[list(ids)] = True
+            if problem.selection.contains(sigma):
+                value = solver.solve(np.array(ids, dtype=np.int64), tol=1e-9).primal
+                values.append((value + float(problem.penalty[sigma].sum()), ids))
+    return min(values)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lam", [0.0, 1.5])
+@pytest.mark.parametrize("M", [0, 3, None])
+def test_equals_enumeration(M: int | None, lam: float, bias: bool) -> None:
+    problem = Problem(draw(3), M=M, lam=lam, C=2.0, bias=bias)
+    value, _ = best(problem)
+    result = solve(problem, "gbd", gap=1e-7)
+    assert result.status is Status.OPTIMAL
+    assert result.stop_reason is StopReason.GAP_CLOSED
+    assert result.objective == pytest.approx(value, rel=1e-6)
+    assert result.bound <= value * (1 + 1e-9)
+    assert result.bound == pytest.approx(value, rel=1e-6)
+
+
+def test_published_optima() -> None:
+    for (n, p, M, C), optimum in {
+        (500, 20, 5, 1.0): 172.176,
+        (500, 20, 10, 1.0): 174.809,
+        (500, 20, 5, 32.0): 1614.20,
+    }.items():
+        X, y = aytug_one(n, p, M, seed=1)["train"]
+        result = solve(Problem(Instance.from_arrays(X, y), M=M, C=C), "gbd")
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(optimum, rel=1e-4)
+        assert result.bound <= result.objective
+
+
+def test_bound_rises_and_objective_falls() -> None:
+    X, y = aytug_one(300, 15, 5, seed=2)["train"]
+    result = solve(Problem(Instance.from_arrays(X, y), M=5, C=8.0), "gbd")
+    trace = result.trace
+    assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in itertools.pairwise(trace))
+    assert all(record.bound <= result.objective for record in trace)
+    assert (trace[-1].objective, trace[-1].bound) == (result.objective, result.bound)
+
+
+@pytest.mark.parametrize("stop_at", [0, 1, 3, 10])
+def test_interrupting_leaves_a_valid_gap(stop_at: int) -> None:
+    problem = Problem(draw(5, n=60, p=10), M=4, C=4.0)
+    optimum = solve(problem, "gbd", gap=1e-8).objective
+
+    def callback(record: Record) -> bool:
+        return record.iteration >= stop_at
+
+    result = solve(problem, "gbd", gap=1e-8, callback=callback)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.status is Status.FEASIBLE
+    assert result.bound <= optimum * (1 + 1e-9)
+    assert result.objective >= optimum * (1 - 1e-9)
+
+
+def test_limits() -> None:
+    X, y = aytug_one(500, 60, 20, seed=1)["train"]
+    problem = Problem(Instance.from_arrays(X, y), M=20, C=32.0)
+    solve(problem, "gbd", iteration_limit=1)
+    begin = time.monotonic()
+    result = solve(problem, "gbd", time_limit=1.0)
+    assert time.monotonic() - begin < 2.0
+    assert (result.status, result.stop_reason) == (Status.FEASIBLE, StopReason.TIME_LIMIT)
+    assert -np.inf < result.bound < result.objective < np.inf
+    result = solve(problem, "gbd", iteration_limit=7)
+    assert (result.status, result.stop_reason) == (Status.FEASIBLE, StopReason.ITERATION_LIMIT)
+    result = solve(problem, "gbd", time_limit=0.0)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+
+
+def test_infeasible_rows_are_named() -> None:
+    problem = Problem(draw(1), M=2).with_rows(np.ones((1, 8)), 3, np.inf, names=["three"])
+    result = solve(problem, "gbd")
+    assert (result.status, result.stop_reason) == (Status.INFEASIBLE, StopReason.INFEASIBLE)
+    assert set(result.conflict) == {"cardinality", "three"}
+    assert result.selected == ()
+
+
+def test_cuts_carry_over() -> None:
+    data = draw(7, n=80, p=12)
+    pool = CutPool(12)
+    cold = solve(Problem(data, M=4, C=1.0), "gbd", gap=1e-6)
+    solve(Problem(data, M=3, C=1.0), "gbd", gap=1e-6, pool=pool)
+    before = len(pool)
+    warm = solve(Problem(data, M=4, C=1.0), "gbd", gap=1e-6, pool=pool)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
+    assert len(pool) - before < cold.counters["cuts"]
+    larger = solve(Problem(data, M=4, C=3.0), "gbd", gap=1e-6, pool=pool)
+    assert larger.objective == pytest.approx(solve(Problem(data, M=4, C=3.0), "gbd", gap=1e-6).objective, rel=1e-6)
+    smaller = CutPool(12)
+    solve(Problem(data, M=4, C=3.0), "gbd", pool=smaller)
+    value = solve(Problem(data, M=4, C=0.5), "gbd", gap=1e-6)
+    again = solve(Problem(data, M=4, C=0.5), "gbd", gap=1e-6, pool=smaller.for_smaller_loss(0.5 / 3.0))
+    assert again.objective == pytest.approx(value.objective, rel=1e-6)
+    assert again.bound <= value.objective * (1 + 1e-9)
+
+
+def test_start_and_its_refusal() -> None:
+    problem = Problem(draw(2), M=2, C=1.0)
+    assert solve(problem, "gbd", start=["x1", "x2"]).status is Status.OPTIMAL
+    run = Run(problem, Options(start=("x3", "x4"), iteration_limit=0))
+    gbd.run(run)
+    assert run.incumbent is not None
+    with pytest.raises(UsageError, match="does not satisfy the rows"):
+        solve(problem, "gbd", start=["x1", "x2", "x3"])
+    with pytest.raises(UsageError, match="no feature is called 'y1'"):
+        solve(problem, "gbd", start=["y1"])
+
+
+def test_validation_stop() -> None:
+    drawn = aytug_one(200, 15, 5, seed=3)
+    train, validation = (Instance.from_arrays(*drawn[part]) for part in ("train", "validation"))
+    result = solve(Problem(train, M=5, C=32.0), "gbd", validation=validation, patience=3)
+    assert result.stop_reason is StopReason.VALIDATION
+    assert result.validated is not None
+    weights, names = result.validated["weights"], list(result.validated["weights"])
+    columns = [int(name[1:]) - 1 for name in names]
+    X, y = drawn["validation"]
+    scores = X[:, columns] @ np.array([weights[name] for name in names]) + result.validated["intercept"]
+    assert result.validated["error"] == pytest.approx(np.mean((scores > 0) != (y > 0)))
+
+
+def test_options_are_checked() -> None:
+    problem = Problem(draw(2), M=2)
+    for options, message in (
+        ({"gap": -1.0}, "gap"),
+        ({"time_limit": -1.0}, "time limit"),
+        ({"time": 1.0}, "no option 'time'"),
+        ({"patience": 0, "validation": draw(3)}, "patience"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            solve(problem, "gbd", **options)
+    with pytest.raises(UsageError, match="did you mean 'gbd'"):
+        solve(problem, "gdb")
+
+
+def test_the_same_run_twice_is_the_same() -> None:
+    problem = Problem(draw(9, n=100, p=14), M=5, C=4.0)
+    one, two = (solve(problem, "gbd") for _ in range(2))
+    assert (one.objective, one.bound, one.selected, one.weights) == (
+        two.objective,
+        two.bound,
+        two.selected,
+        two.weights,
+    )
+    assert one.counters == two.counters

@@ -1,0 +1,140 @@
+"""CSV: roles of columns, one-hot groups, and every error with its line."""
+
+from __future__ import annotations
+
+import bz2
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mipfs.errors import DataError
+from mipfs.readers.csv_file import read_csv
+
+SMALL = "age,home,label\n30,own,yes\n41.5,rent,no\n22,own,no\n"
+
+
+def write(tmp_path, text: str | bytes, name: str = "a.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_words_become_groups(tmp_path):
+    found = read_csv(write(tmp_path, SMALL))
+    assert found.names == ("age", "home=own", "home=rent")
+    assert found.groups == {"home": ("home=own", "home=rent")}
+    np.testing.assert_array_equal(found.X, [[30, 1, 0], [41.5, 0, 1], [22, 1, 0]])
+    np.testing.assert_array_equal(found.labels, ["yes", "no", "no"])
+    np.testing.assert_array_equal(found.lines, [2, 3, 4])
+
+
+def test_the_label_column_may_have_another_name_and_place(tmp_path):
+    found = read_csv(write(tmp_path, "bad,x\n1,0.5\n0,2\n"), "bad")
+    assert found.names == ("x",)
+    np.testing.assert_array_equal(found.labels, [1, 0])
+
+
+def test_bags_and_weights_are_no_features(tmp_path):
+    found = read_csv(write(tmp_path, "bag,x,sample_weight,label\nb7,1,2.5,1\n12,2,1,0\nb7,3,1,0\n"))
+    assert found.names == ("x",)
+    np.testing.assert_array_equal(found.bags, [1, 0, 1])
+    np.testing.assert_array_equal(found.sample_weight, [2.5, 1, 1])
+    numbered = read_csv(write(tmp_path, "bag,x,label\n7,1,1\n3,2,0\n"))
+    np.testing.assert_array_equal(numbered.bags, [7, 3])
+
+
+def test_the_smaller_syntax(tmp_path):
+    text = '\ufeff"a, b", x ,label\r\n"1", 2 ,"say ""yes"""\r\n\r\n3,4,"two\nlines"\r\n'
+    found = read_csv(write(tmp_path, text))
+    assert found.names == ("a, b", "x")
+    np.testing.assert_array_equal(found.X, [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(found.labels, ['say "yes"', "two\nlines"])
+    np.testing.assert_array_equal(found.lines, [2, 5])
+
+
+def test_labels_may_mix_words_and_numbers(tmp_path):
+    found = read_csv(write(tmp_path, "x,label\n1,0\n2,bad\n"))
+    np.testing.assert_array_equal(found.labels, ["0", "bad"])
+
+
+def test_packed(tmp_path):
+    path = tmp_path / "a.csv.bz2"
+    path.write_bytes(bz2.compress(SMALL.encode()))
+    assert read_csv(path).X.shape == (3, 3)
+
+
+def test_many_words_are_stored_sparse(tmp_path):
+    rows = "".join(f"w{i % 20},{i % 2}\n" for i in range(40))
+    found = read_csv(write(tmp_path, "word,label\n" + rows))
+    assert sparse.issparse(found.X)
+    assert found.X.shape == (40, 20)
+    np.testing.assert_array_equal(np.asarray(found.X.sum(axis=0)).ravel(), np.full(20, 2))
+    assert found.X[3, found.names.index("word=w3")] == 1
+
+
+def test_without_labels(tmp_path):
+    found = read_csv(write(tmp_path, "x\n1\n2\n"), labelled=False)
+    assert found.labels is None
+    assert found.names == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", None, "the file is empty; write the names of the columns on the first line"),
+        ("x,label\n", None, "no samples under the header; give one sample per line"),
+        ("x,,label\n1,2,3\n", 1, "column 2 has no name; name every column"),
+        ("x,label,x\n1,2,3\n", 1, "two columns are called 'x'; give each its own name"),
+        ("x,label\n1,0\n2,1,5\n", 3, "3 cells under 2 columns; give every column one cell"),
+        ("x,label\n1,0\n2\n", 3, "1 cells under 2 columns; give every column one cell"),
+        (
+            "x,label\n1,0\n,1\n",
+            3,
+            "column 'x' has no value (''); fill it in, or leave out the sample or the column",
+        ),
+        (
+            "x,label\n1,0\n NA,1\n",
+            3,
+            "column 'x' has no value (' NA'); fill it in, or leave out the sample or the column",
+        ),
+        (
+            "x,label\n1,0\nnan,1\n",
+            3,
+            "column 'x' has no value ('nan'); fill it in, or leave out the sample or the column",
+        ),
+        (
+            "x,label\n1,0\n2,?\n",
+            3,
+            "column 'label' has no value ('?'); fill it in, or leave out the sample or the column",
+        ),
+        ("x,label\n1,0\n-inf,1\n", 3, "column 'x' is '-inf'; every value must be a finite number"),
+        (
+            "x,label\n1,0\n2,1\n1.5x,0\n",
+            4,
+            "column 'x' is '1.5x' here and the number '1' on line 2; "
+            "correct the cell; categories are written as words throughout",
+        ),
+        (
+            "x,label\n1,0\n1_000,1\n",
+            3,
+            "column 'x' is '1_000' here and the number '1' on line 2; "
+            "correct the cell; categories are written as words throughout",
+        ),
+        ('x,label\n1,0\n"2,1\n', 3, "not CSV: unexpected end of data; correct the quotes"),
+        ("x,lable\n1,0\n", None, "no column is called 'label'; name the label column (did you mean 'lable'?)"),
+        ("label\n1\n0\n", None, "no feature column; give at least one column beside the labels"),
+        (
+            "x,sample_weight,label\n1,big,0\n",
+            None,
+            "the column 'sample_weight' holds words; give positive numbers, or rename the column",
+        ),
+        (b"x,label\n\xff\xfe,1\n", None, "not a text file in UTF-8; save it as UTF-8"),
+    ],
+)
+def test_damaged_files(tmp_path, text, line, message):
+    path = write(tmp_path, text)
+    with pytest.raises(DataError) as caught:
+        read_csv(path)
+    assert str(caught.value) == f"{path}:{f'{line}:' if line else ''} {message}"
+    assert caught.value.line == line

@@ -1,0 +1,89 @@
+"""Problem: validation, penalties, rows, and the objective recomputed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mipfs.errors import RowError, UsageError
+from mipfs.instance import Instance, Row, SelectDefaults
+from mipfs.problem import Problem
+
+X = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-2.0, 0.0, 1.0], [0.0, 1.0, -1.0]])
+Y = np.array([1.0, -1.0, -1.0, 1.0])
+
+
+def instance(**extra: object) -> Instance:
+    return Instance.from_arrays(X, Y, feature_names=["a", "b", "c"], **extra)
+
+
+@pytest.mark.parametrize("parameters", [{"M": -1}, {"M": 4}, {"M": 1.5}, {"M": True}, {"C": 0.0}, {"C": -1.0}])
+@pytest.mark.parametrize("kind", ["value"])
+def test_out_of_range(parameters: dict[str, object], kind: str) -> None:
+    name = next(iter(parameters))
+    with pytest.raises(UsageError, match=f"^{name} = "):
+        Problem(instance(), **parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("C", [np.nan, np.inf, "1"])
+def test_c_must_be_a_number(C: object) -> None:
+    with pytest.raises(UsageError, match="must be a positive number"):
+        Problem(instance(), C=C)  # type: ignore[arg-type]
+
+
+def test_unknown_loss_and_names() -> None:
+    with pytest.raises(UsageError, match="loss 'squared' is not known"):
+        Problem(instance(), loss="squared")
+    with pytest.raises(UsageError, match="no feature is called 'd'"):
+        Problem(instance(), lam={"d": 1.0})
+    with pytest.raises(UsageError, match="no feature is called 'z'"):
+        Problem(instance(), forced_in=("z",))
+
+
+def test_penalties_add_up() -> None:
+    data = instance(penalty={"b": 0.5})
+    np.testing.assert_array_equal(Problem(data).penalty, [0, 0.5, 0])
+    np.testing.assert_array_equal(Problem(data, lam=2.0).penalty, [2, 2.5, 2])
+    np.testing.assert_array_equal(Problem(data, lam=[1, 2, 3]).penalty, [1, 2.5, 3])
+    np.testing.assert_array_equal(Problem(data, lam={"c": 7}).penalty, [0, 0.5, 7])
+    with pytest.raises(UsageError, match="lambda of 'a' is -1"):
+        Problem(data, lam=-1.0)
+    with pytest.raises(UsageError, match="shape"):
+        Problem(data, lam=[1.0, 2.0])
+
+
+def test_data_defaults_and_overrides() -> None:
+    data = instance(select=SelectDefaults(2, ("a",), ("c",)), rows=[Row("r", {"a": 1, "b": 1}, -np.inf, 1)])
+    problem = Problem(data)
+    assert (problem.M, problem.selection.forced_in, problem.selection.forced_out) == (2, (0,), (2,))
+    assert problem.selection.rows.names == ("r",)
+    free = problem.replace(M=3, forced_in=(), forced_out=(), cardinality=False)
+    assert (free.M, free.selection.forced_in, free.selection.forced_out) == (None, (), ())
+
+
+def test_with_rows() -> None:
+    problem = Problem(instance(), M=2).with_rows(sparse.csr_array([[1.0, 0, 1.0]]), -np.inf, [1.0], names=["pair"])
+    assert not problem.selection.contains(np.array([True, False, True]))
+    assert problem.selection.contains(np.array([True, True, False]))
+    more = problem.with_rows([[0, 1.0, 0]], 1, 1)
+    assert more.selection.rows.names == ("pair", "row2")
+    assert not more.selection.contains(np.array([True, False, False]))
+    for bad in ([[1.0, 2.0]], [[np.nan, 0, 0]]):
+        with pytest.raises(RowError):
+            problem.with_rows(bad, 0, 1)
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_evaluate_is_the_objective(scale: str) -> None:
+    weight = np.array([1.0, 2.0, 0.5, 1.0])
+    w, b, ids = np.array([0.7, -0.2]), 0.3, np.array([0, 2])
+    Z = X if scale == "none" else (X - X.mean(0)) / X.std(0)
+    expected = 1.5 + 0.5 + 0.5 * w @ w + 2.0 * weight @ np.maximum(0, 1 - Y * (Z[:, ids] @ w + b))
+    for matrix in (X, sparse.csc_array(X)):
+        data = Instance.from_arrays(
+            matrix, Y, feature_names=["a", "b", "c"], scale=scale, sample_weight=weight, penalty={"c": 0.5}
+        )
+        problem = Problem(data, C=2.0, lam={"a": 1.5})
+        assert problem.evaluate(ids, w, b) == pytest.approx(expected, rel=1e-14)
+    assert Problem(instance(), C=2.0).evaluate([], [], 1.0) == pytest.approx(2.0 * 4.0)
