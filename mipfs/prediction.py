@@ -37,25 +37,36 @@ def decision_values(result: Result, X: Any) -> Array:
 
 
 def _of_instance(result: Result, data: Instance, names: list[str], weights: Array) -> Array:
-    """The instance may be scaled in its own way: undo it in the weights, so that sparse data stays sparse."""
-    ids = np.array([_column(result, data, name) for name in names], dtype=np.int64)
+    ids = [column_of(name, result.columns[name], result.n_features, data) for name in names]
+    return scores_on(data, np.array(ids, dtype=np.int64), weights, result.intercept)
+
+
+def scores_on(data: Instance, ids: npt.NDArray[np.int64], weights: Array, intercept: float) -> Array:
+    """w'x + b on the columns `ids` of an instance, for weights on the user's scale, shape (n,).
+
+    The instance may be scaled in its own way: that is undone in the weights, so that sparse data stays sparse.
+    """
     slopes = weights * data.scale[ids]
     offset = weights @ (data.shift[ids] - data.center[ids] * data.scale[ids])
-    return np.asarray(data.X[:, ids] @ slopes + offset + result.intercept)
+    return np.asarray(data.X[:, ids] @ slopes + offset + intercept)
 
 
-def _column(result: Result, data: Instance, name: str) -> int:
-    """The column called `name`.
+def column_of(name: str, position: int, n_features: int, data: Instance) -> int:
+    """The column of `data` that is the feature `name`, which stood at `position` of `n_features`.
 
     Where one side has no names of its own (they are x1, x2, ...) and both have as many features, the column in
     the same place.
+
+    Raises
+    ------
+    UsageError
+        There is no such column.
     """
     if name in data.index:
         return data.index[name]
-    column = result.columns[name]
-    unnamed = f"x{column + 1}"
-    if data.n_features == result.n_features and unnamed in (name, data.feature_names[column]):
-        return column
+    unnamed = f"x{position + 1}"
+    if data.n_features == n_features and unnamed in (name, data.feature_names[position]):
+        return position
     raise UsageError(
         f"{data.source or 'the data'} has no feature {name!r}, which the classifier uses; "
         "give data with the columns of the training data"

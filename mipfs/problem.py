@@ -33,7 +33,7 @@ class Problem:
     Parameters
     ----------
     data : Instance
-    loss : {"hinge"}
+    loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool, default True
         Whether the intercept is free (unpenalised); without it f(x) = w'x.
     M : int or None

@@ -18,7 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,8 @@ class Driver:
         Whether its bound is earned; a solver's word may be off by the solver's tolerance `AGREE`.
     starts : bool
         Whether it can begin from a given support.
+    losses : tuple of str
+        The losses that it carries.
     """
 
     name: str
@@ -58,11 +60,12 @@ class Driver:
     share: float = 1.0
     earned: bool = True
     starts: bool = True
+    losses: tuple[str, ...] = strategies.LOSSES
 
 
 DRIVERS: Mapping[str, Driver] = {
     "gbd": Driver("gbd", {"gap": 1e-7}),
-    "monolithic": Driver("monolithic", {"gap": 1e-7}, share=0.3, earned=False, starts=False),
+    "monolithic": Driver("monolithic", {"gap": 1e-7}, share=0.3, earned=False, starts=False, losses=("hinge",)),
 }
 
 
@@ -242,7 +245,7 @@ def smaller_conflicts(case: Case, size: int) -> Iterator[tuple[str, ...]]:
 
 
 def check(case: Case, driver: Driver, solve: Solve) -> str:
-    """Put one driver through one case.
+    """Put one driver through one case, with a loss that the driver carries.
 
     Returns
     -------
@@ -255,6 +258,8 @@ def check(case: Case, driver: Driver, solve: Solve) -> str:
         With what is wrong.
     """
     kind = "feasible" if case.allowed else "infeasible"
+    if case.loss not in driver.losses:
+        case = replace(case, loss=driver.losses[0])
     trial = Trial(case, driver, solve)
     for one in CHECKS[kind]:
         one(trial)

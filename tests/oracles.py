@@ -18,6 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
+from tests import smooth_oracles
+
 Array = npt.NDArray[np.float64]
 Support = frozenset[int]
 Point = tuple[Array, float, Array]
@@ -185,10 +187,18 @@ def hinge_value(Z: Array, y: Array, c_i: Array, bias: bool, engine: Engine = "cl
 
 LossOracle = Callable[[Array, Array, Array, bool, Engine], Value]
 
-LOSSES: Mapping[str, LossOracle] = {"hinge": hinge_value}
+LOSSES: Mapping[str, LossOracle] = {
+    "hinge": hinge_value,
+    "squared-hinge": lambda Z, y, c_i, bias, _engine: Value(*smooth_oracles.squared_hinge(Z, y, c_i, bias)),
+    "logistic": lambda Z, y, c_i, bias, _engine: Value(*smooth_oracles.logistic(Z, y, c_i, bias)),
+}
 """v(σ) by loss; a later loss joins with one line here."""
 
-PRIMALS: Mapping[str, Callable[[Array, Array, Array, Array, float], float]] = {"hinge": hinge_primal}
+PRIMALS: Mapping[str, Callable[[Array, Array, Array, Array, float], float]] = {
+    "hinge": hinge_primal,
+    "squared-hinge": smooth_oracles.squared_hinge_primal,
+    "logistic": smooth_oracles.logistic_primal,
+}
 """The primal objective by loss, to recompute what a Result claims."""
 
 

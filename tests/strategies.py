@@ -23,7 +23,7 @@ Scaling = Literal["none", "standard", "unit"]
 Route = Literal["data", "problem", "matrix"]
 RowSet = tuple[list[LinearRow], list[ExtraVariable]]
 
-LOSSES: tuple[str, ...] = ("hinge",)
+LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
 """The losses that cases draw from."""
 
 

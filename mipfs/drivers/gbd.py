@@ -28,7 +28,7 @@ from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge"})
+LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
 ROUNDING_CUTS = 10

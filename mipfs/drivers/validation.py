@@ -8,6 +8,7 @@ import numpy.typing as npt
 from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
+from mipfs.prediction import column_of, scores_on
 from mipfs.result import StopReason
 
 Array = npt.NDArray[np.float64]
@@ -30,21 +31,17 @@ class Validator:
             raise UsageError(f"patience = {patience} must be at least 1")
         self.run, self.data, self.patience = run, data, patience
         train = run.problem.data
-        self._columns = data.columns_of(train.feature_names)
+        names, p = train.feature_names, train.n_features
+        self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names)], dtype=np.int64)
         self._positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
         self._best, self._waited = np.inf, 0
 
     def see(self, ids: npt.NDArray[np.int64], w: Array, b: float) -> None:
         """Take note of a classifier (weights and intercept on the scaled training data)."""
-        train, other = self.run.problem.data, self.data
-        columns = self._columns[ids]
+        train = self.run.problem.data
         weights = w / train.scale[ids]
         intercept = b - float(weights @ train.shift[ids])
-        own = weights * other.scale[columns]
-        constant = intercept + float(weights @ other.shift[columns]) - float(own @ other.center[columns])
-        scores = np.full(other.n_samples, constant)
-        if ids.size:
-            scores += other.X[:, columns] @ own
+        scores = scores_on(self.data, self._columns[ids], weights, intercept)
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
             self._best, self._waited = error, 0

@@ -6,7 +6,11 @@ from types import ModuleType
 
 from mipfs.errors import UsageError
 
-LOSSES = {"hinge": "mipfs.losses.hinge"}
+LOSSES = {
+    "hinge": "mipfs.losses.hinge",
+    "squared-hinge": "mipfs.losses.squared_hinge",
+    "logistic": "mipfs.losses.logistic",
+}
 
 
 def get_loss(name: str) -> ModuleType:

@@ -7,14 +7,13 @@ g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]: Tan 201
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlog1py, xlogy
 
 from mipfs.losses import smooth
 from mipfs.losses.dyadic import Integers, balanced
+from mipfs.losses.smooth import LOGISTIC
 
 Array = npt.NDArray[np.float64]
 
@@ -70,9 +69,4 @@ class Solver(smooth.Solver):
         """α on the grid, inside the dual set exactly."""
         return feasible_dual(alpha, self.c, self.data.y, self.bias)
 
-    @property
-    def kind(self) -> Any:
-        """The kernel's name of the loss."""
-        from mipfs.losses.newton import LOGISTIC
-
-        return LOGISTIC
+    kind = LOGISTIC

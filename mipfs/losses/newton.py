@@ -20,6 +20,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
+from mipfs.losses.smooth import SQUARED_HINGE
+
 BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
 EASY, HARD = 12, 30
@@ -447,10 +449,6 @@ def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink,
     state[2] += steps
 
 
-SQUARED_HINGE, LOGISTIC = 0, 1
-"""Which smooth loss a kernel is to take."""
-
-
 @njit(cache=True)
 def smooth_terms(kind, m, c):  # type: ignore[no-untyped-def]
     """Loss, α = −L' and L'' of one sample at margin m."""
@@ -504,7 +502,7 @@ def newton(A, c, k, kind, u, alpha, state, tol, max_steps, work):  # type: ignor
     A : (n, d) row-major array or CSR triple of y_i (z_i, 1)
     c : (n,) loss weights
     k : int, number of weights; d = k + 1 with a free bias, else k
-    kind : SQUARED_HINGE or LOGISTIC
+    kind : SQUARED_HINGE or LOGISTIC of `mipfs.losses.smooth`
     u : (d,) in and out
     alpha : (n,) out, α = −L'(Au)
     state : (3,) in and out: unused, 1.0 when converged, Newton steps so far

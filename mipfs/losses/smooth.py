@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from mipfs.losses import solver
 
 Array = npt.NDArray[np.float64]
 
+SQUARED_HINGE, LOGISTIC = 0, 1
+"""Which smooth loss a kernel is to take."""
 SLICE = 20
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
 MAX_STEPS = 200
@@ -23,10 +24,8 @@ MAX_STEPS = 200
 class Solver(solver.Solver):
     """Newton's method for a twice (or once, piecewise) differentiable loss."""
 
-    @property
-    @abstractmethod
-    def kind(self) -> Any:
-        """The kernel's name of the loss."""
+    kind: int
+    """SQUARED_HINGE or LOGISTIC."""
 
     def start(self) -> tuple[Array, float]:
         """α is recovered from the primal: it needs no start."""

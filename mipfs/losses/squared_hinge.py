@@ -6,13 +6,12 @@ missing in Tan 2014 (7)–(9). α_i = c_i max(0, 1 − m_i) at the optimum.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import smooth
 from mipfs.losses.dyadic import Integers, balanced
+from mipfs.losses.smooth import SQUARED_HINGE
 
 Array = npt.NDArray[np.float64]
 
@@ -63,9 +62,4 @@ class Solver(smooth.Solver):
         """α on the grid, inside the dual set exactly."""
         return feasible_dual(alpha, self.c, self.data.y, self.bias)
 
-    @property
-    def kind(self) -> Any:
-        """The kernel's name of the loss."""
-        from mipfs.losses.newton import SQUARED_HINGE
-
-        return SQUARED_HINGE
+    kind = SQUARED_HINGE

@@ -27,7 +27,9 @@ _PACKED = (".gz", ".bz2")
 
 
 def plain_name(path: Path) -> Path:
-    """The path without the suffix of a compression: ``data.svm`` of ``data.svm.gz``."""
+    """The path without the suffix of a compression: ``data.svm`` of ``data.svm.gz``; a folder is a `DataError`."""
+    if path.is_dir():
+        raise DataError("this is a folder", "give a data file", path=path)
     return path.with_suffix("") if path.suffix.lower() in _PACKED else path
 
 

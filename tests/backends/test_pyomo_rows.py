@@ -255,7 +255,7 @@ def test_conflicting_bounds_are_named() -> None:
     model.select.u = pyo.Var(bounds=(2, 1))
     model.select.row = pyo.Constraint(expr=model.select.u >= model.select.sigma["c"])
     selection = compile_model(model).selection
-    assert selection.conflict() in (("bounds of sigma[b]",) * 2, ("bounds of u",) * 2)
+    assert selection.conflict() in (("bounds of sigma[b]",), ("bounds of u",))
 
 
 def test_an_impossible_row_is_the_conflict() -> None:

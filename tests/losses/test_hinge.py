@@ -126,3 +126,22 @@ def test_feasible_dual_moves_a_feasible_vector_by_the_grid_only() -> None:
     alpha = np.array([0.25, 0.5, 0.75, 0.5])
     k, q = hinge.feasible_dual(alpha, c, y, True)
     np.testing.assert_array_equal(np.ldexp(k.astype(float), -q), alpha)
+
+
+def test_offset_columns_with_a_free_bias() -> None:
+    X, y = draw(8, 49, 6)
+    X = 0.2 * X + np.array([7.0, 65.0, -29.0, 92.0, -480.0, 62.0])
+    c = np.full(49, 3.0)
+    for matrix in (X, sparse.csc_array(X)):
+        svm = hinge.Solver(Instance.from_arrays(matrix, y), c, True).solve(np.arange(6), tol=1e-9)
+        assert svm.gap <= 1e-9
+        assert svm.primal == pytest.approx(svm_value(X, y, c, True).upper, rel=1e-7)
+
+
+def test_flat_slope_without_columns() -> None:
+    # with weights of 3 and 1 on each side of a flat piece, Newton's step on the slope would be infinite
+    y = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    c = np.array([1.0, 3.0, 1.0, 1.0, 2.0])
+    svm = hinge.Solver(Instance.from_arrays(np.ones((5, 1)), y), c, True).solve(np.arange(0), tol=1e-9)
+    assert svm.primal == pytest.approx(8.0)
+    assert abs(svm.b) <= 1.0 + 1e-6

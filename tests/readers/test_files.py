@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mipfs.errors import DataError
+from mipfs.readers import read
 from mipfs.readers.files import description_of, format_of, opened
 
 
@@ -84,3 +85,9 @@ def test_missing_file_and_folder(tmp_path):
     assert str(caught.value) == f"{tmp_path / 'none.svm'}: no such file; check the path"
     with pytest.raises(DataError, match="cannot be read: Is a directory; check the file"):
         contents(tmp_path)
+
+
+def test_a_folder_is_no_data(tmp_path: Path) -> None:
+    for folder in (Path(), tmp_path):
+        with pytest.raises(DataError, match="this is a folder; give a data file"):
+            read(folder)
