@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mipfs.drivers import solve
     from mipfs.errors import DataError, MipfsError, MissingExtraError, RowError, UsageError
+    from mipfs.estimators import FGMClassifier, FGMSelector, FSPClassifier, GroupFGMClassifier
     from mipfs.formulation import Formulation, problem_of
     from mipfs.instance import Instance, Row
+    from mipfs.ladder import Comparison, compare
     from mipfs.problem import Problem
     from mipfs.readers import read
     from mipfs.result import Record, Result, Status, StopReason
@@ -24,8 +26,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Comparison",
     "DataError",
+    "FGMClassifier",
+    "FGMSelector",
+    "FSPClassifier",
     "Formulation",
+    "GroupFGMClassifier",
     "Instance",
     "MipfsError",
     "MissingExtraError",
@@ -37,6 +44,7 @@ __all__ = [
     "Status",
     "StopReason",
     "UsageError",
+    "compare",
     "problem_of",
     "read",
     "solve",
@@ -44,8 +52,13 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
+    "Comparison": "mipfs.ladder",
     "DataError": "mipfs.errors",
+    "FGMClassifier": "mipfs.estimators",
+    "FGMSelector": "mipfs.estimators",
+    "FSPClassifier": "mipfs.estimators",
     "Formulation": "mipfs.formulation",
+    "GroupFGMClassifier": "mipfs.estimators",
     "Instance": "mipfs.instance",
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
@@ -57,6 +70,7 @@ _HOME = {
     "Status": "mipfs.result",
     "StopReason": "mipfs.result",
     "UsageError": "mipfs.errors",
+    "compare": "mipfs.ladder",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError
+from mipfs.names import Numbered
 
 Array = npt.NDArray[np.float64]
 
 
-def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> tuple[str, ...]:
-    """The p unique names; x1 ... xp where none are given."""
-    if given is None:
-        return tuple(f"x{j + 1}" for j in range(p))
+def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:
+    """The p unique names; x1 ... xp, which are not stored, where none or just these are given."""
+    if given is None or (len(given) == p and given[0] == "x1" and Numbered(p) == tuple(given)):
+        return Numbered(p)
     names = tuple(given)
     if len(names) != p:
         raise DataError(f"{len(names)} feature names for {p} features", "give one name per feature", path=path)

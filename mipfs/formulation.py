@@ -10,8 +10,12 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from mipfs import user_file
 from mipfs.errors import MipfsError, UsageError
@@ -26,6 +30,10 @@ MAX_TERMS = 2_000_000
 """Beyond these a Pyomo model takes gigabytes, and no general solver gets anywhere with it."""
 
 
+class TooLargeError(UsageError):
+    """Data, or a program made of it, that a general solver cannot take."""
+
+
 @dataclass(frozen=True, eq=False)
 class Formulation:
     """A formulation declared in CVXPY.
@@ -35,16 +43,29 @@ class Formulation:
     problem : Problem
         What it stands for; its rows are the rows of the formulation.
     cvxpy : cvxpy.Problem
-    sigma : cvxpy.Variable of shape (p,)
-        The selection.
-    variables : mapping of str to cvxpy.Variable
-        The other variables, under the names of the paper.
+    sigma : cvxpy.Variable of shape (p,), or None
+        The selection. It may be anything whose ``value`` is there after a solve, such as an expression or a
+        `mipfs.backends.conic.Multiplier`; None where the program has no selection.
+    variables : mapping of str to cvxpy.Variable (or likewise)
+        The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
+        sigma, the sizes of ``w``, shape (p,), are what is rounded.
+    solver : {"clarabel", "highs"}
+        Who solves it; HiGHS for linear programs, whose vertices have exact zeros.
+    lagrangian : callable, optional
+        ``lagrangian(omega)``, with omega >= |ω(α)| of shape (p,), returns (r, cost) such that
+        g(α) − r + min of costᵀσ over the rows of S bounds (P) from below. By default (0, c − ½ ω²).
+    is_relaxation : bool
+        Whether its value bounds (P), or the relaxation over all of S, from one side; False for a baseline, which
+        solves another problem.
     """
 
     problem: Problem
     cvxpy: Any
     sigma: Any
     variables: Mapping[str, Any]
+    solver: str = "clarabel"
+    lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
+    is_relaxation: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,6 +79,14 @@ class Entry:
     loss, bias : str, the defaults
     parameters : tuple of str, as on the command line
     driver : str, the default driver
+    options : tuple of str
+        Those of the parameters that are options of the default driver, such as the T of ``fgm``.
+    declared : tuple of str
+        Those of the parameters that `declare` of the module takes, such as the pool of ``reduced-mkl``.
+    needs_M : bool
+        Whether it makes no sense without a cardinality row.
+    carries_rows : bool
+        Whether penalties, forced features and the rows of the selection are part of it; it is valid without them.
     """
 
     name: str
@@ -66,6 +95,10 @@ class Entry:
     bias: str
     parameters: tuple[str, ...]
     driver: str
+    options: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    needs_M: bool = False
+    carries_rows: bool = True
 
     @property
     def module(self) -> str:
@@ -73,9 +106,34 @@ class Entry:
         return self.file.removesuffix(".py")
 
 
+_USUAL = ("M", "C", "loss", "bias")
 _TABLE = (
-    Entry("fsp-m", "fsp_m.py", "hinge", "free", ("M", "C", "loss", "bias"), "gbd"),
-    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", "C", "loss", "bias"), "gbd"),
+    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "gbd"),
+    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "gbd"),
+    Entry(
+        "fgm",
+        "qcqp_relaxation.py",
+        "squared hinge",
+        "none",
+        (*_USUAL, "margin", "T"),
+        "kelley",
+        ("T",),
+    ),
+    Entry(
+        "reduced-mkl",
+        "reduced_mkl.py",
+        "squared hinge",
+        "none",
+        ("pool", *_USUAL, "form"),
+        "conic",
+        declared=("pool", "form"),
+    ),
+    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic"),
+    Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", needs_M=True, carries_rows=False),
+    Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", needs_M=True, carries_rows=False),
+    Entry("big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", declared=("U", "binary")),
+    Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", carries_rows=False),
+    Entry("onsvm", "onsvm.py", "hinge", "free", _USUAL, "conic", carries_rows=False),
 )
 
 
@@ -96,6 +154,8 @@ class Loaded:
     problem : callable ``problem(data, **params)``, or None for a user's file
         Makes the Problem alone, which can be of any size.
     entry : Entry, or None for a user's file
+    declare : callable ``declare(problem)``, or None
+        Declares the formulation of a Problem, of those in CVXPY.
     """
 
     name: str
@@ -103,12 +163,17 @@ class Loaded:
     build: Callable[..., Any]
     problem: Callable[..., Problem] | None = None
     entry: Entry | None = None
+    declare: Callable[..., Formulation] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters that `build` takes by name, as on the command line."""
+        """The parameters that it takes by name, as on the command line."""
         shown = {"lam": "lambda"}
-        return tuple(shown.get(name, name) for name in self._keywords())
+        return tuple(shown.get(name, name) for name in [*self._keywords(), *self._driver_options])
+
+    @property
+    def _driver_options(self) -> tuple[str, ...]:
+        return () if self.entry is None else self.entry.options
 
     def __call__(self, data: Instance, params: Mapping[str, Any]) -> Any:
         """Declare the problem of `data`; of a user's file, build the formulation.
@@ -130,7 +195,8 @@ class Loaded:
         """
         arguments = self._check(params)
         if self.problem is not None:
-            return self.problem(data, **arguments)
+            apart = () if self.entry is None else self.entry.options + self.entry.declared
+            return self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
         try:
             built = self.build(data, **arguments)
         except MipfsError:
@@ -142,6 +208,23 @@ class Loaded:
         except UsageError as error:
             raise UsageError(f"{self.path}: build returned {type(built).__name__}; {error}") from None
         return built
+
+    def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that the default driver gets: parameters that are no part of the Problem.
+
+        Parameters
+        ----------
+        params : mapping of name to value, as for a call
+        """
+        if self.entry is None:
+            return {}
+        arguments = self._check(params)
+        options = {name: arguments[name] for name in self.entry.options if name in arguments}
+        if self.entry.driver == "conic":
+            assert self.declare is not None
+            given = {name: arguments[name] for name in self.entry.declared if name in arguments}
+            options["declare"] = partial(self.declare, **given)
+        return options
 
     def _keywords(self) -> dict[str, inspect.Parameter]:
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
@@ -156,7 +239,7 @@ class Loaded:
         for given, value in params.items():
             name = ALIASES.get(given, given)
             name = name if name in known else given
-            if name not in known and not takes_any:
+            if name not in (*known, *self._driver_options) and not takes_any:
                 close = difflib.get_close_matches(given, self.parameters, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 raise UsageError(
@@ -189,7 +272,8 @@ def load(name: str | Path) -> Loaded:
     for entry in _TABLE:
         if text == entry.name:
             module = importlib.import_module(f"mipfs.models.{entry.module}")
-            return Loaded(entry.name, Path(str(module.__file__)), module.build, module.problem, entry)
+            path, declare = Path(str(module.__file__)), getattr(module, "declare", None)
+            return Loaded(entry.name, path, module.build, module.problem, entry, declare)
     if text.endswith(".py"):
         path = Path(text)
         return Loaded(text, path, user_file.build_of(path))
@@ -248,17 +332,17 @@ def compile(model: Any) -> Problem:
     return pyomo_rows.compile(model)
 
 
-def check_size(data: Instance) -> None:
-    """Refuse data that is too large for an algebraic model, before any of it is built.
+def check_size(data: Instance, kind: str = "Pyomo model") -> None:
+    """Refuse data that is too large for an algebraic model, before any of it is built; `kind` is for the message.
 
     Raises
     ------
-    UsageError
+    TooLargeError
     """
     terms = data.X.nnz if data.is_sparse else data.X.size
     if data.n_features > MAX_FEATURES or terms > MAX_TERMS:
-        raise UsageError(
-            f"{data.n_samples} samples x {data.n_features} features is too large for a Pyomo model (at most "
+        raise TooLargeError(
+            f"{data.n_samples} samples x {data.n_features} features is too large for a {kind} (at most "
             f"{MAX_FEATURES} features and {MAX_TERMS} values); mipfs.Problem(data, ...) takes any size"
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ import numpy.typing as npt
 from mipfs import shipped
 from mipfs.errors import UsageError
 from mipfs.readers.files import FORMATS
+from mipfs.synthetic import INFORMATIVE, tan_2010, tan_2014
+
+__all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "tan_2010", "tan_2014", "write"]
 
 Array = npt.NDArray[np.float64]
 
@@ -88,29 +93,41 @@ def write(
 
     Parameters
     ----------
-    name : {"aytug-one", "aytug-two", "credit", "wdbc"}
+    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "credit", "wdbc"}
     out : path-like
         A folder, made where it is missing, or the path of the data file.
     n_samples, n_features, M, seed
-        Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed.
+        Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed. Of `tan_2010`
+        (500 of 103, of which 3 are no noise), without M. Of `tan_2014` (4096 of 4096, M = 400): 8 bytes an
+        entry for training and test each.
 
     Returns
     -------
     Path
-        The data file. Made data comes with ``STEM-validation.svm`` and ``STEM-test.svm`` beside it.
+        The data file, svmlight or CSV, npz for Tan's. Made data comes with ``STEM-test`` beside it, Aytug's
+        also with ``STEM-validation``.
 
     Raises
     ------
     UsageError
         An unknown name, a parameter that the instance does not take, a path that cannot be written.
     """
-    sizes = {"n_samples": n_samples, "n_features": n_features, "M": M}
-    taken = {"aytug-one": tuple(sizes), "aytug-two": ("M",), "credit": (), "wdbc": ()}
+    given = {"n_samples": n_samples, "n_features": n_features, "M": M}
+    every = tuple(given)
+    taken = {
+        "aytug-one": every,
+        "aytug-two": ("M",),
+        "tan-2010": every[:2],
+        "tan-2014": every,
+        "credit": (),
+        "wdbc": (),
+    }
     if name not in taken:
         raise UsageError(f"no instance is called {name!r}; there are {', '.join(taken)}")
+    sizes = {key: value for key, value in given.items() if value is not None}
     for key, value in sizes.items():
-        if value is not None and key not in taken[name]:
-            raise UsageError(f"{key} = {value}: the sizes of {name} are fixed")
+        if key not in taken[name]:
+            raise UsageError(f"{key} = {value}: in {name} it is fixed")
     if seed != 0 and not taken[name]:
         raise UsageError(f"seed = {seed}: {name} is always the same")
     if name == "credit":
@@ -118,16 +135,31 @@ def write(
     if name == "wdbc":
         X, y, description = shipped.wdbc()
         return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description)
-    n, p = 500 if n_samples is None else n_samples, 20 if n_features is None else n_features
-    made = aytug_one(n, p, M, seed) if name == "aytug-one" else aytug_two(M, seed)
+    made = _drawn(name, sizes, seed)
     n, p = made["train"][0].shape
-    stem = f"{name}-{n}x{p}-M{made['M']}-seed{seed}"
-    texts = {
-        "": lambda: _svmlight(*made["train"]),
-        "-validation": lambda: _svmlight(*made["validation"]),
-        "-test": lambda: _svmlight(*made["test"]),
+    stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + f"-seed{seed}"
+    suffix, form = (".npz", _npz) if name.startswith("tan") else (".svm", _svmlight)
+    parts = {"train": "", "validation": "-validation", "test": "-test"}
+    contents = {
+        tail: partial(form, *made[part], *([made["names"]] if "names" in made else []))
+        for part, tail in parts.items()
+        if part in made
     }
-    return _save(Path(out), stem, ".svm", texts, _aytug_toml(name, made, seed))
+    return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed))
+
+
+def _drawn(name: str, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
+    """The made instance of a name, with what the user gave in place of its usual sizes."""
+    if name == "aytug-one":
+        return aytug_one(**{"n_samples": 500, "n_features": 20, **sizes}, seed=seed)
+    if name == "aytug-two":
+        return aytug_two(**sizes, seed=seed)
+    if name == "tan-2014":
+        return tan_2014(sizes.get("n_samples", 4096), sizes.get("n_features", 4096), sizes.get("M", 400), seed)
+    p = sizes.get("n_features", INFORMATIVE + 100)
+    if p < INFORMATIVE:
+        raise UsageError(f"n_features = {p} must be at least {INFORMATIVE}: f1, f2, f3 and then the noise")
+    return {**tan_2010(sizes.get("n_samples", 500), p - INFORMATIVE, seed), "M": 2}
 
 
 def _signs(X: Array, w: Array) -> npt.NDArray[np.int64]:
@@ -142,31 +174,47 @@ def _svmlight(X: Array, y: npt.ArrayLike) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _save(out: Path, stem: str, suffix: str, texts: Mapping[str, Callable[[], str]], description: str) -> Path:
+def _npz(X: Array, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
+    """The arrays as `mipfs.read` takes them; the archive holds no time stamps."""
+    stream = io.BytesIO()
+    arrays: dict[str, Any] = {"X": X, "y": np.asarray(y)}
+    if names is not None:
+        arrays["feature_names"] = np.array(names)
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def _save(
+    out: Path, stem: str, suffix: str, contents: Mapping[str, Callable[[], str | bytes]], description: str
+) -> Path:
     """Write the parts and the description; `out` is a folder or, by its suffix, the data file itself."""
     if out.suffix in FORMATS and out.suffix not in ("", suffix) and not out.is_dir():
         raise UsageError(f"{out}: {stem} is written as {suffix}; give a folder or a name that ends so")
     data = out if out.suffix == suffix else out / f"{stem}{suffix}"
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
-        for part, text in texts.items():
-            data.with_name(f"{data.stem}{part}{suffix}").write_text(text(), encoding="utf-8", newline="\n")
+        for tail, content in contents.items():
+            made = content()
+            path = data.with_name(f"{data.stem}{tail}{suffix}")
+            path.write_bytes(made if isinstance(made, bytes) else made.encode("utf-8"))
         data.with_suffix(".toml").write_text(description, encoding="utf-8", newline="\n")
     except OSError as error:
         raise UsageError(f"{data}: cannot be written: {error.strerror}") from None
     return data
 
 
-def _aytug_toml(name: str, made: Mapping[str, Any], seed: int) -> str:
+def _description(name: str, made: Mapping[str, Any], taken: tuple[str, ...], seed: int) -> str:
+    """The .toml of made data: how to make it again, and which features matter."""
     n, p = made["train"][0].shape
     support = np.sort(made["S"])
-    sizes = f"--n-samples {n} --n-features {p} " if name == "aytug-one" else ""
-    names = ", ".join(f'"x{j + 1}"' for j in support)
-    weights = ", ".join(repr(value) for value in made["w"][support].tolist())
+    sizes = {"n_samples": n, "n_features": p, "M": made["M"]}
+    options = "".join(f"--{key.replace('_', '-')} {sizes[key]} " for key in sizes if key in taken)
+    names = made.get("names") or [f"x{j + 1}" for j in range(p)]
+    weights = f"weights = {made['w'][support].tolist()!r}\n" if "w" in made else ""
     return f"""\
-# Labels are the signs of X w; validation and test rows stand in files of their own.
+# {_RECIPES[name][0]}
 [data]
-source = "made by `mipfs generate {name} {sizes}--M {made["M"]} --seed {seed}`, after Aytug 2015, section 4"
+source = "made by `mipfs generate {name} {options}--seed {seed}`, after {_RECIPES[name][1]}"
 licence = "CC0-1.0"
 
 [select]
@@ -178,6 +226,14 @@ n_samples = {n}
 n_features = {p}
 M = {made["M"]}
 seed = {seed}
-support = [{names}]
-weights = [{weights}]
-"""
+support = [{", ".join(f'"{names[j]}"' for j in support)}]
+{weights}"""
+
+
+_SIGNS = "Labels are the signs of X w; "
+_RECIPES = {
+    "aytug-one": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
+    "aytug-two": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
+    "tan-2010": ("The support is the composite pair; test rows stand in a file of their own.", "Tan 2010, section 3.3"),
+    "tan-2014": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 6.2.1, type I"),
+}

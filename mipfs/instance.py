@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from mipfs import checks, matrix
 from mipfs.errors import DataError, UsageError
+from mipfs.names import Defaulted, Numbered, NumberedIndex
 
 Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "standard", "unit"]
@@ -76,7 +77,7 @@ class Instance:
     X : (n, p) ndarray (Fortran order) or csc_array of float64
         The scaled data; a CSC matrix is divided by `scale` but not centred (see `center`).
     y : (n,) ndarray of {-1.0, +1.0}
-    feature_names : tuple of p str, unique
+    feature_names : sequence of p str, unique
     center : (p,) ndarray
         Column j stands for ``X[:, j] - center[j]`` (implicit centring; zero for dense data).
     shift, scale : (p,) ndarray
@@ -96,7 +97,7 @@ class Instance:
 
     X: Any
     y: Array
-    feature_names: tuple[str, ...]
+    feature_names: Sequence[str]
     center: Array
     shift: Array
     scale: Array
@@ -127,6 +128,8 @@ class Instance:
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of each feature by name."""
+        if isinstance(self.feature_names, Numbered):
+            return NumberedIndex(self.feature_names)
         return {name: j for j, name in enumerate(self.feature_names)}
 
     def columns_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -191,7 +194,6 @@ class Instance:
         if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
             raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
         values, center, shift, divisor = matrix.scaled(X, scale)
-        given = dict(cost or {})
         instance = cls(
             values,
             signs,
@@ -201,7 +203,7 @@ class Instance:
             divisor,
             labels=labels or Labels(),
             sample_weight=weights,
-            cost={name: float(given.get(name, 0.0)) for name in names},
+            cost={name: float(number) for name, number in (cost or {}).items()},
             penalty={name: float(value) for name, value in (penalty or {}).items()},
             groups={name: tuple(members) for name, members in (groups or {}).items()},
             rows=tuple(rows),
@@ -211,7 +213,9 @@ class Instance:
             scaling=scale,
             values_sha256="" if scale == "none" else matrix.digest(X),
         )
-        instance.columns_of([*given, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out])
+        instance.columns_of(
+            [*instance.cost, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out]
+        )
         for name, members in instance.groups.items():
             if not members or len(set(members)) < len(members):
                 raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)
@@ -220,7 +224,7 @@ class Instance:
             for name, number in table.items():
                 if not 0 <= number < math.inf:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
-        return instance
+        return replace(instance, cost=Defaulted(instance.index, instance.cost))
 
     @cached_property
     def sha256(self) -> str:
@@ -228,7 +232,8 @@ class Instance:
 
         It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
         """
-        parts = [json.dumps([list(self.X.shape), self.feature_names], ensure_ascii=False).encode()]
+        names = None if isinstance(self.feature_names, Numbered) else list(self.feature_names)
+        parts = [json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()]
         parts += [(self.values_sha256 or matrix.digest(self.X)).encode()]
         parts += [self.y.astype("<f8").tobytes(), self.sample_weight.astype("<f8").tobytes()]
         parts += [] if self.bags is None else [self.bags.astype("<i8").tobytes()]
@@ -237,7 +242,7 @@ class Instance:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """A hint for a misspelt name."""
-    close = difflib.get_close_matches(name, list(names)[:20000], n=1)
+    close = difflib.get_close_matches(name, list(names[:20000]), n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"features are called like {names[0]!r}" if names else "there are none"

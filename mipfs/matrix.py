@@ -20,7 +20,7 @@ Array = npt.NDArray[np.float64]
 DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
 
-_BLOCK = 1 << 20
+_BLOCK, _PIECE = 1 << 20, 1 << 17
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -89,7 +89,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     """
     p = X.shape[1]
     if kind == "none":
-        return X, np.zeros(p), np.zeros(p), np.ones(p)
+        zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))  # these cost no memory
+        return X, zero, zero, one
     if sparse.issparse(X):
         return _scaled_csc(X, kind)
     out = np.empty_like(X, order="F")
@@ -103,10 +104,11 @@ def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
     counts, rows, values = (hashlib.sha256(str(X.shape).encode()) for _ in range(3))
     if sparse.issparse(X):
-        counts.update(np.diff(X.indptr).astype("<i8").tobytes())
-        for start in range(0, X.nnz, _BLOCK):
-            rows.update(X.indices[start : start + _BLOCK].astype("<i8").tobytes())
-            values.update(X.data[start : start + _BLOCK].astype("<f8").tobytes())
+        for start in range(0, X.shape[1], _PIECE):
+            counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))
+        for start in range(0, X.nnz, _PIECE):
+            rows.update(X.indices[start : start + _PIECE].astype("<i8"))
+            values.update(X.data[start : start + _PIECE].astype("<f8"))
     else:
         for part in _blocks(X):
             block = X[:, part].T

@@ -51,6 +51,14 @@ def scores_on(data: Instance, ids: npt.NDArray[np.int64], weights: Array, interc
     return np.asarray(data.X[:, ids] @ slopes + offset + intercept)
 
 
+def weights_by_name(data: Instance, ids: npt.NDArray[np.int64], weights: Array) -> dict[str, float]:
+    """The non-zero weights by feature name; those of a column that stands twice are added up."""
+    chosen = np.unique(ids)
+    sums = np.zeros(chosen.size)
+    np.add.at(sums, np.searchsorted(chosen, ids), weights)
+    return {data.feature_names[j]: float(w) for j, w in zip(chosen, sums, strict=True) if w != 0.0}
+
+
 def column_of(name: str, position: int, n_features: int, data: Instance) -> int:
     """The column of `data` that is the feature `name`, which stood at `position` of `n_features`.
 

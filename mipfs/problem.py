@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.atoms import Atoms
+from mipfs.atoms.features import Features
 from mipfs.errors import RowError, UsageError
-from mipfs.instance import Instance
+from mipfs.instance import Instance, nearest
 from mipfs.losses import get_loss
 from mipfs.selection import Rows, Selection
 
@@ -48,6 +50,13 @@ class Problem:
         Features that must (not) be selected; None takes the data's own.
     cardinality : bool, default True
         False drops the cardinality row even where the data asks for one.
+    atoms : Atoms, optional
+        What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`,
+        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those.
+    margin : {"unit", "rho"}
+        "rho" is Tan 2010 (1), min ½‖w‖² + (C/2) Σ max(0, ρ − m_i)² − ρ, for the squared hinge without
+        penalties. Minimising over the length of (w, ρ) gives −1/(4v) of the unit margin's v, so it is solved
+        as that and reported in its own (negative) values.
 
     Raises
     ------
@@ -65,21 +74,34 @@ class Problem:
     forced_in: tuple[str, ...] | None = None
     forced_out: tuple[str, ...] | None = None
     cardinality: bool = True
+    atoms: Atoms = None  # type: ignore[assignment]  # None is replaced by the features in __post_init__
+    margin: str = "unit"
 
     def __post_init__(self) -> None:
         get_loss(self.loss)
-        p = self.data.n_features
+        if self.atoms is None:
+            object.__setattr__(self, "atoms", Features(self.data))
+        p, what = self.atoms.count, "features" if self.selects_features else "atoms"
         if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
             raise UsageError(f"C = {self.C!r} must be a positive number")
         M = self.data.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
-                raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of features")
+                raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
-                raise UsageError(f"M = {M} must lie between 0 and {p}, the number of features")
-        rows = Rows.of(self.data.rows, self.data.index) if self.rows is None else self.rows
+                raise UsageError(f"M = {M} must lie between 0 and {p}, the number of {what}")
+        if self.rows is not None:
+            rows = self.rows
+        elif self.selects_features:
+            rows = Rows.of(self.data.rows, self.data.index) if self.data.rows else Rows.empty(p)
+        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out or self.data.penalty:
+            raise UsageError(
+                "the data's rows, forced features and penalties are about single features, not about atoms"
+            )
+        else:
+            rows = Rows.empty(p)
         if rows.matrix.shape[1] != p + len(rows.extra):
-            raise UsageError(f"rows over {rows.matrix.shape[1]} columns, but the data has {p} features")
+            raise UsageError(f"rows over {rows.matrix.shape[1]} columns, but there are {p} {what}")
         object.__setattr__(self, "M", int(M) if M is not None and self.cardinality else None)
         object.__setattr__(self, "C", float(self.C))
         object.__setattr__(self, "rows", rows)
@@ -87,10 +109,33 @@ class Problem:
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
         _ = self.selection, self.penalty
+        if self.margin not in ("unit", "rho"):
+            raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
+        if self.margin == "rho" and (self.loss != "squared-hinge" or np.any(self.penalty)):
+            raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
 
     def replace(self, **changes: Any) -> Problem:
-        """A copy with some parameters changed."""
+        """A copy with some parameters changed; other data brings its own features."""
+        if "data" in changes and self.selects_features:
+            changes.setdefault("atoms", None)
         return dataclasses.replace(self, **changes)
+
+    @property
+    def selects_features(self) -> bool:
+        """Whether the atoms are the single features."""
+        return isinstance(self.atoms, Features)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return self.data.index if self.selects_features else {name: g for g, name in enumerate(self.atoms.names)}
+
+    def atoms_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Positions of the named atoms; an unknown name is a `UsageError`."""
+        for name in names:
+            if name not in self._places:
+                kind = "feature" if self.selects_features else "atom"
+                raise UsageError(f"no {kind} is called {name!r}; {nearest(name, self.atoms.names)}")
+        return np.array([self._places[name] for name in names], dtype=np.int64)
 
     def with_rows(self, A: Any, lb: npt.ArrayLike, ub: npt.ArrayLike, names: Sequence[str] | None = None) -> Problem:
         """A copy with more rows ``lb <= A sigma <= ub``.
@@ -103,8 +148,8 @@ class Problem:
         """
         matrix = sparse.csr_array(np.atleast_2d(A) if not sparse.issparse(A) else A, dtype=float)
         r, p = matrix.shape
-        if p != self.data.n_features:
-            raise RowError(f"rows over {p} columns, but the data has {self.data.n_features} features")
+        if p != self.atoms.count:
+            raise RowError(f"rows over {p} columns, but there are {self.atoms.count} to select from")
         lower = np.broadcast_to(np.asarray(lb, dtype=float), (r,)).copy()
         upper = np.broadcast_to(np.asarray(ub, dtype=float), (r,)).copy()
         if not np.all(np.isfinite(matrix.data)) or np.any(np.isnan(lower) | np.isnan(upper)):
@@ -122,24 +167,25 @@ class Problem:
         assert self.rows is not None
         assert self.forced_in is not None
         assert self.forced_out is not None
-        inside = self.data.columns_of(self.forced_in)
-        outside = self.data.columns_of(self.forced_out)
+        inside, outside = self.atoms_of(self.forced_in), self.atoms_of(self.forced_out)
         return Selection(
-            self.data.n_features,
+            self.atoms.count,
             self.M,
             tuple(int(j) for j in inside),
             tuple(int(j) for j in outside),
             self.rows,
-            self.data.feature_names,
+            self.atoms.names,
         )
 
     @cached_property
     def penalty(self) -> Array:
         """c of (P), shape (p,): `lam` plus the data's ``[penalty]``."""
-        p = self.data.n_features
+        p = self.atoms.count
+        if isinstance(self.lam, (int, float)) and self.lam == 0 and not self.data.penalty:
+            return np.broadcast_to(0.0, (p,))  # costs no memory
         c = np.zeros(p)
         if isinstance(self.lam, Mapping):
-            c[self.data.columns_of(list(self.lam))] = [float(v) for v in self.lam.values()]
+            c[self.atoms_of(list(self.lam))] = [float(v) for v in self.lam.values()]
         else:
             given = np.asarray(self.lam, dtype=float)
             if given.shape not in ((), (p,)):
@@ -150,7 +196,7 @@ class Problem:
         if not np.all(np.isfinite(c)) or np.any(c < 0):
             worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
             raise UsageError(
-                f"lambda of {self.data.feature_names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
+                f"lambda of {self.atoms.names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
             )
         return c
 
@@ -159,19 +205,27 @@ class Problem:
         """Loss weight of every sample, shape (n,)."""
         return self.C * self.data.sample_weight
 
+    def reported(self, value: float) -> float:
+        """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form."""
+        if self.margin == "unit" or math.isinf(value):
+            return value
+        return -0.25 / value if value > 0 else -math.inf
+
     def evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
-        """The objective of (P) at a binary selection, recomputed from the scaled data in float64.
+        """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data in float64.
 
         Parameters
         ----------
-        selected : (k,) positions with sigma = 1
-        w : (k,) weights on the scaled data
+        selected : positions of the atoms with sigma = 1
+        w : (k,) weights on the scaled data, of the columns that these atoms use (`Atoms.columns`)
         b : float, intercept on the scaled data
         """
-        ids = np.asarray(selected, dtype=np.int64)
-        weights = np.asarray(w, dtype=float)
+        chosen = np.asarray(selected, dtype=np.int64)
+        columns = self.atoms.columns(chosen)
+        ids, weights = columns.ids, np.asarray(w, dtype=float)
         scores = np.full(self.data.n_samples, float(b) - float(self.data.center[ids] @ weights))
         if ids.size:
             scores += self.data.X[:, ids] @ weights
         loss = get_loss(self.loss).value(self.data.y * scores, self.c_i)
-        return float(self.penalty[ids].sum() + 0.5 * weights @ weights + loss)
+        per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
+        return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

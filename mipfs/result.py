@@ -53,6 +53,8 @@ class StopReason(enum.Enum):
     """The validation error did not improve for the asked number of iterations (Aytug 2015, section 3.4)."""
     INFEASIBLE = "INFEASIBLE"
     """The rows were shown to contradict each other."""
+    COMPLETED = "COMPLETED"
+    """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
     STALLED = "STALLED"
     """No further progress was possible in floating-point arithmetic."""
 
@@ -69,6 +71,7 @@ class Record:
     bound : float, best earned lower bound; -inf before there is one
     n_selected : int, features selected by the incumbent
     counters : mapping of str to int (cuts, subproblems, ...)
+    upper : float, best upper bound on the relaxation being solved; inf for an exact driver
     """
 
     seconds: float
@@ -77,6 +80,7 @@ class Record:
     bound: float
     n_selected: int = 0
     counters: Mapping[str, int] = field(default_factory=dict)
+    upper: float = math.inf
 
     @property
     def gap(self) -> float:
@@ -187,6 +191,7 @@ class Result:
         document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
         document["trace"] = [
             {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
+            | ({"upper": r.upper} if math.isfinite(r.upper) else {})
             for r in self.trace
         ]
         return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
@@ -213,7 +218,13 @@ class Result:
             values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
             values |= {name: tuple(values[name]) for name in ("selected", "rows", "conflict")}
             values["trace"] = tuple(
-                Record(r["seconds"], r["iteration"], _number(r["objective"], math.inf), _number(r["bound"], -math.inf))
+                Record(
+                    r["seconds"],
+                    r["iteration"],
+                    _number(r["objective"], math.inf),
+                    _number(r["bound"], -math.inf),
+                    upper=_number(r.get("upper"), math.inf),
+                )
                 for r in values["trace"]
             )
             values["objective"] = _number(values["objective"], math.inf)

@@ -128,6 +128,35 @@ class Rows:
         )
 
 
+def lagrangian_bound(
+    cost: Array, rows: tuple[Any, Array, Array], low: Array, high: Array, y: Array, scale: float
+) -> tuple[float, Array]:
+    """A lower bound on min cost'x over rows and box, for any multipliers of the rows; and the reduced costs.
+
+    y'(row bounds) + Σ_j min over [low_j, high_j] of (cost − A'y)_j x_j, less its rounding error (Neumaier and
+    Shcherbina 2004). A multiplier that points to an absent bound counts as zero, and so does a reduced cost of
+    relative size 1e-9 on an unbounded variable.
+
+    Parameters
+    ----------
+    cost : (m,) ndarray
+    rows : matrix (r, m), lower and upper bounds (r,)
+    low, high : (m,) bounds of x
+    y : (r,) multipliers
+    scale : float, the size of the costs
+    """
+    matrix, row_lb, row_ub = rows
+    limit = np.where(y > 0, row_lb, row_ub)
+    y = np.where(np.isfinite(limit), y, 0.0)
+    rows_part = float(y @ np.where(np.isfinite(limit), limit, 0.0))
+    reduced = cost - matrix.T @ y
+    end = np.where(reduced > 0, low, high)
+    reduced[~np.isfinite(end) & (np.abs(reduced) <= 1e-9 * scale)] = 0.0
+    box = reduced * np.where(reduced != 0.0, end, 0.0)
+    size = float(np.abs(y).sum() + np.abs(reduced).sum() + np.abs(cost).sum()) + abs(rows_part)
+    return rows_part + float(box.sum()) - 1e-14 * (y.size + 8) * size, reduced
+
+
 def _at(origin: str) -> str:
     return f" ({origin})" if origin else ""
 
@@ -142,7 +171,7 @@ class Selection:
     M : int or None, no cardinality row when None
     forced_in, forced_out : tuple of int
     rows : Rows
-    feature_names : tuple of str, for messages
+    feature_names : sequence of str, for messages
     """
 
     n_features: int
@@ -150,7 +179,7 @@ class Selection:
     forced_in: tuple[int, ...]
     forced_out: tuple[int, ...]
     rows: Rows
-    feature_names: tuple[str, ...] = ()
+    feature_names: Sequence[str] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -211,6 +240,48 @@ class Selection:
             free = free[np.argpartition(cost[free], room - 1)[:room]]
         sigma[free[:room]] = True
         return sigma, float(cost[sigma].sum())
+
+    def minimise_relaxed(self, cost: Array) -> tuple[Array | None, float]:
+        """Minimise ``cost @ sigma`` over the rows with 0 <= sigma <= 1 (extra variables continuous).
+
+        Returns
+        -------
+        sigma : (p,) ndarray, or None when nothing is allowed
+        bound : float, a lower bound on the minimum from the LP's multipliers
+        """
+        if self.is_plain:
+            sigma, bound = self.minimise(cost)
+            return None if sigma is None else sigma.astype(float), bound
+        from mipfs.backends import highs
+
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        model, p = self._relaxed_oracle, self.n_features
+        highs.set_costs(model, cost / scale)
+        solution = highs.solve(model)
+        if solution.values is None:
+            return None, np.inf if solution.status == "infeasible" else -np.inf
+        y = np.array(model.getSolution().row_dual) * scale
+        lb, ub = self.sigma_bounds()
+        low, high = np.concatenate([lb, self.rows.extra.lb]), np.concatenate([ub, self.rows.extra.ub])
+        whole = np.concatenate([cost, np.zeros(len(self.rows.extra))])
+        bound, _ = lagrangian_bound(whole, self.all_rows, low, high, y, scale)
+        return np.clip(solution.values[:p], 0.0, 1.0), bound
+
+    @cached_property
+    def all_rows(self) -> tuple[Any, Array, Array]:
+        """Matrix and bounds of all rows, the cardinality row first."""
+        rows, p = self.rows, self.n_features
+        if self.M is None:
+            return rows.matrix, rows.lb, rows.ub
+        ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
+        matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
+        return matrix, np.append(-np.inf, rows.lb), np.append(float(self.M), rows.ub)
+
+    @cached_property
+    def _relaxed_oracle(self) -> Any:
+        from mipfs.backends import highs
+
+        return highs.selection_model(self, relaxed=True)
 
     @cached_property
     def _oracle(self) -> Any:

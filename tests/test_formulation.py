@@ -79,7 +79,7 @@ def test_wrong_parameters(data: Instance, name: str, params: dict[str, Any], mes
     [
         ("fsp_m", "did you mean 'fsp-m'"),
         ("FSP-lamda", "did you mean 'fsp-lambda'"),
-        ("qqqq", "one of fsp-m, fsp-lambda, or a .py file"),
+        ("qqqq", "one of fsp-m, fsp-lambda, fgm, .* or a .py file"),
         ("nowhere/mine.py", "no such file"),
     ],
 )

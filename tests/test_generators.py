@@ -82,6 +82,30 @@ def test_files_read_back_bit_by_bit(tmp_path):
     assert described["data"]["licence"] == "CC0-1.0"
 
 
+def test_files_of_tan_read_back_bit_by_bit(tmp_path):
+    made = {
+        "tan-2010": (generators.tan_2010(30, 5, 7), "tan-2010-30x8-seed7.npz", {"n_samples": 30, "n_features": 8}),
+        "tan-2014": (
+            *(generators.tan_2014(30, 8, 3, 7), "tan-2014-30x8-M3-seed7.npz"),
+            {"n_samples": 30, "n_features": 8, "M": 3},
+        ),
+    }
+    for name, (arrays, file, sizes) in made.items():
+        path = generators.write(name, tmp_path, seed=7, **sizes)
+        first = path.read_bytes()
+        assert path == generators.write(name, tmp_path, seed=7, **sizes) == tmp_path / file
+        assert path.read_bytes() == first
+        for part, tail in (("train", ""), ("test", "-test")):
+            data = read(path.with_name(f"{path.stem}{tail}.npz"))
+            np.testing.assert_array_equal(data.X, arrays[part][0])
+            np.testing.assert_array_equal(data.y, arrays[part][1])
+        data = read(path)
+        described = tomllib.loads(path.with_suffix(".toml").read_text())["generator"]
+        assert described["support"] == [data.feature_names[j] for j in arrays["S"]]
+        assert data.select.M == described["M"] == len(arrays["S"])
+    assert read(tmp_path / "tan-2010-30x8-seed7.npz").feature_names[:4] == ("f1", "f2", "f3", "noise1")
+
+
 def test_out_may_be_the_file_itself(tmp_path):
     path = generators.write("aytug-one", tmp_path / "mine.svm", n_samples=20, n_features=3, M=1)
     assert path == tmp_path / "mine.svm"
@@ -100,9 +124,18 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("aytug", {}, "no instance is called 'aytug'; there are aytug-one, aytug-two, credit, wdbc"),
-        ("aytug-two", {"n_samples": 5}, "n_samples = 5: the sizes of aytug-two are fixed"),
-        ("wdbc", {"M": 5}, "M = 5: the sizes of wdbc are fixed"),
+        (
+            "aytug",
+            {},
+            "no instance is called 'aytug'; there are aytug-one, aytug-two, tan-2010, tan-2014, credit, wdbc",
+        ),
+        ("aytug-two", {"n_samples": 5}, "n_samples = 5: in aytug-two it is fixed"),
+        ("wdbc", {"M": 5}, "M = 5: in wdbc it is fixed"),
+        ("tan-2010", {"M": 2}, "M = 2: in tan-2010 it is fixed"),
+        ("tan-2010", {"n_features": 2}, "n_features = 2 must be at least 3: f1, f2, f3 and then the noise"),
+        ("tan-2010", {"seed": -1}, "500 samples, 100 noise features, seed -1: at least 1, 0 and 0 are needed"),
+        ("tan-2014", {"n_features": 399}, "M = 400 must lie between 1 and 399, the number of features"),
+        ("tan-2014", {"n_samples": 0}, "0 samples, 4096 features, 4096 test rows, seed 0: too small"),
         ("credit", {"seed": 5}, "seed = 5: credit is always the same"),
         ("aytug-one", {"M": 0}, "M = 0 must lie between 1 and 20, the number of features"),
         ("aytug-one", {"M": 21}, "M = 21 must lie between 1 and 20, the number of features"),

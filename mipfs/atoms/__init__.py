@@ -1,1 +1,72 @@
-"""What can be selected. Drivers see atoms only through v in R^n (ω = X'v), never X itself."""
+"""What can be selected. Drivers see atoms only through v in R^n (ω = X'v), never X itself.
+
+    (P) for atoms:  ½ Σ_g ‖w_g‖²/σ_g,  w_g the weights of λ_g X_g,  score s_g(v) = λ_g² ‖X_g'v‖²
+
+An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature, a group, a node of a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.instance import Instance
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Ids = Sequence[int] | Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of X that chosen atoms use, atom by atom; one that two atoms share stands there twice.
+
+    An SVM on ``scale * X[:, ids]`` with ½ Σ_k w_k²/σ[atom_k] is v(σ); its weights times `scale`, added up over
+    equal `ids`, are the weights of the predictor. With perspective weights ``sigma[atom] * scale**2`` on the
+    unscaled columns the same SVM yields the predictor's weights themselves.
+
+    Attributes
+    ----------
+    ids : (k,) ndarray of int64, positions of columns of X
+    atom : (k,) ndarray of int64, position in the chosen atoms of the one that the column belongs to
+    scale : (k,) ndarray, λ of that atom
+    """
+
+    ids: Integers
+    atom: Integers
+    scale: Array
+
+
+class Atoms(Protocol):
+    """What a driver may ask of the things to be selected."""
+
+    @property
+    def data(self) -> Instance:
+        """The instance whose columns the atoms are made of."""
+
+    @property
+    def count(self) -> int:
+        """Number of atoms, the length of σ."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """A name for every atom."""
+
+    def scores(self, v: Array) -> Array:
+        """s_g(v) = λ_g² ‖X_g'v‖² of every atom, shape (count,); v has shape (n,)."""
+
+    def score_error(self, v: Array, scores: Array | None = None) -> Array:
+        """A bound on |computed − exact| of every score, shape (count,).
+
+        `scores` are those of v where they are at hand: no pass over the data is needed then.
+        """
+
+    def best(self, v: Array, B: int) -> Integers:
+        """At most B atoms of largest positive score, best first, of equal ones the lowest id first."""
+
+    def columns(self, ids: Ids) -> Columns:
+        """The columns of X that the atoms `ids` use."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from mipfs.atoms import Columns, Ids, Integers
+from mipfs.errors import UsageError
 from mipfs.instance import Instance
 
 Array = npt.NDArray[np.float64]
+Scaling = Literal["none", "norm"] | npt.ArrayLike
 
 UNIT_ROUNDOFF = 2.0**-53
+SMALLEST_NORM = 1e-150
+"""Atoms of a smaller norm count as zero when they are scaled: the square of their scale is not a number."""
+_BLOCK, _STRIDE = 1 << 20, 64
 
 
 class Features:
@@ -20,26 +29,36 @@ class Features:
     Parameters
     ----------
     data : Instance
+    scaling : {"none", "norm"} or (p,) array-like of finite numbers >= 0
+        λ_j: 1, or 1/‖x_j‖ (of the centred column; 0 for a zero column, which is never selected), or as given.
+
+    Raises
+    ------
+    UsageError
+        An unknown scaling, or numbers that are no scales.
     """
 
-    def __init__(self, data: Instance) -> None:
+    def __init__(self, data: Instance, scaling: Scaling = "none") -> None:
         self.data = data
+        self.scale = scales(scaling, lambda: np.sqrt(centred_squares(data)), data.n_features)
 
     @property
     def count(self) -> int:
         """Number of atoms."""
         return self.data.n_features
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the features."""
+        return self.data.feature_names
+
     @cached_property
     def norms(self) -> Array:
         """Euclidean norm of every stored column, shape (p,)."""
-        X = self.data.X
-        squares = X.multiply(X).sum(axis=0) if self.data.is_sparse else np.einsum("ij,ij->j", X, X)
-        norms: Array = np.sqrt(np.asarray(squares, dtype=float).ravel())
-        return norms
+        return np.sqrt(column_squares(self.data.X, np.zeros(self.data.n_features)))
 
     def omega(self, v: Array) -> Array:
-        """ω = X'v, shape (p,); implicit centring included."""
+        """ω = X'v, shape (p,), without λ; implicit centring included."""
         omega = np.asarray(self.data.X.T @ v, dtype=float)
         shift = float(v.sum())
         return omega - self.data.center * shift if shift != 0.0 else omega
@@ -49,16 +68,113 @@ class Features:
 
         γ_n Σ_i |v_i x_ij| ≤ γ_n ‖v‖ ‖x_j‖ for any order of summation, doubled for the norms' own error.
         """
-        gamma = (v.size + 4) * UNIT_ROUNDOFF
-        error = self.norms * float(np.linalg.norm(v))
-        if np.any(self.data.center):
-            error = error + np.abs(self.data.center) * float(np.abs(v).sum())
-        return 2.0 * gamma * error
+        return omega_radius(v, self.norms, np.abs(self.data.center))
 
     def scores(self, v: Array) -> Array:
-        """s = ω², shape (p,)."""
-        return np.square(self.omega(v))
+        """s = λ²∘ω², shape (p,)."""
+        omega = self.omega(v)
+        return times_squares(self.scale, np.square(omega, out=omega))
+
+    def score_error(self, v: Array, scores: Array | None = None) -> Array:
+        """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
+        found = self.scores(v) if scores is None else scores
+        return sum_error(found, self.scale * self.omega_error(v), np.ones(1))
+
+    def best(self, v: Array, B: int) -> Integers:
+        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
+        return largest(self.scores(v), B)
+
+    def columns(self, ids: Ids) -> Columns:
+        """The columns of the features `ids`: themselves."""
+        chosen = np.asarray(ids, dtype=np.int64)
+        return Columns(chosen, np.arange(chosen.size, dtype=np.int64), self.scale[chosen])
 
     def name(self, atom: int) -> str:
         """The name of an atom."""
         return self.data.feature_names[atom]
+
+
+def largest(scores: Array, B: int) -> Integers:
+    """Positions of at most B largest positive scores, best first, of equal ones the lowest first.
+
+    The B-th largest of a sample is at most the B-th largest of all, so only scores that reach it are sorted.
+    """
+    if B <= 0:
+        return np.empty(0, dtype=np.int64)
+    floor = 0.0
+    for part in (scores[::_STRIDE], scores):
+        if part.size > B and part.size > _STRIDE:
+            kept = part[part >= floor] if floor > 0.0 else part
+            floor = max(floor, float(np.partition(kept, -B)[-B]))
+    candidates = np.flatnonzero(scores >= floor if floor > 0.0 else scores > 0.0)
+    order = np.argsort(-scores[candidates], kind="stable")[:B]
+    return candidates[order].astype(np.int64, copy=False)
+
+
+def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:
+    """A bound on the rounding error of s = λ² Σ_j ω_j² over `sizes` terms, when λ‖computed ω − exact ω‖ ≤ `radius`.
+
+    |s − ŝ| ≤ 2 √ŝ r + r² by Cauchy and Schwarz, plus a relative γ of the squares, their sum and the product.
+    """
+    relative = 2.0 * (sizes + 8) * UNIT_ROUNDOFF
+    return np.asarray((2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores)
+
+
+def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
+    """λ of every atom, shape (count,), from what the user asked for; `norms` is called for "norm" only."""
+    if isinstance(scaling, str):
+        if scaling == "none":
+            return np.broadcast_to(1.0, (count,))  # no memory, and `times_squares` knows it
+        if scaling == "norm":
+            size = norms()
+            return np.where(size > SMALLEST_NORM, 1.0 / np.maximum(size, SMALLEST_NORM), 0.0)
+        raise UsageError(f"scaling = {scaling!r} is unknown; it is 'none', 'norm' or one number for every atom")
+    given = np.asarray(scaling, dtype=float)
+    if given.shape != (count,) or not np.all(np.isfinite(given) & (given >= 0)):
+        raise UsageError(f"scaling of shape {given.shape}; give {count} finite numbers >= 0, one for every atom")
+    return given
+
+
+def times_squares(scale: Array, sums: Array) -> Array:
+    """λ²∘sums, without a pass where every λ is the one 1 of "none"."""
+    return sums if scale.strides == (0,) else np.square(scale) * sums
+
+
+def centred_squares(data: Instance) -> Array:
+    """Σ_i (x_ij − center_j)² of every column, shape (p,)."""
+    squares = column_squares(data.X, data.center)
+    if data.is_sparse and np.any(data.center):
+        squares += (data.n_samples - np.diff(data.X.indptr)) * np.square(data.center)
+    return squares
+
+
+def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
+    """2γ_n (‖v‖ norms + ‖v‖₁ centers): of columns, or of groups by the triangle inequality."""
+    gamma = (v.size + 4) * UNIT_ROUNDOFF
+    error = norms * float(np.linalg.norm(v))
+    if np.any(centers):
+        error = error + centers * float(np.abs(v).sum())
+    return np.asarray(2.0 * gamma * error)
+
+
+def column_squares(X: Any, center: Array) -> Array:
+    """Sum of (x − center)² over the stored entries of every column, in blocks that need no copy of X."""
+    n, p = X.shape
+    squares = np.zeros(p)
+    if not sparse.issparse(X):
+        step = max(1, _BLOCK // n)
+        for start in range(0, p, step):
+            part = X[:, start : start + step] - center[start : start + step]
+            squares[start : start + step] = np.einsum("ij,ij->j", part, part)
+        return squares
+    filled = np.flatnonzero(np.diff(X.indptr))
+    ends = X.indptr[filled + 1]
+    start = 0
+    while start < filled.size:
+        stop = max(start + 1, int(np.searchsorted(ends, X.indptr[filled[start]] + _BLOCK, "right")))
+        ids = filled[start:stop]
+        low = X.indptr[ids[0]]
+        values = X.data[low : ends[stop - 1]] - np.repeat(center[ids], ends[start:stop] - X.indptr[ids])
+        squares[ids] = np.add.reduceat(np.square(values, out=values), X.indptr[ids] - low)
+        start = stop
+    return squares

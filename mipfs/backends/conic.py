@@ -1,30 +1,237 @@
-"""Conic programs declared in CVXPY and solved by Clarabel: the references that the fast paths are tested against."""
+"""What the conic programs of `mipfs.models` have in common, declared in CVXPY: losses, dual sets, the rows of S.
+
+Also the two references that fast paths are tested against: an SVM, and the Boolean relaxation of (P).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import cvxpy
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from mipfs.backends import cones
 from mipfs.errors import MipfsError, UsageError
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 
-# The type hints of CVXPY do not re-export its atoms.
-cp: Any = cvxpy
 
-# As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test.
-_TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
+class _Cvxpy:
+    """CVXPY, loaded when a program is declared: a million-feature problem of the same page never needs it."""
 
-# L(m) of (P) as a function of ξ_i = max(0, 1 − m_i) and C_i.
-_LOSSES: dict[str, Callable[[Any, Array], Any]] = {
-    "hinge": lambda xi, c: c @ xi,
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("cvxpy"), name)
+
+
+cp: Any = _Cvxpy()
+
+# L as a function of the slacks ξ and the loss weights c, where y_i f(x_i) + ξ_i ≥ target.
+LOSSES: Mapping[str, tuple[float, Callable[[Any, Array], Any]]] = {
+    "hinge": (1.0, lambda xi, c: c @ xi),
+    "squared-hinge": (1.0, lambda xi, c: 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), xi))),
+    "logistic": (0.0, lambda xi, c: c @ cp.logistic(xi)),
 }
+# g(α)
+CONJUGATES: Mapping[str, Callable[[Any, Array], Any]] = {
+    "hinge": lambda alpha, c: cp.sum(alpha),
+    "squared-hinge": lambda alpha, c: cp.sum(alpha) - 0.5 * cp.sum_squares(cp.multiply(1 / np.sqrt(c), alpha)),
+    "logistic": lambda alpha, c: c @ (cp.entr(cp.multiply(1 / c, alpha)) + cp.entr(1 - cp.multiply(1 / c, alpha))),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Multiplier:
+    """A dual variable, which stands where a variable of the program does: its `value` is there after a solve.
+
+    Attributes
+    ----------
+    row : cvxpy constraint of k entries
+    matrix : (m, k) matrix or None
+        The value is ``matrix @ (dual variable of row)``.
+    """
+
+    row: Any
+    matrix: Any = None
+
+    @property
+    def value(self) -> Array | None:
+        """What the solver found, None before it did."""
+        dual = self.row.dual_value
+        if dual is None:
+            return None
+        flat = np.asarray(dual, dtype=float).ravel()
+        return flat if self.matrix is None else np.asarray(self.matrix @ flat)
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The loss of (P) at a classifier.
+
+    Attributes
+    ----------
+    value : cvxpy expression, L
+    xi : cvxpy variable of shape (n,), the slacks
+    rows : list of cvxpy constraints
+    alpha : Multiplier of the margins, α of (P)
+    """
+
+    value: Any
+    xi: Any
+    rows: list[Any]
+    alpha: Multiplier
+
+
+def loss_of(problem: Problem, scores: Any) -> Loss:
+    """L of the values f(x_i) = w'x_i + b: slacks with y_i f(x_i) + ξ_i ≥ 1 (≥ 0 for the logistic loss).
+
+    Parameters
+    ----------
+    problem : Problem
+    scores : cvxpy expression of shape (n,)
+
+    Raises
+    ------
+    UsageError
+        A loss that is not declared here.
+    """
+    if problem.loss not in LOSSES:
+        raise UsageError(f"loss {problem.loss!r} has no conic formulation; it is one of {', '.join(LOSSES)}")
+    value, xi, rows = _declare_loss(problem.loss, problem.data.y, problem.c_i, scores)
+    return Loss(value, xi, rows, Multiplier(rows[0]))
+
+
+def _declare_loss(loss: str, y: Array, c_i: Array, scores: Any) -> tuple[Any, Any, list[Any]]:
+    target, ell = LOSSES[loss]
+    xi = cp.Variable(y.size, name="xi")
+    rows = [cp.multiply(y, scores) + xi >= target]
+    if loss == "hinge":
+        rows.append(xi >= 0)
+    return ell(xi, c_i), xi, rows
+
+
+def bias_of(problem: Problem) -> Any:
+    """b, a free variable or the constant 0."""
+    return cp.Variable(name="b") if problem.bias else cp.Constant(0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The columns that atoms use, times their λ; of single features the columns of X themselves.
+
+    Attributes
+    ----------
+    X : (n, k) matrix, not centred
+    center : (k,) ndarray
+    atom : (k,) ndarray of int, position of the atom that a column belongs to
+    to_features : (p, k) sparse matrix: weights of these columns to weights of the predictor
+    """
+
+    X: Any
+    center: Array
+    atom: npt.NDArray[np.int64]
+    to_features: Any
+
+    def scores(self, w: Any, b: Any) -> Any:
+        """f(x_i) = Σ_k w_k x_ik + b, implicit centring included, shape (n,)."""
+        scores = self.X @ w + b
+        return scores - self.center @ w if self.center.any() else scores
+
+    def omega(self, v: Any) -> tuple[Any, Any]:
+        """ω = Xᵀv as a variable of shape (k,), and the rows that define it."""
+        omega = cp.Variable(self.atom.size, name="omega")
+        product = self.X.T @ v
+        return omega, omega == (product - self.center * cp.sum(v) if self.center.any() else product)
+
+
+def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> Design:
+    """The columns of all atoms, or of some."""
+    data = problem.data
+    chosen = np.arange(problem.atoms.count) if atoms is None else atoms
+    columns = problem.atoms.columns(chosen)
+    ids, scale = columns.ids, columns.scale
+    whole = ids.size == data.n_features and np.array_equal(ids, np.arange(ids.size))
+    X = data.X if whole else data.X[:, ids]
+    if np.any(scale != 1.0):
+        X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
+    to_features = sparse.csr_array((scale, (ids, np.arange(ids.size))), shape=(data.n_features, ids.size))
+    return Design(X, data.center[ids] * scale, columns.atom, to_features)
+
+
+def single_features(problem: Problem, name: str) -> None:
+    """Refuse groups, trees and scaled features, for a formulation that knows only ½ Σ_j w_j²/σ_j.
+
+    Raises
+    ------
+    UsageError
+    """
+    columns = problem.atoms.columns(np.arange(problem.atoms.count))
+    if not problem.selects_features or np.any(columns.scale != 1.0):
+        raise UsageError(f"{name} selects single features without a scaling; fgm and reduced-mkl take any atoms")
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """The dual side of (P): α ∈ A and g(α).
+
+    Attributes
+    ----------
+    alpha : cvxpy variable of shape (n,)
+    v : cvxpy expression, α∘y
+    g : cvxpy expression
+    rows : list of cvxpy constraints, α ∈ A
+    """
+
+    alpha: Any
+    v: Any
+    g: Any
+    rows: list[Any]
+
+
+def dual_of(problem: Problem) -> Dual:
+    """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias.
+
+    Raises
+    ------
+    UsageError
+        A loss that is not declared here.
+    """
+    if problem.loss not in CONJUGATES:
+        raise UsageError(f"loss {problem.loss!r} has no conic formulation; it is one of {', '.join(CONJUGATES)}")
+    alpha = cp.Variable(problem.data.n_samples, name="alpha")
+    rows = [alpha >= 0]
+    if problem.loss != "squared-hinge":
+        rows.append(alpha <= problem.c_i)
+    if problem.bias:
+        rows.append(problem.data.y @ alpha == 0)
+    return Dual(alpha, cp.multiply(problem.data.y, alpha), CONJUGATES[problem.loss](alpha, problem.c_i), rows)
+
+
+def polytope(problem: Problem, sigma: Any) -> list[Any]:
+    """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed too."""
+    selection = problem.selection
+    rows, p = selection.rows, selection.n_features
+    lower, upper = selection.sigma_bounds()
+    constraints = [sigma >= lower, sigma <= upper]
+    if selection.M is not None:
+        constraints.append(cp.sum(sigma) <= selection.M)
+    if len(rows):
+        activity = rows.matrix[:, :p] @ sigma
+        if len(rows.extra):
+            u = cp.Variable(len(rows.extra), name="u")
+            activity = activity + rows.matrix[:, p:] @ u
+            constraints += _between(u, rows.extra.lb, rows.extra.ub)
+        constraints += _between(activity, rows.lb, rows.ub)
+    return constraints
+
+
+def _between(expression: Any, lb: Array, ub: Array) -> list[Any]:
+    low, high = np.flatnonzero(lb > -np.inf), np.flatnonzero(ub < np.inf)
+    return [*([expression[low] >= lb[low]] if low.size else []), *([expression[high] <= ub[high]] if high.size else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +254,10 @@ class SvmReference:
     value: float
 
 
-def svm_reference(Z: Any, y: Array, c_i: Array, *, bias: bool = True) -> SvmReference:
-    """The hinge SVM, declared and solved as a conic program (Aytug 2015, (1)).
+def svm_reference(Z: Any, y: Array, c_i: Array, *, bias: bool = True, loss: str = "hinge") -> SvmReference:
+    """The SVM, declared and solved as a conic program (Aytug 2015, (1)).
 
-        min over w, b, ξ   ½ ‖w‖² + Σ_i c_i ξ_i   s.t.   y_i (z_iᵀw + b) + ξ_i ≥ 1,  ξ_i ≥ 0
+        min over w, b, ξ   ½ ‖w‖² + L(ξ)   s.t.   y_i (z_iᵀw + b) + ξ_i ≥ 1,  ξ_i ≥ 0
 
     With columns √σ_j x_j its value is v(σ), and the weights of the predictor on x are √σ_j w_j.
 
@@ -61,6 +268,7 @@ def svm_reference(Z: Any, y: Array, c_i: Array, *, bias: bool = True) -> SvmRefe
     y : (n,) ndarray of {-1, +1}
     c_i : (n,) ndarray > 0
     bias : bool
+    loss : {"hinge", "squared-hinge", "logistic"}
 
     Raises
     ------
@@ -68,12 +276,12 @@ def svm_reference(Z: Any, y: Array, c_i: Array, *, bias: bool = True) -> SvmRefe
         Clarabel did not solve it.
     """
     n, k = Z.shape
-    w, b, xi = cp.Variable(max(k, 1)), cp.Variable(), cp.Variable(n)
+    w, b = cp.Variable(max(k, 1)), cp.Variable()
     scores = (Z @ w if k else np.zeros(n)) + (b if bias else 0.0)
-    margin = cp.multiply(y, scores) + xi >= 1
+    L, xi, rows = _declare_loss(loss, y, c_i, scores)
     # Without columns the weight stays in as an idle variable of value 0.
-    value = _solve(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + c_i @ xi), [margin, xi >= 0]))
-    return SvmReference(w.value[:k], float(b.value) if bias else 0.0, xi.value, margin.dual_value, value)
+    value = _solve(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L), rows))
+    return SvmReference(w.value[:k], float(b.value) if bias else 0.0, xi.value, rows[0].dual_value, value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +295,7 @@ class RelaxationReference:
 
 
 def relaxation_reference(problem: Problem) -> RelaxationReference:
-    """The Boolean relaxation of (P), declared and solved as a conic program.
-
-        min over σ, u, w, b, ξ   Σ_j c_j σ_j + ½ Σ_j w_j²/σ_j + L   s.t.   0 ≤ σ ≤ 1, Σ_j σ_j ≤ M, lb ≤ A [σ; u] ≤ ub
+    """The Boolean relaxation of (P), as `mipfs.models.qcqp_relaxation` declares it, solved.
 
     Parameters
     ----------
@@ -99,49 +305,18 @@ def relaxation_reference(problem: Problem) -> RelaxationReference:
     Raises
     ------
     UsageError
-        A loss that is not declared here.
+        A loss that has no conic formulation.
     MipfsError
         Clarabel did not solve it: the relaxed rows contradict each other, or the numbers are too hard for it.
     """
-    if problem.loss not in _LOSSES:
-        raise UsageError(f"loss {problem.loss!r} has no conic reference; it is one of {', '.join(_LOSSES)}")
-    data, selection = problem.data, problem.selection
-    n, p = data.X.shape
-    sigma, w, t, xi = cp.Variable(p), cp.Variable(p), cp.Variable(p), cp.Variable(n)
-    b = cp.Variable()
-    lb, ub = selection.sigma_bounds()
-    # w_j² ≤ σ_j t_j  ⇔  ‖(2 w_j, σ_j − t_j)‖ ≤ σ_j + t_j
-    cones = cp.SOC(sigma + t, cp.vstack([2 * w, sigma - t]), axis=0)
-    scores = data.X @ w - data.center @ w + (b if problem.bias else 0.0)
-    constraints = [cones, sigma >= lb, sigma <= ub, cp.multiply(data.y, scores) + xi >= 1, xi >= 0]
-    if selection.M is not None:
-        constraints.append(cp.sum(sigma) <= selection.M)
-    constraints += _rows(problem, sigma)
-    objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + _LOSSES[problem.loss](xi, problem.c_i)
-    value = _solve(cp.Problem(cp.Minimize(objective), constraints))
-    return RelaxationReference(value, sigma.value, w.value, float(b.value) if problem.bias else 0.0)
-
-
-def _rows(problem: Problem, sigma: Any) -> list[Any]:
-    rows = problem.selection.rows
-    if not len(rows):
-        return []
-    p, extra = problem.data.n_features, rows.extra
-    activity, constraints = rows.matrix[:, :p] @ sigma, []
-    if len(extra):
-        u = cp.Variable(len(extra))
-        activity = activity + rows.matrix[:, p:] @ u
-        constraints += _between(u, extra.lb, extra.ub)
-    return constraints + _between(activity, rows.lb, rows.ub)
-
-
-def _between(expression: Any, lb: Array, ub: Array) -> list[Any]:
-    low, high = np.flatnonzero(lb > -np.inf), np.flatnonzero(ub < np.inf)
-    return [*([expression[low] >= lb[low]] if low.size else []), *([expression[high] <= ub[high]] if high.size else [])]
+    declared = importlib.import_module("mipfs.models.qcqp_relaxation").declare(problem)
+    value = _solve(declared.cvxpy)
+    w, b = (declared.variables[name].value for name in ("w", "b"))
+    return RelaxationReference(value, declared.sigma.value, w, float(b))
 
 
 def _solve(program: Any) -> float:
-    program.solve(solver=cp.CLARABEL, **_TIGHT)
-    if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise MipfsError(f"Clarabel ended with status {program.status!r}")
+    status = cones.solve(program)
+    if status != "solved":
+        raise MipfsError(f"Clarabel could not solve the program: {status}")
     return float(program.value)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mipfs import __version__
+from mipfs.cli.compare import compare
 from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
 from mipfs.cli.evaluate import evaluate
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for function in (demo, solve, models, generate, predict, evaluate):
+for function in (demo, solve, compare, models, generate, predict, evaluate):
     app.command()(command(function))
 
 

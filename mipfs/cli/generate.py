@@ -8,14 +8,16 @@ import typer
 
 from mipfs.cli.options import Json, Quiet, Seed
 
+NAMES = "aytug-one, aytug-two, tan-2010, tan-2014, credit or wdbc."
+
 
 def generate(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="aytug-one, aytug-two, credit or wdbc.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=NAMES, show_default=False)],
     n_samples: Annotated[int | None, typer.Option("--n-samples", help="Samples of each part.")] = None,
     n_features: Annotated[int | None, typer.Option("--n-features", help="Features.")] = None,
-    M: Annotated[int | None, typer.Option("--M", help="Features that matter; drawn unless given.")] = None,
+    M: Annotated[
+        int | None, typer.Option("--M", help="Features that matter; drawn unless given (tan-2014: 400).")
+    ] = None,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = ".",
     json: Json = None,
     quiet: Quiet = False,

@@ -27,7 +27,7 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
             "driver": name,
             "losses": " ".join(sorted(get_driver(name).LOSSES)),
             "rows": "any linear rows, extra variables",
-            "atoms": "features",
+            "atoms": get_driver(name).ATOMS,
             "bound": "the solver's word" if name == "monolithic" else "earned",
         }
         for name in DRIVERS

@@ -45,6 +45,8 @@ _KINDS = {
     "lambda": "a number",
     "bias": "true or false",
     "loss": "text",
+    "T": "a whole number",
+    "margin": "text",
 }
 """What the parameters of our own formulations are; those of a user's formulation may be anything."""
 

@@ -25,6 +25,7 @@ _BECAUSE = {
     StopReason.INTERRUPTED: "interrupted",
     StopReason.VALIDATION: "the validation error no longer improves",
     StopReason.INFEASIBLE: "the rows contradict each other",
+    StopReason.COMPLETED: "all was done; this method closes no gap",
     StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
 }
 

@@ -70,7 +70,7 @@ def solve(
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = formulation.compile(declaration(data, params))
     if subject_to is not None:
-        problem = _with_lp_rows(problem, subject_to)
+        problem = with_lp_rows(problem, subject_to)
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit
@@ -80,12 +80,14 @@ def solve(
         options["validation"] = _validation(validation, data, label)
     if driver is None and declaration.entry is not None:
         driver = declaration.entry.driver
+    if declaration.entry is not None and driver == declaration.entry.driver:
+        options |= declaration.options(params)
     with live_table(quiet) as observers:
         result = drivers.solve(problem, driver=driver, observers=observers, **options)
     return finish(result, json, quiet)
 
 
-def _with_lp_rows(problem: Problem, path: str) -> Problem:
+def with_lp_rows(problem: Problem, path: str) -> Problem:
     """The problem with the rows of an LP file on top of its own."""
     from mipfs.readers.lp_rows import read_rows
 

@@ -20,7 +20,12 @@ from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
 
-DRIVERS = {"gbd": "mipfs.drivers.gbd", "monolithic": "mipfs.drivers.monolithic"}
+DRIVERS = {
+    "conic": "mipfs.drivers.conic",
+    "gbd": "mipfs.drivers.gbd",
+    "kelley": "mipfs.drivers.kelley",
+    "monolithic": "mipfs.drivers.monolithic",
+}
 DEFAULT = "gbd"
 
 
@@ -52,10 +57,10 @@ def solve(
 
     Parameters
     ----------
-    model : Problem or Pyomo model of a formulation
+    model : Problem, Pyomo model of a formulation, or Formulation
         Rows, extra variables and fixings that were added under ``model.select`` hold.
-    driver : {"gbd", "monolithic"}, optional
-        The best one for the problem by default.
+    driver : {"gbd", "kelley", "conic", "monolithic"}, optional
+        By default gbd, or conic for a `Formulation`.
     callback : callable, optional
         Receives every iteration record; a true return value stops the run.
     start : sequence of str, optional
@@ -76,6 +81,10 @@ def solve(
         A row or a change of the model that cannot be honoured.
     """
     problem = model if isinstance(model, Problem) else _compile(model)
+    declared = not isinstance(model, Problem) and _is_declared(model)
+    if declared and driver in (None, "conic"):  # a CVXPY formulation: solve its own program
+        driver = "conic"
+        options.setdefault("declare", lambda _problem: model)
     name = driver or DEFAULT
     module = get_driver(name)
     if start is not None:
@@ -89,6 +98,12 @@ def solve(
         module.run(run)
         run.record()
     return result_of(run, name)
+
+
+def _is_declared(model: Any) -> bool:
+    from mipfs.formulation import Formulation
+
+    return isinstance(model, Formulation)
 
 
 def _compile(model: Any) -> Problem:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms import Atoms
+from mipfs.atoms.features import UNIT_ROUNDOFF
 
 Array = npt.NDArray[np.float64]
 
@@ -30,20 +31,19 @@ class Cut:
         return self.constant - 0.5 * float(self.slopes @ sigma)
 
 
-def cut_from_dual(atoms: Features, alpha: Array, y: Array, value: float) -> Cut:
+def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float) -> Cut:
     """The cut of a feasible dual vector, with all rounding errors on the safe side.
 
     Parameters
     ----------
-    atoms : Features
+    atoms : Atoms
     alpha : (n,) feasible dual vector
     y : (n,) labels
     value : float, g(α) rounded down
     """
     v = alpha * y
-    omega = np.abs(atoms.omega(v)) + atoms.omega_error(v)
-    slopes = omega * omega * (1.0 + 4.0 * UNIT_ROUNDOFF)
-    return Cut(value, slopes)
+    scores = atoms.scores(v)
+    return Cut(value, scores + atoms.score_error(v, scores))
 
 
 class CutPool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mipfs.drivers.run import Run, parameters
+from mipfs.prediction import weights_by_name
 from mipfs.result import Result, StopReason
 from mipfs.selection import Rows
 
@@ -26,21 +27,22 @@ def result_of(run: Run, driver: str) -> Result:
     intercept = math.nan
     scaling: dict[str, Any] = {"kind": data.scaling, "shift": {}, "scale": {}}
     if run.incumbent is not None:
-        ids = run.incumbent.selected
-        on_user_scale = run.incumbent.w / data.scale[ids]
-        intercept = run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        names = [data.feature_names[j] for j in ids]
-        selected = tuple(names)
-        columns = {name: int(j) for name, j in zip(names, ids, strict=True)}
-        weights = {name: float(value) for name, value in zip(names, on_user_scale, strict=True) if value != 0.0}
-        scaling["shift"] = dict(zip(names, data.shift[ids].tolist(), strict=True))
-        scaling["scale"] = dict(zip(names, data.scale[ids].tolist(), strict=True))
+        ids = run.problem.atoms.columns(run.incumbent.selected).ids
+        # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
+        rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
+        on_user_scale = rho * run.incumbent.w / data.scale[ids]
+        intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
+        selected = tuple(run.problem.atoms.names[g] for g in run.incumbent.selected)
+        weights = weights_by_name(data, ids, on_user_scale)
+        columns = {data.feature_names[j]: int(j) for j in ids}
+        scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
+        scaling["scale"] = {name: float(data.scale[j]) for name, j in columns.items()}
     assert run.problem.rows is not None
     return Result(
         status=run.status(),
         stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
-        objective=run.objective,
-        bound=run.bound,
+        objective=run.problem.reported(run.objective),
+        bound=run.problem.reported(run.bound),
         selected=selected,
         weights=weights,
         intercept=intercept,
@@ -54,8 +56,9 @@ def result_of(run: Run, driver: str) -> Result:
         n_features=data.n_features,
         scaling=scaling,
         data_sha256=data.sha256,
-        rows=_described(run.problem.rows, data.feature_names),
+        rows=_described(run.problem.rows, run.problem.atoms.names),
         conflict=run.conflict,
+        relaxed=run.extras.get("relaxed"),
         validated=run.extras.get("validated"),
         bound_source=run.bound_source,
         versions=_versions(),
@@ -66,8 +69,10 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _described(rows: Rows, names: tuple[str, ...]) -> tuple[Mapping[str, Any], ...]:
+def _described(rows: Rows, names: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
     """The rows by name, as the JSON has them; infinite bounds are None."""
+    if not len(rows):
+        return ()
     places = (*names, *rows.extra.names)
     described = []
     for r, name in enumerate(rows.names):

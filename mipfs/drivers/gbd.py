@@ -24,11 +24,13 @@ from mipfs.drivers.subproblem import Subproblem
 from mipfs.drivers.validation import Validator
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
+from mipfs.problem import Problem
 from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
 LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
+ATOMS = "features, groups, trees"
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
 ROUNDING_CUTS = 10
@@ -78,7 +80,7 @@ def run(run: Run) -> None:
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     supports = Supports(run, subproblem, tol=max(1e-10, 1e-3 * options.gap), validator=validator)
     pool = CutPool(selection.n_features) if options.pool is None else options.pool
-    supports.evaluate(first if options.start is None else _start(selection, problem.data, options.start))
+    supports.evaluate(first if options.start is None else _start(problem, options.start))
 
     tol = max(1e-9, 1e-2 * options.gap)
     inner = _inner_point(selection, first)
@@ -118,11 +120,11 @@ def _counters(run: Run, master: Master, subproblem: Subproblem) -> dict[str, int
     return {name: count - run.counters[name] for name, count in now.items()}
 
 
-def _start(selection: Selection, data: Instance, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _start(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ."""
-    sigma = np.zeros(selection.n_features, dtype=bool)
-    sigma[data.columns_of(names)] = True
-    if not selection.contains(sigma):
+    sigma = np.zeros(problem.atoms.count, dtype=bool)
+    sigma[problem.atoms_of(names)] = True
+    if not problem.selection.contains(sigma):
         raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
     return sigma
 

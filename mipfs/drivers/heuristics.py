@@ -54,7 +54,8 @@ class Supports:
         self._seen.add(np.packbits(sigma).tobytes())
         self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
         if self.validator is not None:
-            self.validator.see(solved.ids, solved.svm.w, solved.svm.b)
+            columns = self.run.problem.atoms.columns(solved.ids)
+            self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
 
     def was_seen(self, sigma: npt.NDArray[np.bool_]) -> bool:
         """Whether the selection was evaluated before."""

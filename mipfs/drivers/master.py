@@ -19,14 +19,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
 from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.selection import Selection
+from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
 
@@ -100,11 +99,11 @@ class Master:
         self._lp.setOptionValue("presolve", "off")
         self._n_columns = self._lp.getNumCol()
         self._n_rows = self._lp.getNumRow()
-        self._rows = _base_rows(selection)
         self._lp.addVar(-highs.infinity(), highs.infinity())
         self._lp.changeColCost(self._n_columns, 1.0)
         highs.set_costs(self._lp, penalty / scale)
         self._cuts: list[int] = []
+        self._row_scales = np.empty(0)
         self._idle = np.empty(0, dtype=np.int64)
         self._seconds = 0.0
         self._order = itertools.count()
@@ -157,19 +156,15 @@ class Master:
                     return None
                 self.n_nodes += 1
             node = self._current
-            sigma = self._solve(node, cutoff, must_stop, deadline)
-            if sigma is None:
-                continue
             if not node.free.any():
-                sigma = node.lb.astype(float)
-                if not self.selection.contains(sigma > 0.5):  # integer extra variables forbid it
-                    self._current = None
-                    continue
-                if node.settled:
-                    self._close(node)
-                    continue
-                node.settled = True
-            elif node.rounds and self._is_spent(node, cutoff):
+                leaf = self._leaf(node, cutoff)
+                if leaf is not None:
+                    return leaf
+                continue
+            sigma = self._solve(node, cutoff, must_stop, deadline)
+            if sigma is None or not node.free.any():
+                continue
+            if node.rounds and self._is_spent(node, cutoff):
                 self._branch(node, sigma)
                 continue
             node.previous, node.rounds = node.bound, node.rounds + 1
@@ -179,6 +174,19 @@ class Master:
                 return Point(sigma, sigma, True)
             return Point(sigma, 0.5 * (sigma + self._inside(node)), False)
         return None
+
+    def _leaf(self, node: Node, cutoff: float) -> Point | None:
+        """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
+        sigma = node.lb.astype(float)
+        if not self.selection.contains(sigma > 0.5):
+            self._current = None
+            return None
+        node.bound = max(node.bound, float(self.pool.values(sigma).max() + self.penalty @ sigma))
+        if node.settled or node.bound >= cutoff:
+            self._close(node)
+            return None
+        node.settled = True
+        return Point(sigma, sigma, True)
 
     def _close(self, node: Node) -> None:
         """Keep the bound of a node that is done."""
@@ -240,7 +248,7 @@ class Master:
     def _safe_bound(self, node: Node) -> tuple[float, Array]:
         """The bound of the LP's multipliers, summed again with errors on the safe side; reduced costs (p,)."""
         duals = np.array(self._lp.getSolution().row_dual)
-        mu = np.maximum(duals[self._n_rows :], 0.0)
+        mu = np.maximum(duals[self._n_rows :], 0.0) / self._row_scales
         self._idle = np.where(mu > 0.0, 0, self._idle + 1)
         binding = np.flatnonzero(mu)
         total = mu[binding].sum()
@@ -248,24 +256,15 @@ class Master:
             return -math.inf, np.zeros(self.selection.n_features)
         share = mu[binding] / total
         ids = np.array(self._cuts)[binding]
-        matrix, row_lb, row_ub = self._rows
         y = duals[: self._n_rows] * self.scale
-        limit = np.where(y > 0, row_lb, row_ub)
-        y[~np.isfinite(limit)] = 0.0
-        rows_part = float(y @ np.where(np.isfinite(limit), limit, 0.0))
         slopes = 0.5 * (share @ self.pool.slopes[ids])
-        reduced = -(matrix.T @ y)
-        reduced[: self.selection.n_features] += self.penalty - slopes
         extra = self.selection.rows.extra
+        cost = np.concatenate([self.penalty - slopes, np.zeros(len(extra))])
         low, high = np.concatenate([node.lb, extra.lb]), np.concatenate([node.ub, extra.ub])
-        unbounded = ~np.isfinite(np.where(reduced > 0, low, high)) & (np.abs(reduced) <= 1e-9 * self.scale)
-        reduced[unbounded] = 0.0
-        end = np.where(reduced > 0, low, high)
-        box = reduced * np.where(reduced != 0.0, end, 0.0)
+        bound, reduced = lagrangian_bound(cost, self.selection.all_rows, low, high, y, self.scale)
         constant = float(share @ self.pool.constants[ids])
-        size = abs(constant) + float(np.abs(y).sum() + np.abs(reduced).sum() + slopes.sum()) + abs(rows_part)
-        bound = constant + rows_part + float(box.sum()) - 1e-14 * (len(ids) + 8) * size
-        return bound, reduced[: self.selection.n_features]
+        error = 1e-14 * (len(ids) + 8) * (abs(constant) + float(slopes.sum()))
+        return bound + constant - error, reduced[: self.selection.n_features]
 
     def _fix_by_reduced_cost(self, node: Node, bound: float, reduced: Array, cutoff: float) -> None:
         """Fix features whose other value would lift the bound to the cutoff."""
@@ -291,13 +290,15 @@ class Master:
         return worst.size > 0
 
     def _insert(self, i: int) -> None:
-        """Make pool cut i a row of the LP: η + ½ s'σ ≥ g, in units of the scale."""
+        """Make pool cut i a row of the LP: η + ½ s'σ ≥ g in units of the scale, divided by its largest coefficient."""
         p = self.selection.n_features
         slopes = self.pool.slopes[i] * (0.5 / self.scale)
         columns = np.append(np.arange(p), self._n_columns).astype(np.int32)
         g = float(self.pool.constants[i]) / self.scale
-        self._lp.addRow(g, highs.infinity(), p + 1, columns, np.append(slopes, 1.0))
+        largest = max(1.0, float(slopes.max(initial=0.0)))
+        self._lp.addRow(g / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
         self._cuts.append(i)
+        self._row_scales = np.append(self._row_scales, largest)
         self._idle = np.append(self._idle, 0)
 
     def _purge(self) -> None:
@@ -308,7 +309,7 @@ class Master:
         self._lp.deleteRows(idle.size, (idle + self._n_rows).astype(np.int32))
         keep = np.setdiff1d(np.arange(len(self._cuts)), idle)
         self._cuts = [self._cuts[i] for i in keep]
-        self._idle = self._idle[keep]
+        self._idle, self._row_scales = self._idle[keep], self._row_scales[keep]
 
     def _branch(self, node: Node, sigma: Array) -> None:
         """Split on the feature of largest |w_j| among the undecided ones; plunge into σ_j = 1."""
@@ -349,15 +350,3 @@ class Master:
             if node.bound < cutoff:
                 return node
             self.floor = min(self.floor, node.bound)
-
-
-def _base_rows(selection: Selection) -> tuple[Any, Array, Array]:
-    """The rows of S (cardinality first) as the LP has them."""
-    from scipy import sparse
-
-    rows, p = selection.rows, selection.n_features
-    if selection.M is None:
-        return rows.matrix, rows.lb, rows.ub
-    ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
-    matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
-    return matrix, np.append(-np.inf, rows.lb), np.append(float(selection.M), rows.ub)

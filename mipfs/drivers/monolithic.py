@@ -16,6 +16,7 @@ from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import check_size
 
 LOSSES = frozenset({"hinge"})
+ATOMS = "features"
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 

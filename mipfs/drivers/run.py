@@ -55,7 +55,7 @@ def check_limits(options: Limits) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Incumbent:
-    """The best classifier so far: positions with σ = 1, weights, intercept (scaled data) and its value."""
+    """The best classifier so far: atoms with σ = 1, weights of their columns, intercept (scaled data), its value."""
 
     selected: npt.NDArray[np.int64]
     w: Array
@@ -88,6 +88,7 @@ class Run:
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None
         self.bound = -math.inf
+        self.upper = math.inf
         self.bound_source = "dual"
         self.iteration = 0
         self.counters: Counter[str] = Counter()
@@ -121,7 +122,13 @@ class Run:
         """A node whose bound reaches this cannot keep the gap open."""
         if self.incumbent is None:
             return math.inf
-        return self.objective - max(float(self.options.gap) * max(1e-10, abs(self.objective)), self._absolute_gap)
+        return self.objective - max(self._gap * max(1e-10, abs(self.objective)), self._absolute_gap)
+
+    @property
+    def _gap(self) -> float:
+        """The asked gap; for the ρ-form in terms of the unit margin: U/L − 1 ≤ gap there."""
+        asked = float(self.options.gap)
+        return asked if self.problem.margin == "unit" else asked / (1.0 + asked)
 
     @property
     def _absolute_gap(self) -> float:
@@ -135,6 +142,10 @@ class Run:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
         return objective
 
+    def lower_upper(self, value: float) -> None:
+        """Take over an upper bound on the relaxation that is being solved; it never rises."""
+        self.upper = min(self.upper, value)
+
     def raise_bound(self, value: float) -> None:
         """Take over an earned lower bound; bounds never fall."""
         self.bound = max(self.bound, value)
@@ -143,9 +154,10 @@ class Run:
         """Make the iteration record and hand it to the observers."""
         n_selected = 0 if self.incumbent is None else self.incumbent.selected.size
         counters = dict(self.counters)
-        record = Record(self.elapsed, self.iteration, self.objective, self.bound, n_selected, counters)
+        values = [self.problem.reported(value) for value in (self.objective, self.bound, self.upper)]
+        record = Record(self.elapsed, self.iteration, values[0], values[1], n_selected, counters, values[2])
         last = self.trace[-1] if self.trace else None
-        if last is None or last.objective != record.objective or last.bound != record.bound:
+        if last is None or (last.objective, last.bound, last.upper) != tuple(values):
             self.trace.append(record)
         for observer in self.observers:
             observer(record)
@@ -163,7 +175,7 @@ class Run:
         """Why to stop, or None. The one place that decides termination."""
         if self.infeasible:
             return StopReason.INFEASIBLE
-        if self.is_optimal:
+        if self.is_optimal or self.is_relaxed:
             return StopReason.GAP_CLOSED
         if self.early is not None:
             return self.early
@@ -182,16 +194,23 @@ class Run:
         """Whether the gap is closed."""
         if self.incumbent is None or not math.isfinite(self.bound):
             return False
-        closed = relative_gap(self.objective, self.bound) <= self.options.gap
+        closed = relative_gap(self.objective, self.bound) <= self._gap
         return closed or self.objective - self.bound <= self._absolute_gap
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the relaxation is solved: its own two bounds meet."""
+        return relative_gap(self.upper, self.bound) <= self._gap
 
     def status(self) -> Status:
         """What we have."""
         if self.infeasible:
             return Status.INFEASIBLE
-        if self.incumbent is None:
-            return Status.NO_SOLUTION
-        return Status.OPTIMAL if self.is_optimal else Status.FEASIBLE
+        if self.is_optimal:
+            return Status.OPTIMAL
+        if self.is_relaxed:
+            return Status.RELAXED
+        return Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
 
 
 @contextmanager
@@ -225,7 +244,15 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
     else:
         values = np.asarray(lam, dtype=float)
         given = float(values) if values.ndim == 0 else [float(value) for value in values]
-    params = {"M": problem.M, "C": problem.C, "lambda": given, "loss": problem.loss, "bias": problem.bias}
+    params: dict[str, Any] = {
+        "M": problem.M,
+        "C": problem.C,
+        "lambda": given,
+        "loss": problem.loss,
+        "bias": problem.bias,
+    }
+    if problem.margin != "unit":
+        params["margin"] = problem.margin
     if problem.forced_in:
         params["forced_in"] = list(problem.forced_in)
     if problem.forced_out:

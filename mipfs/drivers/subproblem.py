@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.drivers.cuts import Cut, cut_from_dual
 from mipfs.losses import get_loss
 from mipfs.losses.solver import SVM
@@ -25,8 +25,8 @@ class Solved:
 
     Attributes
     ----------
-    ids : (k,) positions of the columns
-    svm : SVM on them
+    ids : positions of the atoms with σ > 0
+    svm : SVM on their columns (`Atoms.columns`)
     value : float, c'σ + v(σ) as the primal side has it
     cut : Cut
     """
@@ -47,10 +47,11 @@ class Subproblem:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.atoms = Features(problem.data)
+        self.atoms = problem.atoms
         self.loss = get_loss(problem.loss)
         self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
         self._weights = np.zeros(problem.data.n_features)
+        self._sizes = np.zeros(problem.atoms.count)
         self._last: SVM | None = None
         self.count = 0
 
@@ -58,14 +59,16 @@ class Subproblem:
         """Solve at σ in [0, 1]^p to a relative gap `tol`."""
         problem = self.problem
         ids = np.flatnonzero(sigma > SUPPORT)
-        part = sigma[ids]
+        columns = self.atoms.columns(ids)
+        part = sigma[ids][columns.atom] * np.square(columns.scale)
         start = None
         if self._last is not None:
-            start = (self._weights[ids], self._last.b, self._last.alpha, self._last.rho)
-        svm = self._solver.solve(ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+            start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
+        svm = self._solver.solve(columns.ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
         self.count += 1
-        self._weights[:] = 0.0
-        self._weights[ids] = svm.w
+        self._weights[:], self._sizes[:] = 0.0, 0.0
+        self._weights[columns.ids] = svm.w
+        self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
         g = self.loss.dual_value(svm.alpha, problem.c_i)
         error = 2.0 * (svm.alpha.size + 8) * UNIT_ROUNDOFF * self.loss.dual_magnitude(svm.alpha, problem.c_i)
@@ -73,5 +76,5 @@ class Subproblem:
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
 
     def weights(self) -> Array:
-        """|w| of the last solve, shape (p,)."""
-        return np.abs(self._weights)
+        """‖w_g‖ of every atom at the last solve, shape (count,)."""
+        return self._sizes.copy()

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
-from mipfs.prediction import column_of, scores_on
+from mipfs.prediction import column_of, scores_on, weights_by_name
 from mipfs.result import StopReason
 
 Array = npt.NDArray[np.float64]
@@ -37,7 +37,7 @@ class Validator:
         self._best, self._waited = np.inf, 0
 
     def see(self, ids: npt.NDArray[np.int64], w: Array, b: float) -> None:
-        """Take note of a classifier (weights and intercept on the scaled training data)."""
+        """Take note of a classifier: its columns, and weights and intercept on the scaled training data."""
         train = self.run.problem.data
         weights = w / train.scale[ids]
         intercept = b - float(weights @ train.shift[ids])
@@ -45,12 +45,11 @@ class Validator:
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
             self._best, self._waited = error, 0
-            names = [train.feature_names[j] for j in ids]
             self.run.extras["validated"] = {
                 "error": error,
                 "iteration": self.run.iteration,
-                "selected": names,
-                "weights": dict(zip(names, weights.tolist(), strict=True)),
+                "selected": [train.feature_names[j] for j in dict.fromkeys(ids.tolist())],
+                "weights": weights_by_name(train, ids, weights),
                 "intercept": intercept,
             }
             return

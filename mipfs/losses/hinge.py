@@ -70,7 +70,7 @@ class Solver(solver.Solver):
 
     def start(self) -> tuple[Array, float]:
         """α = 0, and a hinge smoothed over a width of 2."""
-        return np.zeros(self.data.n_samples), 0.5 * float(self.c.max())
+        return np.zeros(self.data.n_samples), 0.5
 
     def minimise(
         self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
@@ -78,13 +78,13 @@ class Solver(solver.Solver):
         """Minimise over u = (w, b), in place."""
         from mipfs.losses.newton import augmented_lagrangian
 
-        np.minimum(alpha, self.c, out=alpha)
+        np.minimum(alpha, self.unit_c, out=alpha)
         if u.size == 0:
-            alpha[:] = self.c
+            alpha[:] = self.unit_c
             return rho, 0
         growth = CAREFUL_GROWTH if careful else GROWTH
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS:
-            augmented_lagrangian(A, self.c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
+            augmented_lagrangian(A, self.unit_c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
             warm = True
         return float(state[0]), int(state[2])

@@ -39,7 +39,7 @@ class Solver(solver.Solver):
 
         state = np.zeros(3)
         while state[1] == 0.0 and state[2] < MAX_STEPS:
-            newton(A, self.c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
+            newton(A, self.unit_c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])
 
 

@@ -76,14 +76,16 @@ class Solver(ABC):
         self.data, self.c, self.bias = data, np.ascontiguousarray(c, dtype=float), bias
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
-        means = np.asarray(data.X.mean(axis=0), dtype=float).ravel()
-        self._taken_off = means if bias else data.center
+        self._taken_off = taken_off(data, bias)
+        # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
+        self.size = float(self.c.max())
+        self.unit_c = self.c / self.size
 
     @abstractmethod
     def minimise(
         self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
-        """Minimise over u = (w, b), in place, on the rows A; returns the last step size and the Newton steps."""
+        """Minimise ½‖u_w‖² + L(Au) with weights `unit_c` over u, in place; returns the last step and the steps."""
 
     @abstractmethod
     def value(self, margins: Array) -> float:
@@ -99,7 +101,7 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self) -> tuple[Array, float]:
-        """α and ρ of a cold start."""
+        """α (for the weights `unit_c`) and ρ of a cold start."""
 
     def solve(
         self,
@@ -124,10 +126,12 @@ class Solver(ABC):
         SVM
         """
         ids = np.asarray(ids, dtype=np.int64)
-        root = None if sigma is None else np.sqrt(sigma)
-        A, shift = self._rows(ids, root)
+        root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
+        n, d = self.data.n_samples, ids.size + int(self.bias)
+        if self._buffer.size < n * d:
+            self._buffer = np.empty(n * max(d, 8))
+        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._buffer)
         k = ids.size
-        d, n = k + int(self.bias), self.data.n_samples
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
         u, alpha, rho, warm = self._begin(k, root, shift, start)
@@ -149,64 +153,86 @@ class Solver(ABC):
         return best
 
     def _begin(
-        self, k: int, root: Array | None, shift: Array, start: tuple[Array, float, Array, float] | None
+        self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
     ) -> tuple[Array, Array, float, bool]:
         alpha, rho = self.start()
         u = np.zeros(k + int(self.bias))
         if start is None:
             return u, alpha, rho, False
         w, b, warm_alpha, last = start
-        u[:k] = w if root is None else w / root
+        u[:k] = w / root
         if self.bias:
             u[k] = b - float(shift @ w)
-        return u, warm_alpha.copy(), max(0.01 * last, rho), True
-
-    def _rows(self, ids: Integers, root: Array | None) -> tuple[Any, Array]:
-        """The rows y_i (√σ∘(x_i − z), 1) of the kernel, and center − z: b = (the rows' own b) + (center − z)'w."""
-        from mipfs.losses.newton import gather
-
-        data, y, n, k = self.data, self.data.y, self.data.n_samples, ids.size
-        center, off = data.center[ids], self._taken_off[ids]
-        if data.is_sparse:
-            part = sparse.csc_array(data.X[:, ids])
-            if part.nnz <= DENSE_ABOVE * n * k and (self.bias or not np.any(off)):
-                return self._sparse_rows(part, root), center
-        d = k + int(self.bias)
-        if self._buffer.size < n * d:
-            self._buffer = np.empty(n * max(d, 8))
-        A = self._buffer[: n * d].reshape(n, d)
-        scale = np.ones(k) if root is None else root
-        if data.is_sparse:
-            A[:, :k] = (part.toarray() - off) * scale * y[:, None]
-            A[:, k:] = y[:, None]
-        else:
-            gather(data.X, ids, y, off, scale, A)
-        return A, center - off
-
-    def _sparse_rows(self, part: Any, root: Array | None) -> tuple[Any, Any, Any]:
-        """The CSR triple of y_i (√σ∘x_i, 1)."""
-        if root is not None:
-            part = part * root[None, :]
-        if self.bias:
-            part = sparse.hstack([part, np.ones((part.shape[0], 1))])
-        rows = sparse.csr_array(part)
-        rows.data *= np.repeat(self.data.y, np.diff(rows.indptr))
-        return rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        return u, warm_alpha / self.size, max(0.01 * last, rho), True
 
     def _recompute(
-        self, A: Any, k: int, u: Array, alpha: Array, root: Array | None, shift: Array, rho: float, steps: int
+        self, A: Any, k: int, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
     ) -> SVM:
         """Round the dual vector to a feasible one and evaluate both sides."""
         from mipfs.losses.newton import combine, margins
 
         n = self.data.n_samples
-        whole, q = self.feasible_dual(alpha)
+        whole, q = self.feasible_dual(self.size * alpha)
         exact = np.ldexp(whole.astype(float), -q)
         m, pulled = np.empty(n), np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
-        primal = 0.5 * float(u[:k] @ u[:k]) + self.value(m)
-        dual = self.dual_value(exact) - 0.5 * float(pulled[:k] @ pulled[:k])
-        w = u[:k].copy() if root is None else u[:k] * root
+        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self.value(m)
+        dual = self.dual_value(exact) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
+        w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         return SVM(w, b, exact, primal, dual, rho, steps)
+
+
+def taken_off(data: Instance, bias: bool) -> Array:
+    """What is subtracted from dense columns, shape (p,): the mean when a free bias can carry it, else the centre."""
+    return np.asarray(data.X.mean(axis=0), dtype=float).ravel() if bias else data.center
+
+
+def kernel_rows(
+    data: Instance, ids: Integers, root: Array | None, off: Array, bias: bool, ones: bool, buffer: Array
+) -> tuple[Any, Array]:
+    """The rows y_i (√σ∘(x_i − z), 1) of the kernels.
+
+    Parameters
+    ----------
+    data : Instance
+    ids : (k,) positions of the columns
+    root : (k,) factors √σ, or None
+    off : (p,) as `taken_off` has it
+    bias : whether the bias is free
+    ones : whether the rows end with y_i·1
+    buffer : at least n·(k + 1) floats, for dense rows
+
+    Returns
+    -------
+    A : (n, d) ndarray on `buffer`, or a CSR triple
+    shift : (k,) ndarray, center − z: the intercept is the rows' own plus shift'w
+    """
+    from mipfs.losses.newton import gather
+
+    y, n, k = data.y, data.n_samples, ids.size
+    center, away = data.center[ids], off[ids]
+    if data.is_sparse:
+        part = sparse.csc_array(data.X[:, ids])
+        if part.nnz <= DENSE_ABOVE * n * k and (bias or not np.any(away)):
+            return _sparse_rows(part, y, root, ones), center
+    A = buffer[: n * (k + int(ones))].reshape(n, k + int(ones))
+    scale = np.ones(k) if root is None else root
+    if data.is_sparse:
+        A[:, :k] = (part.toarray() - away) * scale * y[:, None]
+        A[:, k:] = y[:, None]
+    else:
+        gather(data.X, ids, y, away, scale, A)
+    return A, center - away
+
+
+def _sparse_rows(part: Any, y: Array, root: Array | None, ones: bool) -> tuple[Any, Any, Any]:
+    """The CSR triple of y_i (√σ∘x_i, 1)."""
+    if root is not None:
+        part = part * root[None, :]
+    if ones:
+        part = sparse.hstack([part, np.ones((part.shape[0], 1))])
+    rows = sparse.csr_array(part)
+    rows.data *= np.repeat(y, np.diff(rows.indptr))
+    return rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)

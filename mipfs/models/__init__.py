@@ -15,10 +15,29 @@ from typing import TYPE_CHECKING, Any
 from mipfs.formulation import table
 
 if TYPE_CHECKING:
+    from mipfs.models.big_m import build as big_m
     from mipfs.models.fsp_lambda import build as fsp_lambda
     from mipfs.models.fsp_m import build as fsp_m
+    from mipfs.models.nmmkl import build as nmmkl
+    from mipfs.models.onsvm import build as onsvm
+    from mipfs.models.plain_svm import build as plain_svm
+    from mipfs.models.qcqp_relaxation import build as qcqp_relaxation
+    from mipfs.models.qcqp_ssvm import build as qcqp_ssvm
+    from mipfs.models.reduced_mkl import build as reduced_mkl
+    from mipfs.models.sdp_ssvm import build as sdp_ssvm
 
-__all__ = ["fsp_lambda", "fsp_m"]
+__all__ = [
+    "big_m",
+    "fsp_lambda",
+    "fsp_m",
+    "nmmkl",
+    "onsvm",
+    "plain_svm",
+    "qcqp_relaxation",
+    "qcqp_ssvm",
+    "reduced_mkl",
+    "sdp_ssvm",
+]
 
 _FILES = frozenset(entry.module for entry in table())
 

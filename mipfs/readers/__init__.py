@@ -154,7 +154,7 @@ def read_new(
 
 def _load(
     path: Path, sidecar: Sidecar, label: str | None, n_features: int | None, labelled: bool
-) -> tuple[Table, tuple[str, ...]]:
+) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
     given = sidecar.names

@@ -1,0 +1,142 @@
+"""Groups of features as atoms, disjoint or overlapping (Tan 2014, sections 2.4 and 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms.features import (
+    Features,
+    Scaling,
+    centred_squares,
+    largest,
+    omega_radius,
+    scales,
+    sum_error,
+    times_squares,
+)
+from mipfs.errors import UsageError
+from mipfs.instance import Instance, nearest
+
+Array = npt.NDArray[np.float64]
+
+
+class Groups:
+    """Groups of the columns of one instance: s_g(v) = λ_g² Σ_{j in g} ω_j².
+
+    Groups may overlap: a column is duplicated when two groups that hold it are selected, and only then. Its
+    weight is then the sum of two halves, each penalised on its own: ½(½w)² + ½(½w)² = ¼w² instead of ½w². So
+    v(σ) of overlapping groups is lower than that of the same columns taken once, see `overlapping`.
+
+    Parameters
+    ----------
+    data : Instance
+    groups : mapping of name to features, by name or by position (0-based), optional
+        Default: the groups of the data. A feature in no group cannot be selected.
+    scaling : {"none", "norm"} or (count,) array-like of finite numbers >= 0
+        λ_g: 1, or 1/‖X_g‖_F (of centred columns; 0 for a group of zero columns, which is never selected), or
+        as given.
+
+    Attributes
+    ----------
+    scale : (count,) ndarray, λ
+    sizes : (count,) ndarray of int64, columns of every group
+    overlapping : bool
+        Whether a column stands in two groups.
+
+    Raises
+    ------
+    UsageError
+        No groups, an empty one, one that names a feature twice or one that is not there, an unknown scaling.
+    """
+
+    def __init__(
+        self,
+        data: Instance,
+        groups: Mapping[str, Sequence[str | int]] | None = None,
+        scaling: Scaling = "none",
+    ) -> None:
+        given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
+        if not given:
+            raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
+        self.data, self.names = data, tuple(given)
+        members = [_positions(data, name, given[name]) for name in given]
+        self.sizes = np.array([ids.size for ids in members], dtype=np.int64)
+        self._members = np.concatenate(members)
+        self._starts = np.cumsum(self.sizes) - self.sizes
+        self._features = Features(data)
+        self.overlapping = bool(np.any(np.bincount(self._members, minlength=1) > 1))
+        self.scale = scales(scaling, lambda: np.sqrt(self._sums(centred_squares(data))), self.count)
+
+    @property
+    def count(self) -> int:
+        """Number of atoms."""
+        return len(self.names)
+
+    def scores(self, v: Array) -> Array:
+        """s_g = λ_g² ‖ω_g‖², shape (count,): one X'v and a segmented sum."""
+        omega = self._features.omega(v)
+        return times_squares(self.scale, self._sums(np.square(omega, out=omega)))
+
+    def score_error(self, v: Array, scores: Array | None = None) -> Array:
+        """A bound on |computed − exact| of every score, shape (count,); see `mipfs.atoms.features.sum_error`."""
+        found = self.scores(v) if scores is None else scores
+        return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
+
+    def best(self, v: Array, B: int) -> Integers:
+        """At most B groups of largest positive score, best first, of equal ones the lowest id first."""
+        return largest(self.scores(v), B)
+
+    def columns(self, ids: Ids) -> Columns:
+        """The columns of the groups `ids`, group by group, each in the order in which it was given."""
+        chosen = np.asarray(ids, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
+        return Columns(self._members[spans(self._starts[chosen], sizes)], atom, self.scale[chosen][atom])
+
+    @cached_property
+    def _radii(self) -> tuple[Array, Array]:
+        """‖X_g‖_F of the stored columns and the norm of their centres, for every group."""
+        return np.sqrt(self._sums(np.square(self._features.norms))), np.sqrt(self._sums(np.square(self.data.center)))
+
+    def _sums(self, values: Array) -> Array:
+        """Σ_{j in g} of one number per feature."""
+        return np.add.reduceat(values[self._members], self._starts)
+
+
+def spans(starts: Integers, sizes: Integers) -> Integers:
+    """The positions start, start + 1, …, start + size − 1 of every span, one after another."""
+    ends = np.cumsum(sizes)
+    return np.asarray(np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - ends + sizes, sizes))
+
+
+def _positions(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
+    """The columns of one group, checked."""
+    if isinstance(members, str) or not len(members):
+        raise UsageError(f"group {name!r} is {members!r}; give a list of one or more features")
+    given = isinstance(members, np.ndarray) and members.dtype.kind in "iu" and members.ndim == 1
+    ids = np.asarray(members if given else [_position(data, name, member) for member in members])
+    wrong = ids[(ids < 0) | (ids >= data.n_features)]
+    if wrong.size:
+        raise UsageError(f"group {name!r} holds position {wrong[0]}; positions are from 0 to {data.n_features - 1}")
+    order = np.sort(ids)
+    twice = order[1:][order[1:] == order[:-1]]
+    if twice.size:
+        raise UsageError(f"group {name!r} names {data.feature_names[twice[0]]!r} twice; list each feature once")
+    return ids.astype(np.int64)
+
+
+def _position(data: Instance, name: str, member: str | int) -> int:
+    """One member of a group: a name, or an integer that `_positions` checks."""
+    if isinstance(member, str):
+        if member not in data.index:
+            hint = nearest(member, data.feature_names)
+            raise UsageError(f"group {name!r}: no feature is called {member!r}; {hint}")
+        return data.index[member]
+    if isinstance(member, bool) or not isinstance(member, (int, np.integer)):
+        raise UsageError(f"group {name!r} holds {member!r}; a feature is a name or a position")
+    return int(member)

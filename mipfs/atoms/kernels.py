@@ -1,0 +1,52 @@
+"""Passes over the columns of a CSC matrix on all threads: the numba kernels."""
+
+from __future__ import annotations
+
+from numba import njit, prange
+
+CHUNKS = 64
+"""Pieces of the columns that the threads share."""
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def column_sums(data, indptr, scale, bounds, largest):  # type: ignore[no-untyped-def]
+    """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of every piece."""
+    p = indptr.size - 1
+    for chunk in prange(CHUNKS):
+        most = 0.0
+        for j in range(chunk * p // CHUNKS, (chunk + 1) * p // CHUNKS):
+            one, two = 0.0, 0.0
+            for s in range(indptr[j], indptr[j + 1]):
+                one += abs(data[s])
+                two += data[s] * data[s]
+            bounds[j] = one * scale[j] * (1.0 + 1e-6)  # neither this rounding nor float32 makes it too small
+            most = max(most, two * scale[j] * scale[j])
+        largest[chunk] = most
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def bounded_pull(data, indices, indptr, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
+    """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the given columns; 0 where bounds_j·height < least (it is not read then).
+
+    Parameters
+    ----------
+    data, indices, indptr : the CSC matrix
+    columns : (k,) positions
+    bounds : (p,) array with |λ_j ω_j| ≤ bounds_j·height
+    scale : (p,) λ
+    height : float, max |v|
+    least : float
+    v : (n,)
+    sizes : (k,) out
+    """
+    k = columns.size
+    for chunk in prange(CHUNKS):
+        for r in range(chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS):
+            j = columns[r]
+            sizes[r] = 0.0
+            if bounds[j] * height < least:
+                continue
+            total = 0.0
+            for s in range(indptr[j], indptr[j + 1]):
+                total += data[s] * v[indices[s]]
+            sizes[r] = abs(total) * scale[j]

@@ -1,0 +1,77 @@
+"""The B features of largest score without reading every column (Step 1 of the Kelley driver at millions of features).
+
+|ω_j| ≤ Σ_i |x_ij| · max |v_i|, and the B-th best |ω| over any few columns is at most the B-th best over all. So a
+look at the columns of largest Σ_i |x_ij| yields a level that the B best reach, and a column whose bound is below
+that level need not be read. In text nearly all columns are short, and few are read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import Integers
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features, largest
+
+Array = npt.NDArray[np.float64]
+
+HEADS, FRONT = 1 << 16, 1 << 11
+"""Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
+
+
+class TopFeatures:
+    """Finds the best features again and again for changing v.
+
+    Parameters
+    ----------
+    features : Features
+        Over dense data every column is read: one matrix product is then as fast as any test.
+    """
+
+    def __init__(self, features: Features) -> None:
+        self.features, self.data = features, features.data
+        self._largest_center = float(np.max(np.abs(self.data.center) * features.scale, initial=0.0))
+        self._screens = self.data.is_sparse and self._largest_center == 0.0
+        if not self._screens:
+            self._largest_norm = float(np.max(features.scale * features.norms, initial=0.0))
+            return
+        from mipfs.atoms.kernels import CHUNKS, column_sums
+
+        X = self.data.X
+        self._bounds, most = np.empty(features.count, np.float32), np.empty(CHUNKS)
+        column_sums(X.data, X.indptr, features.scale, self._bounds, most)
+        self._largest_norm = float(np.sqrt(most.max()))
+        self._heads = largest(self._bounds, HEADS).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
+        self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == HEADS else 0.0
+
+    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
+        """At most B features of largest positive score, and their |λω|; of equal ones the lowest id first."""
+        if not self._screens:
+            scores = self.features.scores(v)
+            ids = largest(scores, B)
+            return ids, np.sqrt(scores[ids])
+        height = float(np.abs(v).max(initial=0.0))
+        columns, sizes = self._heads, self._sizes(self._heads[:FRONT], v, height, 0.0)
+        level = float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9) if sizes.size > B else 0.0
+        if self._rest * height >= level:
+            columns = np.arange(self.features.count, dtype=np.int32)
+            sizes = self._sizes(columns, v, height, level)
+        else:
+            sizes = np.concatenate([sizes, self._sizes(columns[FRONT:], v, height, level)])
+        reached = np.flatnonzero(sizes >= max(level, np.finfo(float).tiny))
+        order = reached[np.lexsort((columns[reached], -sizes[reached]))[:B]]
+        return columns[order].astype(np.int64), sizes[order]
+
+    def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
+        """|λω| of some columns, 0 where it is below `least` for sure."""
+        from mipfs.atoms.kernels import bounded_pull
+
+        X, sizes = self.data.X, np.empty(columns.size)
+        bounded_pull(X.data, X.indices, X.indptr, columns, self._bounds, self.features.scale, height, least, v, sizes)
+        return sizes
+
+    def radius(self, v: Array) -> float:
+        """A bound on |computed − exact| of every |λω|."""
+        gamma = (v.size + 4) * UNIT_ROUNDOFF
+        norms = self._largest_norm * float(np.linalg.norm(v)) + self._largest_center * float(np.abs(v).sum())
+        return 2.0 * gamma * norms

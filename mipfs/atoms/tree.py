@@ -1,0 +1,246 @@
+"""Tree-structured groups as atoms (Tan 2014, Definition 1), searched from the roots by Proposition 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms.features import (
+    Features,
+    Scaling,
+    centred_squares,
+    largest,
+    omega_radius,
+    scales,
+    sum_error,
+    times_squares,
+)
+from mipfs.atoms.groups import spans
+from mipfs.errors import UsageError
+from mipfs.instance import Instance, nearest
+
+Array = npt.NDArray[np.float64]
+
+
+class Tree:
+    """A forest over the features: every node stands for the group of all features below it.
+
+    Atoms 0 … p−1 are the features, the leaves; the inner nodes follow. Two groups are disjoint or one holds the
+    other; a node and one below it may both be selected, and then share columns as in `mipfs.atoms.groups.Groups`.
+
+    Parameters
+    ----------
+    data : Instance
+    parents : mapping of str to str, or (p + k,) array-like of int
+        The parent of every node by name: a key is a feature or an inner node, a value is an inner node. What is
+        no key is a root, also a feature. Or by position: the parent of every feature, then of the k inner
+        nodes, all numbered from 0 in that order; −1 for a root.
+    names : sequence of k str, optional
+        Of the inner nodes where `parents` is an array; default node1 … nodek.
+    scaling : {"none", "norm"} or (p + k,) array-like of finite numbers >= 0
+        λ_g: 1, or 1/‖X_g‖_F (of centred columns; 0 where the columns below are zero), or as given.
+
+    Attributes
+    ----------
+    scale : (p + k,) ndarray, λ
+    sizes : (p + k,) ndarray of int64, features below every node
+    visited, pruned : int
+        Nodes that all calls of `best` together looked at and passed over.
+    last_pruned : int
+        Nodes that the last call of `best` passed over.
+
+    Raises
+    ------
+    UsageError
+        A parent that is a feature, a node that is its own ancestor or has no feature below it, names that
+        clash or are unknown, an array of another shape.
+    """
+
+    def __init__(
+        self,
+        data: Instance,
+        parents: Mapping[str, str] | npt.ArrayLike,
+        *,
+        names: Sequence[str] | None = None,
+        scaling: Scaling = "none",
+    ) -> None:
+        self.data = data
+        if isinstance(parents, Mapping):
+            self._parent, inner = _by_name(data, parents)
+        else:
+            self._parent, inner = _by_position(data, parents, names)
+        self.names = (*data.feature_names, *inner)
+        p = data.n_features
+        if len(set(self.names)) < len(self.names):
+            taken = set(data.feature_names)
+            clash = next(name for k, name in enumerate(inner) if name in taken or name in inner[:k])
+            raise UsageError(f"node {clash!r} has the name of a feature or of another node")
+        by_parent = np.argsort(self._parent, kind="stable").astype(np.int64)
+        self._children_count = np.bincount(self._parent + 1, minlength=self.count + 1)
+        self._children, self._first_child = by_parent, np.cumsum(self._children_count) - self._children_count
+        self._levels = self._by_depth()
+        self.sizes = self._below(np.ones(p)).astype(np.int64)
+        if np.any(self.sizes == 0):
+            raise UsageError(f"node {self.names[int(np.argmin(self.sizes))]!r} has no feature below it")
+        self._leaves, self._first_leaf = self._in_order()
+        self._features = Features(data)
+        self.scale = scales(scaling, lambda: np.sqrt(self._below(centred_squares(data))), self.count)
+        self.visited = self.pruned = self.last_pruned = 0
+
+    @property
+    def count(self) -> int:
+        """Number of atoms: features and inner nodes."""
+        return self._parent.size
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether a column stands in two groups: where there is an inner node."""
+        return self.count > self.data.n_features
+
+    def scores(self, v: Array) -> Array:
+        """s_g = λ_g² ‖ω_g‖² of every node, shape (count,)."""
+        return times_squares(self.scale, self._squares(v))
+
+    def score_error(self, v: Array, scores: Array | None = None) -> Array:
+        """A bound on |computed − exact| of every score, shape (count,); see `mipfs.atoms.features.sum_error`."""
+        found = self.scores(v) if scores is None else scores
+        return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
+
+    def best(self, v: Array, B: int) -> Integers:
+        """At most B nodes of largest positive score, best first, of equal ones the lowest id first.
+
+        Level by level from the roots. A node h below g has s_h ≤ λ_max² ‖ω_g‖², λ_max the largest λ below g:
+        where that is less than the B-th best score so far, or zero, nothing below g is looked at (Tan 2014,
+        Proposition 2). Sums of squares that are rounded stay ordered, so this returns what a full search does.
+        """
+        squares = self._squares(v)
+        kept, scores = np.empty(0, dtype=np.int64), np.empty(0)
+        level, looked_at = self._levels[0], 0
+        while level.size and B > 0:
+            looked_at += level.size
+            ids = np.concatenate([kept, level])
+            both = np.concatenate([scores, times_squares(self.scale[level], squares[level])])
+            order = np.argsort(ids)
+            order = order[largest(both[order], B)]
+            kept, scores = ids[order], both[order]
+            least = float(scores[-1]) if scores.size == B else 0.0
+            bound = np.square(self._scale_below[level]) * squares[level]
+            level = self._children_of(level[(bound >= least) & (bound > 0.0)])
+        self.last_pruned = self.count - looked_at
+        self.visited += looked_at
+        self.pruned += self.last_pruned
+        return kept
+
+    def columns(self, ids: Ids) -> Columns:
+        """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""
+        chosen = np.asarray(ids, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
+        return Columns(self._leaves[spans(self._first_leaf[chosen], sizes)], atom, self.scale[chosen][atom])
+
+    def _squares(self, v: Array) -> Array:
+        """‖ω_g‖² of every node, shape (count,)."""
+        omega = self._features.omega(v)
+        return self._below(np.square(omega, out=omega))
+
+    def _below(self, values: Array) -> Array:
+        """The sum over the features below every node of one number >= 0 per feature, from the leaves up."""
+        sums = np.zeros(self.count)
+        sums[: values.size] = values
+        for level, starts, parents in reversed(self._steps):
+            sums[parents] = np.add.reduceat(sums[level], starts)
+        return sums
+
+    def _children_of(self, nodes: Integers) -> Integers:
+        """The children of the nodes, siblings together; of −1, the roots."""
+        return self._children[spans(self._first_child[nodes + 1], self._children_count[nodes + 1])]
+
+    def _by_depth(self) -> list[Integers]:
+        """The nodes of every depth, siblings together."""
+        levels = [self._children_of(np.array([-1]))]
+        while levels[-1].size:
+            levels.append(self._children_of(levels[-1]))
+        levels.pop()
+        if sum(level.size for level in levels) < self.count:
+            reached = np.zeros(self.count, dtype=bool)
+            reached[np.concatenate([np.empty(0, dtype=np.int64), *levels])] = True
+            node = int(np.argmin(reached))
+            for _ in range(self.count):  # up to the circle
+                node = int(self._parent[node])
+            raise UsageError(f"node {self.names[node]!r} is its own ancestor")
+        return levels
+
+    @cached_property
+    def _steps(self) -> list[tuple[Integers, Integers, Integers]]:
+        """For every depth but the first: its nodes, where the siblings begin, and their parents."""
+        steps = []
+        for level in self._levels[1:]:
+            parents = self._parent[level]
+            starts = np.flatnonzero(np.diff(parents, prepend=-2))
+            steps.append((level, starts, parents[starts]))
+        return steps
+
+    def _in_order(self) -> tuple[Integers, Integers]:
+        """The features in an order in which those below any node stand together, and the place of its first."""
+        first = np.zeros(self.count, dtype=np.int64)
+        roots = self._levels[0]
+        first[roots] = np.cumsum(self.sizes[roots]) - self.sizes[roots]
+        for level, starts, parents in self._steps:
+            before = np.cumsum(self.sizes[level]) - self.sizes[level]
+            siblings = np.diff(np.append(starts, level.size))
+            first[level] = before + np.repeat(first[parents] - before[starts], siblings)
+        leaves = np.empty(self.data.n_features, dtype=np.int64)
+        leaves[first[: leaves.size]] = np.arange(leaves.size)
+        return leaves, first
+
+    @cached_property
+    def _scale_below(self) -> Array:
+        """The largest λ among the nodes strictly below every node; 0 for a leaf."""
+        below = np.zeros(self.count)
+        for level, starts, parents in reversed(self._steps):
+            below[parents] = np.maximum.reduceat(np.maximum(self.scale[level], below[level]), starts)
+        return below
+
+    @cached_property
+    def _radii(self) -> tuple[Array, Array]:
+        """‖X_g‖_F of the stored columns and the norm of their centres, for every node."""
+        centers = np.square(self.data.center)
+        return np.sqrt(self._below(np.square(self._features.norms))), np.sqrt(self._below(centers))
+
+
+def _by_name(data: Instance, parents: Mapping[str, str]) -> tuple[Integers, tuple[str, ...]]:
+    """The parent of every node by position (−1: a root) and the names of the inner nodes."""
+    p = data.n_features
+    inner = {name: p + k for k, name in enumerate(dict.fromkeys(parents.values()))}
+    parent = np.full(p + len(inner), -1, dtype=np.int64)
+    for child, name in parents.items():
+        if name in data.index:
+            raise UsageError(f"{name!r} is a feature and cannot be the parent of {child!r}; features are leaves")
+        node = data.index.get(child, inner.get(child, -1))
+        if node < 0:
+            hint = nearest(child, data.feature_names)
+            raise UsageError(f"{child!r} is neither a feature nor the parent of one; {hint}")
+        parent[node] = inner[name]
+    return parent, tuple(inner)
+
+
+def _by_position(
+    data: Instance, parents: npt.ArrayLike, names: Sequence[str] | None
+) -> tuple[Integers, tuple[str, ...]]:
+    """The same from an array of positions."""
+    p = data.n_features
+    parent = np.asarray(parents)
+    if parent.ndim != 1 or parent.dtype.kind not in "iu" or parent.size < p:
+        raise UsageError(f"parents must be integers, one for each of the {p} features and then of the inner nodes")
+    wrong = np.flatnonzero((parent < -1) | ((parent >= 0) & (parent < p)) | (parent >= parent.size))
+    if wrong.size:
+        k = int(wrong[0])
+        raise UsageError(f"the parent of node {k} is {parent[k]}; it is -1 or from {p} to {parent.size - 1}")
+    inner = tuple(names) if names is not None else tuple(f"node{k + 1}" for k in range(parent.size - p))
+    if len(inner) != parent.size - p:
+        raise UsageError(f"{len(inner)} names for {parent.size - p} inner nodes")
+    return parent.astype(np.int64), inner

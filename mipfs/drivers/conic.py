@@ -1,0 +1,172 @@
+"""A program declared in CVXPY, solved as it stands by Clarabel (or HiGHS): the reference of the relaxations.
+
+The solver's word is not taken for a bound: its dual vector α is rounded into the dual set and lower(α) evaluated
+here, and its σ (or w) is rounded to a selection of S and refitted, for an incumbent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import cvxpy  # noqa: F401 (loaded with the driver, so that no run is charged for it)
+import numpy as np
+import numpy.typing as npt
+
+from mipfs import formulation
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.backends.cones import Canonical
+from mipfs.drivers.cuts import Cut, cut_from_dual
+from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Subproblem
+from mipfs.formulation import Formulation, TooLargeError
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.result import StopReason
+
+Array = npt.NDArray[np.float64]
+
+LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
+ATOMS = "features; fgm, reduced-mkl and plain-svm any"
+MAX_WORK = 3e10
+"""Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
+NEGLIGIBLE = 1e-6
+"""A σ_j below this is what the interior-point method leaves of a zero."""
+REFIT = 1e-8
+"""Relative gap of the refitted classifiers."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `conic`.
+
+    Parameters
+    ----------
+    gap : float in [0, 1), default 1e-4
+        Relative gap between the program's value and the earned bound at which the relaxation counts as solved.
+    time_limit : float, optional, in seconds
+    iteration_limit : int, optional
+        0 leaves the first incumbent and its bound.
+    seed : int
+        Unused: nothing in this driver is random.
+    declare : callable, optional
+        Makes the `Formulation` of the problem; by default the Boolean relaxation of ``fgm``.
+    """
+
+    gap: float = 1e-4
+    time_limit: float | None = None
+    iteration_limit: int | None = None
+    seed: int = 0
+    declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
+
+
+def run(run: Run) -> None:
+    """Solve the program of `run`; what is found is left in it."""
+    problem = run.problem
+    first, least = problem.selection.minimise(problem.penalty)
+    if first is None:
+        run.infeasible, run.conflict = True, problem.selection.conflict()
+        return
+    subproblem = Subproblem(problem)
+    supports = Supports(run, subproblem, REFIT)
+    begin = subproblem.solve(first.astype(float), REFIT)
+    supports.offer(first, begin)
+    run.raise_bound(max(least, lower(problem, begin.cut)))  # α = 0 proves the least penalty
+    run.record()
+
+    declare = run.options.declare or formulation.load("fgm").declare
+    assert declare is not None
+    declared = declare(problem)
+    program = Canonical(declared.cvxpy)
+    size = program.size
+    run.counters.update({"variables": size.variables, "constraints": size.constraints, "nonzeros": size.nonzeros})
+    if program.work > MAX_WORK:
+        raise TooLargeError(f"the program is too large for a conic solver: {size.nonzeros} nonzeros; try driver kelley")
+    # Even where the first incumbent is optimal already: the program's value was asked for.
+    if run.stop() not in (None, StopReason.GAP_CLOSED):
+        return
+    solve = program.solve_linear if declared.solver == "highs" else program.solve
+    status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
+    if status == "stopped":
+        return
+    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
+    if status == "solved":
+        _take_over(run, declared)
+        for scores in candidates(problem, declared):
+            supports.round(scores)
+
+
+def _take_over(run: Run, declared: Formulation) -> None:
+    """The bounds that a solved program yields."""
+    problem, value = run.problem, float(declared.cvxpy.value)
+    alpha, proven = dual_vector(declared), -np.inf
+    if alpha is not None:
+        proven = earned(declared, alpha)
+        run.raise_bound(max(proven, lower(problem, _cut(problem, alpha))))
+    if not declared.is_relaxation:
+        return
+    run.lower_upper(value)
+    sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
+    run.extras["relaxed"] = {
+        "upper": problem.reported(value),
+        # Where the program is weaker than lower(α), the dual vector proves its value too.
+        "lower": problem.reported(min(value, proven)),
+        "sigma": {problem.atoms.names[int(g)]: float(sigma[g]) for g in np.flatnonzero(sigma)},
+    }
+
+
+def dual_vector(declared: Formulation) -> Array | None:
+    """The solver's α, rounded so that it lies in the dual set exactly; None where the program shows none."""
+    problem, alpha = declared.problem, declared.variables.get("alpha")
+    if alpha is None or alpha.value is None:
+        return None
+    loss = get_loss(problem.loss)
+    whole, q = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
+    return np.asarray(np.ldexp(whole.astype(float), -q))
+
+
+def lower(problem: Problem, cut: Cut) -> float:
+    """lower(α) = g(α) + min of cᵀσ − ½ s(α)ᵀσ over the rows of S with 0 ≤ σ ≤ 1, rounded down."""
+    return _sum(cut.constant, problem, problem.penalty - 0.5 * cut.slopes)
+
+
+def earned(declared: Formulation, alpha: Array) -> float:
+    """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
+    problem = declared.problem
+    cut = _cut(problem, alpha)
+    if declared.lagrangian is None:
+        return lower(problem, cut)
+    taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
+    return _sum(cut.constant - taken * (1 + 4 * cost.size * UNIT_ROUNDOFF), problem, cost)
+
+
+def _cut(problem: Problem, alpha: Array) -> Cut:
+    loss = get_loss(problem.loss)
+    error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * loss.dual_magnitude(alpha, problem.c_i)
+    return cut_from_dual(problem.atoms, alpha, problem.data.y, loss.dual_value(alpha, problem.c_i) - error)
+
+
+def _sum(constant: float, problem: Problem, cost: Array) -> float:
+    """The constant plus the minimum of costᵀσ, rounded down."""
+    inner = problem.selection.minimise_relaxed(cost)[1]
+    return constant + inner - 4 * (cost.size + 8) * UNIT_ROUNDOFF * (abs(constant) + float(np.abs(cost).sum()))
+
+
+def candidates(problem: Problem, declared: Formulation) -> list[Array]:
+    """Scores to round: σ, what is above a half of it where features cost something, and |w|; each where it exists."""
+    scores = []
+    if declared.sigma is not None and declared.sigma.value is not None:
+        sigma = clean(declared.sigma.value)
+        scores = [sigma, sigma - 0.5] if np.any(problem.penalty) else [sigma]
+    w: Any = declared.variables.get("w")
+    if w is not None and w.value is not None and problem.selects_features:
+        scores.append(np.abs(w.value))
+    return scores
+
+
+def clean(sigma: Any) -> Array:
+    """σ in [0, 1] with its zeros."""
+    values = np.clip(np.asarray(sigma, dtype=float).ravel(), 0.0, 1.0)
+    return np.where(values > NEGLIGIBLE, values, 0.0)

@@ -1,0 +1,211 @@
+"""Kelley's cutting planes in the space of selections: feature generation (Tan 2010, 2014: Algorithm 1).
+
+    Step 1  find the selection that α violates most: argmax over σ ∈ S of ½ s(α)'σ − c'σ
+    Step 2  solve the restricted problem over the selections found so far; its dual vector is the next α
+
+The restricted optimum bounds the relaxation's value R from above and falls; the best lower(α) = g(α) minus the
+maximum of Step 1 bounds R, and with it the optimum of (P), from below. Tan states both with the opposite sign.
+The run stops on the gap between the two, on T selections (the papers' stop) or on its limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.top import TopFeatures
+from mipfs.atoms.tree import Tree
+from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Subproblem
+from mipfs.errors import UsageError
+from mipfs.losses import get_loss
+from mipfs.prediction import weights_by_name
+from mipfs.problem import Problem
+from mipfs.result import StopReason
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
+ATOMS = "features, groups, trees"
+SMOOTH = frozenset({"squared-hinge", "logistic"})
+SHARPEST = 1e-9
+"""When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `kelley`.
+
+    Parameters
+    ----------
+    gap : float in [0, 1), default 1e-4
+        Relative gap between the two bounds on the relaxation.
+    T : int >= 1, optional
+        At most so many selections (the papers' stop).
+    time_limit : float, optional, in seconds
+    iteration_limit : int, optional, the same as T
+    seed : int
+        Unused: nothing in this driver is random.
+    relaxation : {"hull", "box"}
+        Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
+    restricted : {"auto", "proximal", "cutting"}
+        How the restricted problem is solved; "auto": proximal gradient where it applies.
+    refit : bool, default True
+        Round to an incumbent at the end and refit the SVM on it.
+    """
+
+    gap: float = 1e-4
+    T: int | None = None
+    time_limit: float | None = None
+    iteration_limit: int | None = None
+    seed: int = 0
+    relaxation: Literal["hull", "box"] = "hull"
+    restricted: Literal["auto", "proximal", "cutting"] = "auto"
+    refit: bool = True
+
+
+def run(run: Run) -> None:
+    """Solve the relaxation of the problem of `run`; what is found is left in it."""
+    problem, options = run.problem, run.options
+    method, most_violated = _restricted(problem, options), Oracle(problem, options.relaxation)
+    selection = problem.selection
+    least = 0.0
+    if not selection.is_plain or np.any(problem.penalty):
+        first, least = selection.minimise(problem.penalty)
+        if first is None:
+            run.infeasible, run.conflict = True, selection.conflict()
+            return
+    if options.refit:
+        _round(run, np.zeros(selection.n_features))
+    run.raise_bound(least)  # α = 0 proves it
+    pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
+    alpha, pool, last, sharpness = _first(problem), Pool(), None, 1.0
+    while run.stop() is None:
+        ids, sigma, lower = most_violated(alpha)  # Step 1
+        run.raise_bound(lower)
+        if run.stop() is not None:
+            break
+        sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
+        if sharpness < SHARPEST:
+            run.closed = True  # α violates nothing new: the gap that is left is round-off
+            break
+        last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        alpha = last.alpha
+        run.lower_upper(last.upper)
+        run.iteration += 1
+        run.counters["selections"] = len(pool)
+        if run.iteration == 1 and options.refit:
+            _round(run, pool.mixture(last.mu, selection.n_features))
+        if options.T is not None and run.iteration >= options.T:
+            run.raise_bound(most_violated(alpha)[2])
+            run.early = StopReason.ITERATION_LIMIT
+        run.record()
+    if isinstance(problem.atoms, Tree):
+        run.counters["pruned"] = problem.atoms.pruned - pruned
+    if last is not None:
+        run.extras["relaxed"] = _relaxed(run, pool, last)
+        if options.refit:
+            _round(run, pool.mixture(last.mu, selection.n_features))
+
+
+def _tolerance(run: Run) -> float:
+    """Absolute gap worth reaching in a restricted problem: a tenth of what is open between the two bounds."""
+    if not np.isfinite(run.upper):
+        return 0.01 * float(run.problem.c_i.sum())
+    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))
+
+
+def _restricted(problem: Problem, options: Options) -> Restricted:
+    """The method for the restricted problem."""
+    if options.T is not None and options.T < 1:
+        raise UsageError(f"T = {options.T} must be at least 1")
+    if options.relaxation not in ("hull", "box"):
+        raise UsageError(f"relaxation = {options.relaxation!r} is unknown; it is 'hull' or 'box'")
+    smooth = problem.loss in SMOOTH and not np.any(problem.penalty)
+    if options.restricted == "proximal" and not smooth:
+        raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
+    if options.restricted not in ("auto", "proximal", "cutting"):
+        raise UsageError(f"restricted = {options.restricted!r} is unknown; it is 'auto', 'proximal' or 'cutting'")
+    return Proximal(problem) if smooth and options.restricted != "cutting" else Cutting(problem)
+
+
+def _first(problem: Problem) -> Array:
+    """A first dual vector: that of w = 0 with its best bias."""
+    solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
+    return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
+
+
+class Oracle:
+    """Step 1: the selection that α violates most, and lower(α) = g(α) + min over S of c'σ − ½ s(α)'σ, rounded down.
+
+    Parameters
+    ----------
+    problem : Problem
+    relaxation : {"hull", "box"}
+    """
+
+    def __init__(self, problem: Problem, relaxation: str) -> None:
+        self.problem, self.relaxation = problem, relaxation
+        self._loss = get_loss(problem.loss)
+        selection = problem.selection
+        free = selection.is_plain and not selection.forced_in and not selection.forced_out
+        self._by_best = free and not np.any(problem.penalty)
+        self._top: TopFeatures | None = None
+        if self._by_best and isinstance(problem.atoms, Features):
+            self._top = TopFeatures(problem.atoms)
+
+    def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
+        """Positions with σ > 0, their σ, and lower(α)."""
+        problem = self.problem
+        v = alpha * problem.data.y
+        error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * self._loss.dual_magnitude(alpha, problem.c_i)
+        g = self._loss.dual_value(alpha, problem.c_i) - error
+        M = problem.atoms.count if problem.M is None else problem.M
+        if self._top is not None:  # a cardinality row alone: the best scores, found without reading every column
+            ids, sizes = self._top.best(v, M)
+            inner = -0.5 * float(np.sum(np.square(sizes + self._top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
+            return np.sort(ids), np.ones(ids.size), g + inner
+        scores = problem.atoms.scores(v)
+        if self._by_best:  # groups and trees have a search of their own
+            ids = problem.atoms.best(v, M)
+            error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
+            inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
+            return np.sort(ids), np.ones(ids.size), g + inner
+        cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
+        minimise = problem.selection.minimise_relaxed if self.relaxation == "box" else problem.selection.minimise
+        sigma, inner = minimise(cost)
+        if sigma is None:
+            return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
+        ids = np.flatnonzero(sigma > 1e-9)
+        return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
+
+
+def _round(run: Run, sigma_relaxed: Array) -> None:
+    """The allowed selection of largest total relaxed σ, refitted: an incumbent."""
+    sigma = run.problem.selection.repair(sigma_relaxed)
+    if sigma is not None:
+        subproblem = Subproblem(run.problem)
+        Supports(run, subproblem, tol=1e-7).evaluate(sigma)
+
+
+def _relaxed(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:
+    """What the relaxation found, for the result."""
+    problem, data = run.problem, run.problem.data
+    mixture = pool.sparse_mixture(last.mu)
+    rho = 0.5 / last.upper if problem.margin == "rho" else 1.0
+    weights = rho * last.w / data.scale[last.ids]
+    return {
+        "upper": problem.reported(run.upper),
+        "lower": problem.reported(run.bound),
+        "sigma": {problem.atoms.names[g]: min(1.0, weight) for g, weight in sorted(mixture.items()) if weight > 0.0},
+        "weights": weights_by_name(data, last.ids, weights),
+        "intercept": rho * last.b - float(weights @ data.shift[last.ids]),
+        "selections": len(pool),
+    }

@@ -1,0 +1,9 @@
+"""scikit-learn classifiers and selectors on top of the drivers."""
+
+from __future__ import annotations
+
+from mipfs.estimators.fgm import FGMClassifier, FGMSelector
+from mipfs.estimators.fsp import FSPClassifier
+from mipfs.estimators.group_fgm import GroupFGMClassifier
+
+__all__ = ["FGMClassifier", "FGMSelector", "FSPClassifier", "GroupFGMClassifier"]

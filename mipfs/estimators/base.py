@@ -1,0 +1,198 @@
+"""What the estimators share: fitting one-versus-rest, the support, decision values and predictions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mipfs.drivers import solve
+from mipfs.estimators.samples import binary_instances, scikit_errors
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+from mipfs.result import Record, Result, StopReason, relative_gap
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT)
+"""Why a run may stop without a warning: it is done, or did as many iterations as were asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """One binary problem, solved.
+
+    Attributes
+    ----------
+    result : Result
+    support : (p,) bool, the features that the estimator keeps
+    coef : (p,) weights on the user's scale
+    intercept : float, on the user's scale
+    n_iter : int, iterations of the driver
+    names : tuple of str, the atoms that the features come from
+    sigma : (count,) the selection over them
+    """
+
+    result: Result
+    support: Mask
+    coef: Array
+    intercept: float
+    n_iter: int
+    names: Sequence[str]
+    sigma: Array
+
+
+class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of every estimator: fits each binary problem of one-versus-rest and keeps the union of the supports."""
+
+    scale: Any
+    class_weight: Any
+
+    @abstractmethod
+    def _fit_binary(self, data: Instance) -> Fitted:
+        """Solve one binary problem."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+        y : (n,) array-like of class labels, at least two of them
+        sample_weight : (n,) array-like >= 0, optional
+            Sample i has the loss weight C·sample_weight_i; samples of weight 0 are left out.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Bad data, or a parameter out of its range.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A limit stopped a driver before its gap was closed; `result_` says how large it is.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        names = getattr(self, "feature_names_in_", None)
+        with scikit_errors():
+            instances = binary_instances(
+                X,
+                codes,
+                self.classes_,
+                scale=self.scale,
+                sample_weight=sample_weight,
+                class_weight=self.class_weight,
+                feature_names=None if names is None else [str(name) for name in names],
+            )
+            self._keep(list(map(self._fit_binary, instances)))
+        return self
+
+    def _keep(self, fits: list[Fitted]) -> None:
+        """Store what the binary problems left, in scikit-learn's shapes."""
+        self.result_ = fits[0].result if len(fits) == 1 else [fitted.result for fitted in fits]
+        self.support_ = np.any([fitted.support for fitted in fits], axis=0)
+        self.n_iter_ = max(fitted.n_iter for fitted in fits)
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        mask: Mask = self.support_
+        return mask
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
+    """Base of the classifiers: f(x) = coef_ x + intercept_, one row per class for more than two classes."""
+
+    def _keep(self, fits: list[Fitted]) -> None:
+        super()._keep(fits)
+        self.coef_ = np.array([fitted.coef for fitted in fits])
+        self.intercept_ = np.array([fitted.intercept for fitted in fits])
+
+    def decision_function(self, X: Any) -> Array:
+        """Values of f.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+
+        Returns
+        -------
+        (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        values: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of every row of X, shape (n,)."""
+        values = self.decision_function(X)
+        best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[best]
+        return predicted
+
+
+def at_most(M: Any, p: int) -> Any:
+    """`M`, and p where M is larger: the row then allows every selection."""
+    return min(M, p) if isinstance(M, (int, np.integer)) and not isinstance(M, bool) else M
+
+
+def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result, int]:
+    """Solve; returns the result and the number of iterations.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C: otherwise a grid search would go on with its next fit.
+    ValueError
+        A limit stopped the driver before there was a classifier.
+    """
+    n_iter = 1
+
+    def count(record: Record) -> None:
+        nonlocal n_iter
+        n_iter = max(n_iter, record.iteration)
+
+    result = solve(problem, driver, observers=[count], **options)
+    if result.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not result.has_classifier:
+        raise ValueError(f"no classifier was found: {result.status.name}, stopped by {result.stop_reason.name}")
+    if result.stop_reason not in FINISHED:
+        gap = open_gap(result)
+        found = f"at a gap of {gap:.2%}" if math.isfinite(gap) else "before there was a bound"
+        more = "; a larger time_limit lets it go on" if result.stop_reason is StopReason.TIME_LIMIT else ""
+        message = f"stopped by {result.stop_reason.name} {found}, see result_{more}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    return result, n_iter
+
+
+def open_gap(result: Result) -> float:
+    """The gap that the driver was to close: between the two sides of a relaxation, or of the problem itself."""
+    if result.relaxed is None:
+        return result.gap
+    return relative_gap(result.relaxed["upper"], result.relaxed["lower"])

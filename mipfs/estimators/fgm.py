@@ -1,0 +1,160 @@
+"""FGMClassifier and FGMSelector: feature generation (Tan 2010, 2014) as a scikit-learn classifier and a selector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mipfs.estimators.relaxation import Relaxation, RelaxationClassifier
+
+
+class FGMClassifier(RelaxationClassifier):
+    """Linear SVM on the features that the convex relaxation picks: as many samples and features as memory holds.
+
+    The relaxation of `FSPClassifier`'s problem is solved by generating M features at a time (Tan 2010, 2014). It is
+    rounded to M features (FGM-B), or all of its features are kept, and an SVM is fitted on them. The value of the
+    relaxation is a bound: `result_.gap` says how far the M features are from the best ones at most. More than two
+    classes are fitted one against the rest, each with its own features.
+
+    Parameters
+    ----------
+    M : int >= 0 or None, default 10
+        At most M features (per class); B in the papers. A number above p stands for p, None for no limit.
+    C : float > 0, default 1
+        Loss weight.
+    T : int or None, default None
+        Stop after T iterations, as the papers do; None: when the gap of the relaxation is closed.
+    loss : {"squared-hinge", "hinge", "logistic"}, default "squared-hinge"
+    bias : bool, default True
+        Whether there is an (unpenalised) intercept; the papers have none.
+    margin : {"unit", "rho"}, default "unit"
+        "rho": the form of Tan 2010 with a free margin, for the squared hinge.
+    keep : {"M", "all"}, default "M"
+        "M": the best M features (FGM-B). "all": every feature that the relaxation uses, at most T·M.
+    debias : float > 0 or None, default None
+        C of a plain SVM that is refitted on the kept features; Tan 2014 uses 20. None: M features are fitted at C,
+        and all features keep the shrunken weights of the relaxation.
+    gap : float in [0, 1), default 1e-3
+        Relative gap between the two sides of the relaxation at which it counts as solved.
+    time_limit : float or None, default 60
+        Seconds per binary problem, after which what was found is kept, with its bound, and a `ConvergenceWarning`
+        is given. A limit that strikes makes the outcome depend on the machine's speed; without it, the same data
+        give the same bytes.
+    scale : {"none", "standard", "unit"}, default "none"
+        How columns are scaled before the fit (samples count once, whatever their weight); sparse data stay sparse.
+        `coef_` is on the scale of X.
+    class_weight : mapping of class to float > 0, "balanced" or None, default None
+        Multiplies the weight of the samples of a class, in every binary problem. "balanced" is
+        n/(K·n_k), with the samples counted by their weights.
+
+    Attributes
+    ----------
+    coef_ : (1, p) or (K, p) ndarray
+    intercept_ : (1,) or (K,) ndarray
+    classes_ : (K,) ndarray
+    support_ : (p,) ndarray of bool
+        The kept features; for more than two classes those of any class (``coef_[k]`` shows each class's own).
+    sigma_ : (1, p) or (K, p) ndarray
+        1 for the kept features; with ``keep="all"`` their σ in [0, 1].
+    result_ : Result, or list of K Results for more than two classes
+        Objective, bound and gap of M features, and the relaxation's two sides under ``relaxed``. Features without a
+        name are called x1, x2, ... there.
+    n_iter_ : int
+        Iterations, the largest number of all classes.
+    n_features_in_ : int
+    feature_names_in_ : (p,) ndarray of str, where X had names
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from mipfs import FGMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = FGMClassifier(M=3, C=0.01, scale="standard").fit(X, y)
+    >>> int(model.support_.sum()), model.result_.bound <= model.result_.objective
+    (3, True)
+    """
+
+    def __init__(
+        self,
+        M: int | None = 10,
+        *,
+        C: float = 1.0,
+        T: int | None = None,
+        loss: str = "squared-hinge",
+        bias: bool = True,
+        margin: str = "unit",
+        keep: str = "M",
+        debias: float | None = None,
+        gap: float = 1e-3,
+        time_limit: float | None = 60.0,
+        scale: str = "none",
+        class_weight: Mapping[Any, float] | str | None = None,
+    ) -> None:
+        self.M = M
+        self.C = C
+        self.T = T
+        self.loss = loss
+        self.bias = bias
+        self.margin = margin
+        self.keep = keep
+        self.debias = debias
+        self.gap = gap
+        self.time_limit = time_limit
+        self.scale = scale
+        self.class_weight = class_weight
+
+
+class FGMSelector(Relaxation):
+    """The features that the convex relaxation picks, for any model that follows.
+
+    The features of `FGMClassifier`, without its classifier: see there.
+
+    Parameters
+    ----------
+    M, C, T, loss, bias, margin, keep, gap, time_limit, scale, class_weight
+        As those of `FGMClassifier`. `scale` does not change what `transform` returns.
+
+    Attributes
+    ----------
+    support_ : (p,) ndarray of bool
+        The kept features; for more than two classes those of any class.
+    sigma_ : (1, p) or (K, p) ndarray
+    result_ : Result, or list of K Results for more than two classes
+    classes_, n_iter_, n_features_in_, feature_names_in_
+        As those of `FGMClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from mipfs import FGMSelector
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> FGMSelector(M=3, C=0.01, scale="standard").fit_transform(X, y).shape
+    (569, 3)
+    """
+
+    def __init__(
+        self,
+        M: int | None = 10,
+        *,
+        C: float = 1.0,
+        T: int | None = None,
+        loss: str = "squared-hinge",
+        bias: bool = True,
+        margin: str = "unit",
+        keep: str = "M",
+        gap: float = 1e-3,
+        time_limit: float | None = 60.0,
+        scale: str = "none",
+        class_weight: Mapping[Any, float] | str | None = None,
+    ) -> None:
+        self.M = M
+        self.C = C
+        self.T = T
+        self.loss = loss
+        self.bias = bias
+        self.margin = margin
+        self.keep = keep
+        self.gap = gap
+        self.time_limit = time_limit
+        self.scale = scale
+        self.class_weight = class_weight

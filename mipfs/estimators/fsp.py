@@ -1,0 +1,108 @@
+"""FSPClassifier: the exact feature-selecting SVM (FSP-M and FSP-λ of Aytug 2015) as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
+from mipfs.estimators.refit import refit
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+
+class FSPClassifier(LinearClassifier):
+    """Linear SVM on the best features, with a proof.
+
+        min over σ ∈ {0,1}ᵖ, w, b of  Σ λ_j σ_j + ½ Σ w_j²/σ_j + L(y∘(Xw + b))   s.t.  Σ σ_j ≤ M
+
+    (Aytug 2015, FSP-M and FSP-λ). More than two classes are fitted one against the rest, each with its own M features.
+
+    Parameters
+    ----------
+    M : int >= 0 or None, default 5
+        At most M features (per class). A number above p stands for p, None for no limit.
+    lam : float, (p,) array-like, or mapping of feature name to float, >= 0, default 0
+        Fixed cost of selecting a feature (λ).
+    C : float > 0, default 1
+        Loss weight.
+    loss : {"hinge", "squared-hinge", "logistic"}, default "hinge"
+    bias : bool, default True
+        Whether there is an (unpenalised) intercept.
+    driver : str or None, default None
+        The driver that solves it, see `mipfs.solve`; None for the best one.
+    gap : float in [0, 1), default 1e-4
+        Relative gap at which the selection counts as optimal.
+    time_limit : float or None, default 60
+        Seconds per binary problem, after which the best classifier so far is kept, with its gap, and a
+        `ConvergenceWarning` is given. None: as long as the proof takes. A limit that strikes makes the outcome
+        depend on the machine's speed; without it, the same data give the same bytes.
+    scale : {"none", "standard", "unit"}, default "none"
+        How columns are scaled before the fit (samples count once, whatever their weight); sparse data stay sparse.
+        `coef_` is on the scale of X.
+    class_weight : mapping of class to float > 0, "balanced" or None, default None
+        Multiplies the weight of the samples of a class, in every binary problem. "balanced" is
+        n/(K·n_k), with the samples counted by their weights.
+
+    Attributes
+    ----------
+    coef_ : (1, p) or (K, p) ndarray
+    intercept_ : (1,) or (K,) ndarray
+    classes_ : (K,) ndarray
+    support_ : (p,) ndarray of bool
+        The selected features; for more than two classes those of any class (``result_[k].selected`` names each
+        class's own).
+    result_ : Result, or list of K Results for more than two classes
+        Objective, bound, gap, trace and status. Features without a name are called x1, x2, ... there.
+    n_iter_ : int
+        Iterations of the driver, the largest of all classes.
+    n_features_in_ : int
+    feature_names_in_ : (p,) ndarray of str, where X had names
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from mipfs import FSPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = FSPClassifier(M=1, C=0.01, scale="standard").fit(X, y)
+    >>> [str(name) for name in model.get_feature_names_out()], model.result_.status.name
+    (['worst concave points'], 'OPTIMAL')
+    """
+
+    def __init__(
+        self,
+        M: int | None = 5,
+        *,
+        lam: float | Sequence[float] | Mapping[str, float] = 0.0,
+        C: float = 1.0,
+        loss: str = "hinge",
+        bias: bool = True,
+        driver: str | None = None,
+        gap: float = 1e-4,
+        time_limit: float | None = 60.0,
+        scale: str = "none",
+        class_weight: Mapping[Any, float] | str | None = None,
+    ) -> None:
+        self.M = M
+        self.lam = lam
+        self.C = C
+        self.loss = loss
+        self.bias = bias
+        self.driver = driver
+        self.gap = gap
+        self.time_limit = time_limit
+        self.scale = scale
+        self.class_weight = class_weight
+
+    def _fit_binary(self, data: Instance) -> Fitted:
+        problem = Problem(
+            data, loss=self.loss, bias=self.bias, M=at_most(self.M, data.n_features), C=self.C, lam=self.lam
+        )
+        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
+        ids = np.sort(data.columns_of(result.selected))
+        support = np.zeros(data.n_features, dtype=bool)
+        support[ids] = True
+        coef, intercept = refit(data, ids, problem.loss, problem.C, problem.bias)
+        return Fitted(result, support, coef, intercept, n_iter, data.feature_names, support.astype(float))

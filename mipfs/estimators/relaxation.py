@@ -1,0 +1,94 @@
+"""What the estimators of the convex relaxation share: feature generation (Tan 2010, 2014), then what to keep of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import Atoms
+from mipfs.atoms.features import Features
+from mipfs.errors import UsageError
+from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved
+from mipfs.estimators.refit import refit
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+from mipfs.result import Result
+
+Array = npt.NDArray[np.float64]
+
+KEEP = ("M", "all")
+
+
+class Relaxation(SupportSelector):
+    """Base of the estimators that solve the convex relaxation by cutting planes (`mipfs.drivers.kelley`)."""
+
+    M: Any
+    C: Any
+    T: Any
+    loss: Any
+    bias: Any
+    margin: Any
+    keep: Any
+    gap: Any
+    time_limit: Any
+
+    def _atoms(self, data: Instance) -> Atoms:
+        """What is selected: single features here."""
+        return Features(data)
+
+    def _fit_binary(self, data: Instance) -> Fitted:
+        if self.keep not in KEEP:
+            raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
+        atoms = self._atoms(data)
+        problem = Problem(
+            data,
+            loss=self.loss,
+            bias=self.bias,
+            M=at_most(self.M, atoms.count),
+            C=self.C,
+            margin=self.margin,
+            atoms=atoms,
+        )
+        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit)
+        sigma = kept_sigma(problem, result, everything=self.keep == "all")
+        support = np.zeros(data.n_features, dtype=bool)
+        support[atoms.columns(np.flatnonzero(sigma)).ids] = True
+        coef, intercept = self._weights(problem, sigma)
+        return Fitted(result, support, coef, intercept, n_iter, atoms.names, sigma)
+
+    def _weights(self, problem: Problem, sigma: Array) -> tuple[Array, float]:
+        """The classifier on the kept atoms; a selector needs none."""
+        return np.zeros(problem.data.n_features), 0.0
+
+    def _keep(self, fits: list[Fitted]) -> None:
+        super()._keep(fits)
+        self.sigma_ = np.array([fitted.sigma for fitted in fits])
+
+
+class RelaxationClassifier(Relaxation, LinearClassifier):
+    """Base of the classifiers among them."""
+
+    debias: Any
+
+    def _weights(self, problem: Problem, sigma: Array) -> tuple[Array, float]:
+        """The SVM of (P) at σ, or the plain one on its columns with the loss weight `debias` (Tan 2014)."""
+        data, chosen = problem.data, np.flatnonzero(sigma)
+        columns = problem.atoms.columns(chosen)
+        if self.debias is None:
+            perspective = sigma[chosen][columns.atom] * np.square(columns.scale)
+            return refit(data, columns.ids, problem.loss, problem.C, problem.bias, perspective)
+        if not (isinstance(self.debias, (int, float, np.number)) and 0 < self.debias < np.inf):
+            raise UsageError(f"debias = {self.debias!r} must be a positive number, the C of the refit, or None")
+        return refit(data, np.unique(columns.ids), problem.loss, float(self.debias), problem.bias)
+
+
+def kept_sigma(problem: Problem, result: Result, everything: bool) -> Array:
+    """σ of the atoms that are kept, shape (count,): 1 for the selected ones, or the relaxed σ."""
+    relaxed: Mapping[str, float] = (result.relaxed or {}).get("sigma", {})
+    values = relaxed if everything else dict.fromkeys(result.selected, 1.0)
+    sigma = np.zeros(problem.atoms.count)
+    sigma[problem.atoms_of(list(values))] = list(values.values())
+    return sigma

@@ -1,0 +1,143 @@
+"""From scikit-learn's X, y and weights to the binary instances of one-versus-rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.class_weight import compute_class_weight
+
+from mipfs.errors import MipfsError
+from mipfs.instance import Instance, Labels, Scaling
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@contextmanager
+def scikit_errors() -> Iterator[None]:
+    """Turn the package's own errors into the ValueError that scikit-learn's conventions ask for."""
+    try:
+        yield
+    except MipfsError as error:
+        raise ValueError(str(error)) from None
+
+
+def sample_weights(given: Any, n: int) -> Array:
+    """The sample weights as an (n,) array of finite numbers >= 0; ones where none are given.
+
+    Raises
+    ------
+    ValueError
+        Another shape, a negative weight or one that is not finite, or zeros only.
+    """
+    if given is None:
+        return np.ones(n)
+    weights = np.asarray(given, dtype=float)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape} for {n} samples; give one weight per sample")
+    bad = np.flatnonzero(~((weights >= 0) & np.isfinite(weights)))
+    if bad.size:
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]:g}; weights must be finite and >= 0")
+    if not np.any(weights):
+        raise ValueError("every sample_weight is zero; give some samples a positive weight")
+    return weights
+
+
+def class_weights(given: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], totals: Array) -> Array:
+    """The weight of every class, shape (K,).
+
+    Parameters
+    ----------
+    given : mapping of class to weight, "balanced" or None
+    classes : (K,)
+    totals : (K,) sum of the sample weights of each class
+
+    Notes
+    -----
+    "balanced" is Σ totals/(K·totals_k): scikit-learn's n/(K·n_k) with the samples counted by their weights, so that a
+    weight of 2 is the same as a sample that stands there twice.
+    """
+    if given is None:
+        return np.ones(classes.size)
+    if isinstance(given, str) and given == "balanced":
+        weights: Array = totals.sum() / (classes.size * totals)
+        return weights
+    weights = np.asarray(compute_class_weight(given, classes=classes, y=classes), dtype=float)
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if bad.size:
+        found = f"class_weight of class {_shown(classes[bad[0]])} is {weights[bad[0]]:g}"
+        raise ValueError(f"{found}; it must be finite and > 0")
+    return weights
+
+
+def binary_instances(
+    X: Any,
+    codes: Integers,
+    classes: npt.NDArray[Any],
+    *,
+    scale: Scaling,
+    sample_weight: Any,
+    class_weight: Mapping[Any, float] | str | None,
+    feature_names: Sequence[str] | None,
+) -> list[Instance]:
+    """One instance for two classes (the last one is +1), one per class against the rest for more.
+
+    Parameters
+    ----------
+    X : (n, p) ndarray or CSC matrix of float64
+    codes : (n,) position of every sample's class in `classes`
+    classes : (K,) labels
+    scale : {"none", "standard", "unit"}
+    sample_weight : (n,) array-like >= 0, or None
+        Samples of weight 0 are left out.
+    class_weight : mapping, "balanced" or None
+        Multiplies the weight of every sample of the class, in every binary problem.
+    feature_names : sequence of p str, or None
+
+    Raises
+    ------
+    ValueError
+        Fewer than two classes, a class without a sample of positive weight, or bad weights.
+    DataError, UsageError
+        See `Instance.from_arrays`.
+    """
+    if classes.size < 2:
+        raise ValueError(f"y holds one class only, {_shown(classes[0])}; give samples of at least two classes")
+    weights = sample_weights(sample_weight, codes.size)
+    totals = np.bincount(codes, weights, classes.size).astype(float)
+    empty = np.flatnonzero(totals == 0)
+    if empty.size:
+        found = f"class {_shown(classes[empty[0]])} has no sample of positive weight"
+        raise ValueError(f"{found}; leave its samples out")
+    weights = weights * class_weights(class_weight, classes, totals)[codes]
+    if not np.all(weights):
+        kept = np.flatnonzero(weights)
+        X, codes, weights = X[kept], codes[kept], weights[kept]
+
+    def signs(k: int) -> Array:
+        return np.where(codes == k, 1.0, -1.0)
+
+    if classes.size == 2:
+        pairs = [Labels(classes[0], classes[1])]
+        positive = [1]
+    else:
+        pairs = [Labels(f"not {label}", label) for label in classes]
+        positive = list(range(classes.size))
+    # One validation and one scaling serve all: the instances share the matrix.
+    first = Instance.from_arrays(
+        X, signs(positive[0]), feature_names=feature_names, scale=scale, sample_weight=weights, labels=pairs[0]
+    )
+    others = zip(positive[1:], pairs[1:], strict=True)
+    return [first, *(dataclasses.replace(first, y=signs(k), labels=labels) for k, labels in others)]
+
+
+def _shown(label: Any) -> str:
+    """A class in a message: 1 and 'yes' rather than np.int64(1)."""
+    return repr(label.item() if isinstance(label, np.generic) else label)

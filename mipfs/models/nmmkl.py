@@ -1,0 +1,130 @@
+"""NMMKL: the Boolean relaxation as one QCQP with p quadratic constraints (Xu et al. 2009, cited in Tan 2010).
+
+    max over α, q, δ   g(α) − ½ (M δ + Σ_j q_j)
+    s.t.               ω_j(α)² ≤ δ + q_j,   q ≥ 0,   δ ≥ 0,   α ∈ A               ω = Xᵀ(α∘y)
+
+For a fixed α the rest is the linear program that is dual to the largest ½ Σ_j σ_j ω_j² with Σσ ≤ M and 0 ≤ σ ≤ 1,
+so σ is the multiplier of the quadratic rows, and the value is that of the relaxation in `qcqp_relaxation`.
+The same duality carries penalties c and rows lb ≤ A [σ; u] ≤ ub, with multipliers π of both signs:
+
+    max   g(α) − ½ (M δ + Σ_j q_j) − (ubᵀπ⁺ − lbᵀπ⁻)
+    s.t.  ½ ω_j² − c_j ≤ ½ (δ + q_j) + (Aᵀ(π⁺ − π⁻))_j
+
+where a multiplier of an absent bound is zero, a feature that is forced in has q_j of any sign, and one that is
+forced out has no row. An extra variable u_k in [l, h] costs h ν⁺ − l ν⁻ with ν⁺ − ν⁻ = −(Aᵀ(π⁺ − π⁻))_k.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.backends.conic import Multiplier, cp, design_of, dual_of, single_features
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+
+def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare NMMKL of a problem, with its penalties and the rows of its selection."""
+    single_features(problem, "nmmkl")
+    check_size(problem.data, "CVXPY program")
+    selection = problem.selection
+    p, c = selection.n_features, problem.penalty
+    lower, upper = selection.sigma_bounds()
+    free = np.flatnonzero(upper)  # not forced out
+
+    # α ∈ A,  ω = Xᵀ(α∘y)
+    dual = dual_of(problem)
+    omega, defines_omega = design_of(problem, free).omega(dual.v)
+
+    # q ≥ 0, δ ≥ 0
+    q = cp.Variable(free.size, name="q")
+    constraints = [*dual.rows, defines_omega]
+    optional = np.flatnonzero(lower[free] == 0.0)
+    if optional.size:
+        constraints.append(q[optional] >= 0)
+    delta = cp.Variable(nonneg=True, name="delta")
+    prices, price_of_rows, price_rows = _prices(problem)
+
+    # ½ ω_j² − c_j ≤ ½ (δ + q_j) + (Aᵀπ)_j                                       Xu et al. 2009; the multiplier is σ_j
+    room = 0.5 * q + prices[free]
+    if selection.M is not None:
+        room = room + 0.5 * delta
+    quadratic = 0.5 * cp.square(omega) - c[free] <= room
+
+    # max  g(α) − ½ (M δ + Σ_j q_j) − (ubᵀπ⁺ − lbᵀπ⁻)
+    cardinality = 0.0 if selection.M is None else selection.M * delta
+    program = cp.Problem(
+        cp.Maximize(dual.g - 0.5 * (cardinality + cp.sum(q)) - price_of_rows), [*constraints, quadratic, *price_rows]
+    )
+    scatter = sparse.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(p, free.size))
+    sigma = Multiplier(quadratic, scatter)
+    return Formulation(problem, program, sigma, {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta})
+
+
+def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
+    """(Aᵀπ) of the features, ubᵀπ⁺ − lbᵀπ⁻ with the extra variables' part, and the rows that tie the latter."""
+    rows, p = problem.selection.rows, problem.data.n_features
+    if not len(rows):
+        return np.zeros(p), 0.0, []
+    pi, cost = _two_sided(rows.lb, rows.ub)
+    reduced = rows.matrix.T @ pi
+    if not len(rows.extra):
+        return reduced, cost, []
+    nu, extra_cost = _two_sided(rows.extra.lb, rows.extra.ub)
+    return reduced[:p], cost + extra_cost, [reduced[p:] + nu == 0]
+
+
+def _two_sided(lb: Array, ub: Array) -> tuple[Any, Any]:
+    """π = π⁺ − π⁻ with π⁺, π⁻ ≥ 0, and its cost ubᵀπ⁺ − lbᵀπ⁻; an infinite bound has no multiplier."""
+    pi, cost = np.zeros(lb.size), 0.0
+    for bound, sign in ((ub, 1.0), (lb, -1.0)):
+        ids = np.flatnonzero(np.isfinite(bound))
+        if ids.size:
+            part = cp.Variable(ids.size, nonneg=True)
+            scatter = sparse.csr_array((np.full(ids.size, sign), (ids, np.arange(ids.size))), shape=(lb.size, ids.size))
+            pi, cost = pi + scatter @ part, cost + sign * (bound[ids] @ part)
+    return pi, cost
+
+
+def build(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+) -> Formulation:
+    """Declare NMMKL of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+        Its penalties, rows and forced features become part of the program.
+    M : int in 0 … p
+        At most so many features; without it (and without ``[select] M``) there is no δ.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free, which adds yᵀα = 0.
+
+    Returns
+    -------
+    Formulation
+        With the variables ``alpha``, ``omega`` (of the features that are not forced out), ``q`` and ``delta``.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of range, or data too large for an algebraic model.
+
+    Source: Xu et al. 2009 (NMMKL), as described in Tan 2010, section 1; the rows are ours.
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))

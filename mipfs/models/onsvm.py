@@ -1,0 +1,72 @@
+"""ONSVM: the one-norm SVM, a linear program (Aytug 2015, section 2, program ONSVM). A baseline, never a bound.
+
+    min over p, q, b, ξ   Σ_j (p_j + q_j) + Σ_i C_i ξ_i
+    s.t.                  y_i ((p − q)ᵀx_i + b) + ξ_i ≥ 1,   p, q, ξ ≥ 0
+
+It solves another problem: its objective is the ℓ1 norm of w = p − q, which has zeros of its own accord. M, the
+penalties and the rows of the selection are no part of it; its largest weights, refitted under those rows, make a
+classifier to compare with.
+"""
+
+from __future__ import annotations
+
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
+from mipfs.errors import UsageError
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+
+def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare ONSVM with the loss weights of a problem, whose M, penalties and rows it leaves out."""
+    if problem.loss != "hinge":
+        raise UsageError(f"onsvm is a linear program: its loss is the hinge, not {problem.loss!r}")
+    single_features(problem, "onsvm")
+    check_size(problem.data, "CVXPY program")
+    n_features = problem.data.n_features
+    p, q = cp.Variable(n_features, name="p", nonneg=True), cp.Variable(n_features, name="q", nonneg=True)
+    b = bias_of(problem)
+
+    # y_i ((p − q)ᵀx_i + b) + ξ_i ≥ 1,  ξ ≥ 0                                     Aytug 2015, (ONSVM)
+    L = loss_of(problem, design_of(problem).scores(p - q, b))
+
+    # min  Σ_j (p_j + q_j) + Σ_i C_i ξ_i
+    program = cp.Problem(cp.Minimize(cp.sum(p + q) + L.value), L.rows)
+    variables = {"p": p, "q": q, "w": p - q, "b": b, "xi": L.xi, "alpha": L.alpha}
+    return Formulation(problem, program, None, variables, solver="highs", is_relaxation=False)
+
+
+def build(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+) -> Formulation:
+    """Declare ONSVM of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+    M : int in 0 … p
+        Of the problem that its weights are rounded for; the program itself does not use it.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+
+    Returns
+    -------
+    Formulation
+        With ``p``, ``q``, ``w``, ``b``, ``xi`` and ``alpha`` (the multipliers of the margins).
+
+    Raises
+    ------
+    UsageError
+        Another loss, a parameter out of range, or data too large for an algebraic model.
+
+    Source: Aytug 2015, section 2, (ONSVM), after Bradley and Mangasarian 1998.
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))

@@ -1,0 +1,64 @@
+"""The plain SVM: all features, no selection. The lowest rung of the ladder (mathematics: σ = 1).
+
+    min over w, b   ½ ‖w‖² + L(y∘(Xw + b))
+
+Taking features away never lowers the objective, and penalties are never negative: its value bounds (P) from below
+whatever the rows say.
+"""
+
+from __future__ import annotations
+
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+
+def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare the plain SVM of a problem, whose M, penalties and rows it leaves out."""
+    check_size(problem.data, "CVXPY program")
+    design = design_of(problem)
+    w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
+
+    # L(m),  m = y∘(Xw + b)
+    L = loss_of(problem, design.scores(w, b))
+
+    # min  ½ ‖w‖² + L
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), L.rows)
+    return Formulation(problem, program, None, {"w": design.to_features @ w, "b": b, "xi": L.xi, "alpha": L.alpha})
+
+
+def build(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+) -> Formulation:
+    """Declare the plain SVM of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+    M : int in 0 … p
+        Of the problem that it bounds; the program itself does not use it.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+
+    Returns
+    -------
+    Formulation
+        With the variables ``w``, ``b``, ``xi`` and ``alpha`` (the multipliers of the margins).
+
+    Raises
+    ------
+    UsageError
+        A parameter out of range, or data too large for an algebraic model.
+
+    Source: Aytug 2015, (1).
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))

@@ -1,0 +1,70 @@
+"""QCQP-SSVM: a relaxation of "at most M features" by norms (Chan, Vasconcelos and Lanckriet 2007).
+
+    min over w, b, t   ½ t + L(y∘(Xw + b))
+    s.t.               ‖w‖² ≤ t,   ‖w‖₁² ≤ M t
+
+A vector with at most M non-zeros has ‖w‖₁² ≤ M ‖w‖², so with t = ‖w‖² it is feasible at its own objective. There is
+no σ: penalties and rows over the selection cannot be carried, and the value is a bound without them.
+"""
+
+from __future__ import annotations
+
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
+from mipfs.errors import UsageError
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+
+def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare QCQP-SSVM of a problem with a cardinality row; it leaves penalties and the other rows out."""
+    if problem.M is None:
+        raise UsageError("qcqp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
+    single_features(problem, "qcqp-ssvm")
+    check_size(problem.data, "CVXPY program")
+    w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
+    t = cp.Variable(name="t")
+    L = loss_of(problem, design_of(problem).scores(w, b))
+
+    # ‖w‖² ≤ t,  ‖w‖₁² ≤ M t                                                      Chan et al. 2007
+    norms = [cp.sum_squares(w) <= t, cp.square(cp.norm1(w)) <= problem.M * t]
+
+    # min  ½ t + L
+    program = cp.Problem(cp.Minimize(0.5 * t + L.value), L.rows + norms)
+    return Formulation(problem, program, None, {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha})
+
+
+def build(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+) -> Formulation:
+    """Declare QCQP-SSVM of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+    M : int in 0 … p
+        At most so many features; may be left out where the data has ``[select] M``.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+
+    Returns
+    -------
+    Formulation
+        With the variables ``w``, ``b``, ``t``, ``xi`` and ``alpha`` (the multipliers of the margins).
+
+    Raises
+    ------
+    UsageError
+        No M, a parameter out of range, or data too large for an algebraic model.
+
+    Source: Chan, Vasconcelos and Lanckriet 2007 (QCQP-SSVM).
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))

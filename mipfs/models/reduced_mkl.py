@@ -1,0 +1,183 @@
+"""The restricted problem of feature generation: multiple kernel learning over a pool of selections (Tan 2014).
+
+For a pool σ¹, …, σᵀ, X_t the columns of σᵗ (times √σᵗ_j where one is fractional) and c_t = cᵀσᵗ:
+
+    dual      max over α ∈ A, θ       g(α) − θ   s.t.   ½ ‖ω_t(α)‖² − c_t ≤ θ   for all t         ω_t = X_tᵀ(α∘y)
+    primal    min over w, μ, b        ½ Σ_t ‖w_t‖²/μ_t + Σ_t μ_t c_t + L(y∘(Σ_t X_t w_t + b)),    μ ≥ 0, Σμ = 1
+
+The multiplier of row t is μ_t, and σ = Σ_t μ_t σᵗ. Without penalties, with θ = ½γ², the dual is Tan 2014 (35), which
+drops the linear part of g, and the primal minimised over μ (μ_t = ‖w_t‖ / Σ_s ‖w_s‖) is Tan 2014 (31),
+½ (Σ_t ‖w_t‖)² + L; the primal as it stands here is Tan 2010 (6). The value bounds the relaxation over all of S from
+above, and falls towards it as the pool grows; it is no bound on (P).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.backends.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
+from mipfs.errors import UsageError
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Pool = Sequence[Any] | str
+
+
+def problem(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "squared-hinge", bias: bool = False
+) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
+    """Declare the restricted problem over a pool; parameters as in `build`."""
+    check_size(problem.data, "CVXPY program")
+    if form not in ("dual", "primal"):
+        raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
+    sigmas = np.array(selections(problem, pool))
+    return _dual(problem, sigmas) if form == "dual" else _primal(problem, sigmas)
+
+
+def _columns(problem: Problem, sigmas: Array) -> tuple[Design, list[tuple[Integers, Array]]]:
+    """The columns of all atoms that some σᵗ uses, and for every t the positions of its own and their √σ.
+
+    An empty selection keeps one column, times zero: the program has an entry for it then.
+    """
+    used = np.flatnonzero(sigmas.any(axis=0))
+    design = design_of(problem, used if used.size else np.array([0]))
+    weights = sigmas[:, used][:, design.atom] if used.size else np.zeros((len(sigmas), design.atom.size))
+    own = [np.flatnonzero(row) if row.any() else np.array([0]) for row in weights]
+    return design, [(k, np.sqrt(row[k])) for k, row in zip(own, weights, strict=True)]
+
+
+def _dual(problem: Problem, sigmas: Array) -> Formulation:
+    design, parts = _columns(problem, sigmas)
+
+    # α ∈ A,  ω = Xᵀ(α∘y)
+    dual = dual_of(problem)
+    omega, defines_omega = design.omega(dual.v)
+    theta = cp.Variable(name="theta")
+
+    # ½ ‖ω_t‖² − c_t ≤ θ                                                          Tan 2014, (35)
+    half_norms = cp.hstack([0.5 * cp.sum_squares(cp.multiply(root, omega[k])) for k, root in parts])
+    cuts = half_norms - sigmas @ problem.penalty <= theta
+
+    # max  g(α) − θ
+    program = cp.Problem(cp.Maximize(dual.g - theta), [*dual.rows, defines_omega, cuts])
+    variables = {"alpha": dual.alpha, "theta": theta, "mu": Multiplier(cuts)}
+    return Formulation(problem, program, Multiplier(cuts, sigmas.T), variables)
+
+
+def _primal(problem: Problem, sigmas: Array) -> Formulation:
+    design, parts = _columns(problem, sigmas)
+    w_t = [cp.Variable(k.size, name=f"w_{t}") for t, (k, _) in enumerate(parts, 1)]
+    mu, b = cp.Variable(len(parts), nonneg=True, name="mu"), bias_of(problem)
+
+    # Σ_t X_t w_t, as one weight per column
+    k = design.atom.size
+    spread = [sparse.csr_array((root, (own, np.arange(own.size))), shape=(k, own.size)) for own, root in parts]
+    w = sum(scatter @ part for scatter, part in zip(spread, w_t, strict=True))
+    L = loss_of(problem, design.scores(w, b))
+
+    # r_t ≥ ‖w_t‖²/μ_t                                                            Tan 2010, (6); Tan 2014, (31)
+    r = cp.Variable(len(parts), name="r")
+    cones = [cp.SOC(mu[t] + r[t], cp.hstack([2 * part, mu[t] - r[t]])) for t, part in enumerate(w_t)]
+
+    # min  ½ Σ_t r_t + Σ_t μ_t c_t + L
+    objective = 0.5 * cp.sum(r) + (sigmas @ problem.penalty) @ mu + L.value
+    program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, cp.sum(mu) == 1])
+    variables = {"w_t": cp.hstack(w_t), "w": design.to_features @ w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha}
+    return Formulation(problem, program, sigmas.T @ mu, variables)
+
+
+def selections(problem: Problem, pool: Pool) -> list[Array]:
+    """The pool as vectors σᵗ of shape (p,).
+
+    Parameters
+    ----------
+    problem : Problem
+    pool : sequence of selections, or text
+        A selection is a sequence of feature (or atom) names or of positions, or (p,) bools or floats in [0, 1].
+        In text, names are separated by commas and selections by semicolons: ``"x1, x3; x2"``.
+
+    Raises
+    ------
+    UsageError
+        An empty pool, an unknown feature, or an array of another shape or range.
+    """
+    if isinstance(pool, str):
+        pool = [[name.strip() for name in part.split(",") if name.strip()] for part in pool.split(";")]
+    found = [_selection(problem, given) for given in pool]
+    if not found:
+        raise UsageError("the pool is empty: give at least one selection")
+    return found
+
+
+def _selection(problem: Problem, given: Any) -> Array:
+    p, values = problem.atoms.count, np.asarray(given)
+    if values.ndim != 1 or isinstance(given, str):
+        raise UsageError(f"{given!r} is no selection: give names, positions, or {p} numbers in [0, 1]")
+    if values.dtype.kind in "bf" and values.size:
+        if values.size != p or not np.all((values >= 0) & (values <= 1)):
+            raise UsageError(f"a selection as numbers must have {p} of them in [0, 1]")
+        return values.astype(float)
+    if values.dtype.kind in "iu" or not values.size:
+        if np.any(values < 0) or np.any(values >= p) or np.unique(values).size < values.size:
+            raise UsageError(f"positions {values.tolist()} must be different ones from 0 to {p - 1}")
+        ids = values.astype(np.int64)
+    else:
+        ids = problem.atoms_of([str(name) for name in values])
+    sigma = np.zeros(p)
+    sigma[ids] = 1.0
+    return sigma
+
+
+def build(
+    data: Instance,
+    *,
+    pool: Pool,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "squared-hinge",
+    bias: bool = False,
+    form: Literal["dual", "primal"] = "dual",
+) -> Formulation:
+    """Declare the restricted problem of `data` over a pool in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+        Its penalties become part of the program; its rows are the pool's business.
+    pool : sequence of selections, or text
+        See `selections`.
+    M : int in 0 … p
+        Of the problem whose relaxation it restricts; the program itself does not use it.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+    form : {"dual", "primal"}
+
+    Returns
+    -------
+    Formulation
+        With ``alpha`` and ``mu`` in both forms, ``theta`` in the dual, ``w_t``, ``w``, ``b`` and ``xi`` in the primal.
+
+    Raises
+    ------
+    UsageError
+        A bad pool, a parameter out of range, or data too large for an algebraic model.
+
+    Source: Tan 2014, (31) and (35); Tan 2010, (6).
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias), pool, form)

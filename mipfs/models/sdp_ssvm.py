@@ -1,0 +1,82 @@
+"""SDP-SSVM: a semidefinite relaxation of "at most M features" (Chan, Vasconcelos and Lanckriet 2007).
+
+    min over w, b, W   ½ tr W + L(y∘(Xw + b))
+    s.t.               [W w; wᵀ 1] ⪰ 0,   Σ_jk |W_jk| ≤ M tr W
+
+W stands for wwᵀ, whose entries add up to ‖w‖₁² ≤ M ‖w‖² where w has at most M non-zeros. Its value is that of
+`qcqp_ssvm`, at a much higher price: with t = max(‖w‖², ‖w‖₁²/M) and κ = (t − ‖w‖²)/(‖w‖₁² − ‖w‖²), the matrix
+W = (1 − κ) wwᵀ + κ ‖w‖₁ diag|w| is feasible and has tr W = t. There is no σ: penalties and rows over the selection
+cannot be carried, and the value is a bound without them.
+"""
+
+from __future__ import annotations
+
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
+from mipfs.errors import UsageError
+from mipfs.formulation import Formulation, TooLargeError, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+MAX_FEATURES = 80
+"""A minute or so of Clarabel; the time grows like the fourth to the sixth power of the features."""
+
+
+def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare SDP-SSVM of a problem with a cardinality row; it leaves penalties and the other rows out."""
+    if problem.M is None:
+        raise UsageError("sdp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
+    single_features(problem, "sdp-ssvm")
+    p = problem.data.n_features
+    if p > MAX_FEATURES:
+        raise TooLargeError(f"{p} features are too many for sdp-ssvm, which has p² variables: at most {MAX_FEATURES}")
+    check_size(problem.data, "CVXPY program")
+    b = bias_of(problem)
+
+    # V = [W w; wᵀ 1] ⪰ 0                                                         Chan et al. 2007
+    V = cp.Variable((p + 1, p + 1), PSD=True, name="V")
+    W, w = V[:p, :p], V[:p, p]
+    L = loss_of(problem, design_of(problem).scores(w, b))
+
+    # Σ_jk |W_jk| ≤ M tr W
+    sparse = cp.sum(cp.abs(W)) <= problem.M * cp.trace(W)
+
+    # min  ½ tr W + L
+    program = cp.Problem(cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse])
+    return Formulation(problem, program, None, {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha})
+
+
+def build(
+    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+) -> Formulation:
+    """Declare SDP-SSVM of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+        Of a few dozen features: the program has p² variables.
+    M : int in 0 … p
+        At most so many features; may be left out where the data has ``[select] M``.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+
+    Returns
+    -------
+    Formulation
+        With the variables ``w``, ``b``, ``W``, ``xi`` and ``alpha`` (the multipliers of the margins).
+
+    Raises
+    ------
+    UsageError
+        No M, a parameter out of range, or data too large for an algebraic model.
+
+    Source: Chan, Vasconcelos and Lanckriet 2007 (SDP-SSVM).
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))

@@ -1,0 +1,96 @@
+"""Names that are not stored: x1 … xp for data without names, and values by name with a default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
+
+
+class Numbered(Sequence[str]):
+    """The names x1 … xp. A million strings cost a hundred megabytes; this costs one number.
+
+    >>> names = Numbered(3)
+    >>> names[1], len(names), list(names), names == ("x1", "x2", "x3")
+    ('x2', 3, ['x1', 'x2', 'x3'], True)
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, j: int) -> str: ...
+    @overload
+    def __getitem__(self, j: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, j: int | slice) -> str | tuple[str, ...]:
+        if isinstance(j, slice):
+            return tuple(f"x{i + 1}" for i in range(self._count)[j])
+        return f"x{range(self._count)[j] + 1}"
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.position(name) is not None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Numbered):
+            return len(self) == len(other)
+        return isinstance(other, (tuple, list)) and len(self) == len(other) and all(map(str.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash(("Numbered", self._count))
+
+    def position(self, name: str) -> int | None:
+        """The position of a name, None if it is none of these."""
+        digits = name[1:]
+        if not (name.startswith("x") and digits.isascii() and digits.isdigit() and digits[0] != "0"):
+            return None
+        return int(digits) - 1 if int(digits) <= self._count else None
+
+
+class NumberedIndex(Mapping[str, int]):
+    """Position of each of the names x1 … xp.
+
+    >>> NumberedIndex(Numbered(12))["x12"]
+    11
+    """
+
+    def __init__(self, names: Numbered) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> int:
+        position = self._names.position(name)
+        if position is None:
+            raise KeyError(name)
+        return position
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Defaulted(Mapping[str, float]):
+    """A value for each of some names: 0 where none was given.
+
+    >>> costs = Defaulted(NumberedIndex(Numbered(2)), {"x2": 3.0})
+    >>> dict(costs)
+    {'x1': 0.0, 'x2': 3.0}
+    """
+
+    def __init__(self, index: Mapping[str, int], given: Mapping[str, float]) -> None:
+        self._index, self.given = index, dict(given)
+
+    def __getitem__(self, name: str) -> float:
+        if name in self.given:
+            return self.given[name]
+        if name not in self._index:
+            raise KeyError(name)
+        return 0.0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+    def __len__(self) -> int:
+        return len(self._index)

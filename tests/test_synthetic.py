@@ -1,0 +1,74 @@
+"""Tan's synthetic problems: their distributions, and what the papers say of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from mipfs.errors import UsageError
+from mipfs.synthetic import tan_2010, tan_2014
+
+
+def test_tan_2010_has_the_stated_moments() -> None:
+    made = tan_2010(40_000, 5, 1)
+    X, y = made["train"]
+    assert X.shape == (40_000, 8)
+    assert X.flags.f_contiguous
+    assert np.concatenate([y, made["test"][1]]).sum() == 0, "as many of each class"
+    assert made["names"] == ("f1", "f2", "f3", "noise1", "noise2", "noise3", "noise4", "noise5")
+    assert made["S"].tolist() == [0, 1]
+    for sign in (1, -1):
+        mean, covariance = X[y == sign].mean(axis=0), np.cov(X[y == sign].T)
+        np.testing.assert_allclose(mean, [2 * sign, 0, 0.4 * sign, 0, 0, 0, 0, 0], atol=0.1)
+        expected = np.diag([9.01, 9.01, 0.0729, 1, 1, 1, 1, 1])
+        expected[0, 1] = expected[1, 0] = 9.0
+        np.testing.assert_allclose(covariance, expected, atol=0.25)
+    assert np.abs(X[:, 3:6]).max() < np.sqrt(3) < 3 < np.abs(X[:, 6:]).max(), "three uniform, then two Gaussian"
+
+
+def accuracy(made: dict, ids: list[int] | slice) -> float:
+    (X, y), (X_test, y_test) = made["train"], made["test"]
+    svm = LinearSVC(C=0.05, fit_intercept=False, random_state=0, max_iter=10_000).fit(X[:, ids], y)
+    return svm.score(X_test[:, ids], y_test)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_tan_2010_is_the_problem_of_the_paper(seed: int) -> None:
+    """Figure 2: the pair is ideal, f3 the best single one, and noise beyond 2000 features defeats the SVM on all."""
+    made = tan_2010(seed=seed)
+    alone = [accuracy(made, [j]) for j in range(10)]
+    assert np.argmax(alone) == 2
+    assert 0.9 < alone[2] < 0.97
+    assert max(alone[0], alone[1]) < 0.8
+    assert accuracy(made, [0, 1]) > 0.99
+    assert accuracy(made, [0, 2]) < 0.97
+    X, y = made["train"]
+    assert set(np.argsort(-np.abs(X.T @ y))[:2]) == {0, 2}, "the first top two are not the pair"
+    assert accuracy(tan_2010(500, 3000, seed), slice(None)) < 0.9
+
+
+@pytest.mark.parametrize(("kind", "power"), [("I", 1.0), ("II", 0.3), ("III", 3.0)])
+def test_tan_2014(kind: str, power: float) -> None:
+    made = tan_2014(300, 5000, 2000, 3, kind=kind, n_test=100)
+    (X, y), (X_test, y_test), w, S = made["train"], made["test"], made["w"], made["S"]
+    assert (X.shape, X_test.shape, made["M"]) == ((300, 5000), (100, 5000), 2000)
+    assert X.flags.f_contiguous
+    np.testing.assert_array_equal(np.flatnonzero(w), S)
+    np.testing.assert_array_equal(y, np.sign(X @ w))
+    np.testing.assert_array_equal(y_test, np.sign(X_test @ w))
+    root = np.sort(w[S] ** (1 / power))  # uniform on (0, 1): its distribution function is the diagonal
+    assert np.abs(root - (np.arange(2000) + 0.5) / 2000).max() < 0.05
+    assert X.mean() == pytest.approx(0, abs=0.005)
+    assert X.std() == pytest.approx(1, abs=0.005)
+
+
+def test_tan_2014_is_seeded_and_its_training_rows_do_not_depend_on_the_test() -> None:
+    first, again = tan_2014(20, 30, 4, 5), tan_2014(20, 30, 4, 5, n_test=0)
+    np.testing.assert_array_equal(first["train"][0], again["train"][0])
+    np.testing.assert_array_equal(first["w"], again["w"])
+    assert again["test"][0].shape == (0, 30)
+    assert np.any(tan_2014(20, 30, 4, 6)["train"][0] != first["train"][0])
+    np.testing.assert_array_equal(tan_2010(9, 2, 3)["test"][0], tan_2010(9, 2, 3)["test"][0])
+    with pytest.raises(UsageError, match="type 'IV' is unknown; it is one of I, II, III"):
+        tan_2014(20, 30, 4, kind="IV")
