@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from mipfs.drivers import solve
 from mipfs.errors import UsageError
+from mipfs.instance import Instance
+from mipfs.problem import Problem
 from mipfs.synthetic import tan_2010, tan_2014
 
 
@@ -72,3 +75,13 @@ def test_tan_2014_is_seeded_and_its_training_rows_do_not_depend_on_the_test() ->
     np.testing.assert_array_equal(tan_2010(9, 2, 3)["test"][0], tan_2010(9, 2, 3)["test"][0])
     with pytest.raises(UsageError, match="type 'IV' is unknown; it is one of I, II, III"):
         tan_2014(20, 30, 4, kind="IV")
+
+
+@pytest.mark.parametrize("n_noise", [100, 1000, 10_000])
+def test_feature_generation_finds_the_composite_pair(n_noise: int) -> None:
+    drawn = tan_2010(300, n_noise, seed=1)
+    X, y = drawn["train"]
+    problem = Problem(Instance.from_arrays(X, y), loss="squared-hinge", bias=False, M=2, C=0.1)
+    result = solve(problem, "kelley", gap=1e-3)
+    # the strong single feature x3 is in the first selection, the pair wins in the end
+    assert set(result.selected) == {"x1", "x2"}

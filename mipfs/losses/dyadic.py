@@ -8,9 +8,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.losses.projection import project
+
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+FAR = 1e-7
+"""Relative size of y'α from which on α is projected before it is rounded."""
 BITS = 42
 """Bits of the largest entry; fewer where n entries of that size would overflow an integer of 64 bits."""
 
@@ -80,6 +84,8 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
         α = k·2^−q satisfies the box, and Σ y_i k_i = 0 with a bias, exactly.
     q : int
     """
+    if bias and abs(float(y @ alpha)) > FAR * float(np.abs(alpha).sum()):
+        alpha = project(alpha, top, y, True)
     k, limit, q = grid(alpha, top)
     if bias:
         balance(k, limit, y)

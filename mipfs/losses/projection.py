@@ -1,0 +1,47 @@
+"""The Euclidean projection onto the dual set {0 ≤ α ≤ top} with, for a free bias, y'α = 0."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+
+def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
+    """The point of the dual set that is nearest to α, up to rounding.
+
+    With a bias it is clip(α − ν y, 0, top) for the ν at which y'· vanishes: a non-increasing, piecewise linear
+    function of ν, whose root is found between two of its sorted breakpoints.
+
+    Parameters
+    ----------
+    alpha : (n,)
+    top : (n,) upper ends of the box, inf where there is none
+    y : (n,) labels, -1.0 or +1.0, of both classes when `bias`
+    bias : bool
+
+    Returns
+    -------
+    (n,) ndarray
+    """
+    if not bias:
+        return np.clip(alpha, 0.0, top)
+    # α_i leaves 0 and reaches top_i at these values of ν
+    breaks = np.concatenate([y * alpha, (y * (alpha - top))[np.isfinite(top)]])
+    breaks.sort()
+
+    def balance(nu: float) -> float:
+        return float(y @ np.clip(alpha - nu * y, 0.0, top))
+
+    low, high = 0, breaks.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if balance(breaks[middle]) > 0 else (low, middle)
+    left, right = breaks[low], breaks[high]
+    at_left, at_right = balance(left), balance(right)
+    # left of all breakpoints the negatives are 0, right of all the positives are: balance ≥ 0 there and ≤ 0 here
+    nu = left if at_left <= 0.0 else right
+    if at_left > 0.0 > at_right:
+        nu = left + (right - left) * at_left / (at_left - at_right)
+    return np.clip(alpha - nu * y, 0.0, top)
