@@ -56,18 +56,6 @@ def prepare(sparse_columns: bool) -> None:
 class Solver(solver.Solver):
     """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.losses.newton`)."""
 
-    def value(self, margins: Array) -> float:
-        """L(m)."""
-        return value(margins, self.c)
-
-    def dual_value(self, alpha: Array) -> float:
-        """g(α)."""
-        return dual_value(alpha, self.c)
-
-    def feasible_dual(self, alpha: Array) -> tuple[Integers, int]:
-        """α on the grid, inside the dual set exactly."""
-        return feasible_dual(alpha, self.c, self.data.y, self.bias)
-
     def start(self) -> tuple[Array, float]:
         """α = 0, and a hinge smoothed over a width of 2."""
         return np.zeros(self.data.n_samples), 0.5

@@ -26,7 +26,7 @@ def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
     (n,) ndarray
     """
     if not bias:
-        return np.clip(alpha, 0.0, top)
+        return np.asarray(np.clip(alpha, 0.0, top), dtype=float)
     # α_i leaves 0 and reaches top_i at these values of ν
     breaks = np.concatenate([y * alpha, (y * (alpha - top))[np.isfinite(top)]])
     breaks.sort()
@@ -44,4 +44,4 @@ def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
     nu = left if at_left <= 0.0 else right
     if at_left > 0.0 > at_right:
         nu = left + (right - left) * at_left / (at_left - at_right)
-    return np.clip(alpha - nu * y, 0.0, top)
+    return np.asarray(np.clip(alpha - nu * y, 0.0, top), dtype=float)

@@ -7,6 +7,7 @@ A loss adds the minimisation itself (`Solver.minimise`).
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -77,6 +78,7 @@ class Solver(ABC):
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
         self._taken_off = taken_off(data, bias)
+        self._loss = sys.modules[type(self).__module__]  # the file of the loss, which defines the subclass
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
@@ -86,18 +88,6 @@ class Solver(ABC):
         self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise ½‖u_w‖² + L(Au) with weights `unit_c` over u, in place; returns the last step and the steps."""
-
-    @abstractmethod
-    def value(self, margins: Array) -> float:
-        """L(m)."""
-
-    @abstractmethod
-    def dual_value(self, alpha: Array) -> float:
-        """g(α)."""
-
-    @abstractmethod
-    def feasible_dual(self, alpha: Array) -> tuple[Integers, int]:
-        """α on the grid, inside the dual set exactly."""
 
     @abstractmethod
     def start(self) -> tuple[Array, float]:
@@ -172,13 +162,13 @@ class Solver(ABC):
         from mipfs.losses.newton import combine, margins
 
         n = self.data.n_samples
-        whole, q = self.feasible_dual(self.size * alpha)
+        whole, q = self._loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
         exact = np.ldexp(whole.astype(float), -q)
         m, pulled = np.empty(n), np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
-        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self.value(m)
-        dual = self.dual_value(exact) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
+        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self._loss.value(m, self.c)
+        dual = self._loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         return SVM(w, b, exact, primal, dual, rho, steps)

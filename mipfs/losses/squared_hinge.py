@@ -50,16 +50,4 @@ def prepare(sparse_columns: bool) -> None:
 class Solver(smooth.Solver):
     """The squared-hinge SVM by semismooth Newton."""
 
-    def value(self, margins: Array) -> float:
-        """L(m)."""
-        return value(margins, self.c)
-
-    def dual_value(self, alpha: Array) -> float:
-        """g(α)."""
-        return dual_value(alpha, self.c)
-
-    def feasible_dual(self, alpha: Array) -> tuple[Integers, int]:
-        """α on the grid, inside the dual set exactly."""
-        return feasible_dual(alpha, self.c, self.data.y, self.bias)
-
     kind = SQUARED_HINGE
