@@ -136,21 +136,22 @@ def run_dense(repeats: int) -> None:
     drawn = tan_2014(4096, 65536, 400, seed=1, n_test=1024)
     (X, y), (X_test, y_test), planted = drawn["train"], drawn["test"], set(drawn["S"].tolist())
     data = Instance.from_arrays(X, y)
-    fgm, result = timed(lambda: ours(data, 40, 5, 10.0), repeats)
+    fgm, result = timed(lambda: ours(data, 100, 5, 10.0), repeats)
     k, right, ids = accuracy(result, X_test, y_test)
     hits = len(planted & set(ids.tolist()))
     print(
         f"dense 4096 × 65536, 400 planted: ours {fgm:.2f} s, {k} features, {hits} planted, test {right:.1%}", flush=True
     )
-    C = 0.002
-    for _ in range(6):
+    low, high = 2e-4, 2e-3
+    for _ in range(6):  # the C at which it keeps about as many features
+        C = (low * high) ** 0.5
         begin = time.perf_counter()
         model = l1(X, y, C)
         peer = time.perf_counter() - begin
         kept = np.flatnonzero(model.coef_[0])
         if 0.8 * k <= kept.size <= 1.3 * k:
             break
-        C *= (k / max(kept.size, 1)) ** 0.7
+        low, high = (C, high) if kept.size < k else (low, C)
     peer_hits = len(planted & set(kept.tolist()))
     right = float(np.mean((X_test @ model.coef_[0] > 0) == (y_test > 0)))
     print(f"  LIBLINEAR (ℓ1, C = {C:.2g}) {peer:.2f} s, {kept.size} features, {peer_hits} planted, test {right:.1%}")

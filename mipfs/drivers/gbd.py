@@ -78,7 +78,7 @@ def run(run: Run) -> None:
         return
     subproblem = Subproblem(problem)
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    supports = Supports(run, subproblem, tol=max(1e-10, 1e-3 * options.gap), validator=validator)
+    supports = Supports(run, subproblem, tol=min(1e-7, max(1e-10, 1e-3 * options.gap)), validator=validator)
     pool = CutPool(selection.n_features) if options.pool is None else options.pool
     supports.evaluate(first if options.start is None else _start(problem, options.start))
 
