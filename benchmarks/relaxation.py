@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.svm import LinearSVC
+from sklearn.svm import LinearSVC, l1_min_c
 
 from mipfs.drivers import solve
 from mipfs.instance import Instance
@@ -136,13 +136,14 @@ def run_dense(repeats: int) -> None:
     drawn = tan_2014(4096, 65536, 400, seed=1, n_test=1024)
     (X, y), (X_test, y_test), planted = drawn["train"], drawn["test"], set(drawn["S"].tolist())
     data = Instance.from_arrays(X, y)
-    fgm, result = timed(lambda: ours(data, 100, 5, 10.0), repeats)
+    fgm, result = timed(lambda: ours(data, 40, 5, 10.0), repeats)
     k, right, ids = accuracy(result, X_test, y_test)
     hits = len(planted & set(ids.tolist()))
     print(
         f"dense 4096 × 65536, 400 planted: ours {fgm:.2f} s, {k} features, {hits} planted, test {right:.1%}", flush=True
     )
-    low, high = 2e-4, 2e-3
+    low = float(l1_min_c(X, y, loss="squared_hinge", fit_intercept=False))  # below it no feature enters
+    high = 2.0 * low
     for _ in range(6):  # the C at which it keeps about as many features
         C = (low * high) ** 0.5
         begin = time.perf_counter()
