@@ -143,7 +143,7 @@ def run_dense(repeats: int) -> None:
         f"dense 4096 × 65536, 400 planted: ours {fgm:.2f} s, {k} features, {hits} planted, test {right:.1%}", flush=True
     )
     low = float(l1_min_c(X, y, loss="squared_hinge", fit_intercept=False))  # below it no feature enters
-    high = 2.0 * low
+    high = 4.0 * low
     for _ in range(6):  # the C at which it keeps about as many features
         C = (low * high) ** 0.5
         begin = time.perf_counter()
