@@ -167,25 +167,12 @@ class Proximal:
         held = np.union1d(self._columns, np.concatenate([ids for ids, _ in self._entries[-len(fresh) :]]))
         if self._rows is None or held.size > self._columns.size:
             self._columns = held
-            buffer = np.empty(0 if problem.data.is_sparse else problem.data.n_samples * held.size)
-            if problem.data.is_sparse:
-                buffer = np.empty(problem.data.n_samples * held.size if self._is_dense(held) else 0)
-            bias = problem.bias
-            self._rows, self._shift = kernel_rows(problem.data, held, None, self._off, bias, False, buffer)
+            self._rows, self._shift = kernel_rows(problem.data, held, None, self._off, problem.bias, False)
         entries = sum(ids.size for ids, _ in self._entries)
         bias_weight = self._x[-1]
         self._x = np.concatenate([self._x[:-1], np.zeros(entries - self._x.size + 1), [bias_weight]])
         if self._step == 0.0:
             self._step = 0.05 * float(problem.c_i.max()) * problem.data.n_samples
-
-    def _is_dense(self, held: Integers) -> bool:
-        """Whether `kernel_rows` will want a dense buffer."""
-        from mipfs.losses.solver import DENSE_ABOVE
-
-        indptr = self.problem.data.X.indptr
-        stored = int((indptr[held + 1] - indptr[held]).sum())
-        centred = not self.problem.bias and bool(np.any(self._off[held]))
-        return centred or stored > DENSE_ABOVE * self.problem.data.n_samples * held.size
 
     def _dual(self, alpha: Array, pointer: Integers, places: Integers, scale: Array) -> tuple[float, Array]:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""

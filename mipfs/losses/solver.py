@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,9 +119,7 @@ class Solver(ABC):
         ids = np.asarray(ids, dtype=np.int64)
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
         n, d = self.data.n_samples, ids.size + int(self.bias)
-        if self._buffer.size < n * d:
-            self._buffer = np.empty(n * max(d, 8))
-        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._buffer)
+        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._room)
         k = ids.size
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
@@ -141,6 +140,12 @@ class Solver(ABC):
                 break
         assert best is not None
         return best
+
+    def _room(self, size: int) -> Array:
+        """The buffer of dense rows, grown where it is too small."""
+        if self._buffer.size < size:
+            self._buffer = np.empty(size)
+        return self._buffer
 
     def _begin(
         self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
@@ -180,7 +185,13 @@ def taken_off(data: Instance, bias: bool) -> Array:
 
 
 def kernel_rows(
-    data: Instance, ids: Integers, root: Array | None, off: Array, bias: bool, ones: bool, buffer: Array
+    data: Instance,
+    ids: Integers,
+    root: Array | None,
+    off: Array,
+    bias: bool,
+    ones: bool,
+    room: Callable[[int], Array] = np.empty,
 ) -> tuple[Any, Array]:
     """The rows y_i (√σ∘(x_i − z), 1) of the kernels.
 
@@ -192,11 +203,11 @@ def kernel_rows(
     off : (p,) as `taken_off` has it
     bias : whether the bias is free
     ones : whether the rows end with y_i·1
-    buffer : at least n·(k + 1) floats, for dense rows
+    room : gives at least so many floats, for dense rows; sparse ones do not ask
 
     Returns
     -------
-    A : (n, d) ndarray on `buffer`, or a CSR triple
+    A : (n, d) ndarray on what `room` gave, or a CSR triple
     shift : (k,) ndarray, center − z: the intercept is the rows' own plus shift'w
     """
     from mipfs.losses.newton import gather
@@ -207,7 +218,8 @@ def kernel_rows(
         part = sparse.csc_array(data.X[:, ids])
         if part.nnz <= DENSE_ABOVE * n * k and (bias or not np.any(away)):
             return _sparse_rows(part, y, root, ones), center
-    A = buffer[: n * (k + int(ones))].reshape(n, k + int(ones))
+    d = k + int(ones)
+    A = room(n * d)[: n * d].reshape(n, d)
     scale = np.ones(k) if root is None else root
     if data.is_sparse:
         A[:, :k] = (part.toarray() - away) * scale * y[:, None]
