@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
-from mipfs.drivers.cuts import Cut, cut_from_dual
+from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
@@ -143,9 +143,8 @@ def earned(declared: Formulation, alpha: Array) -> float:
 
 
 def _cut(problem: Problem, alpha: Array) -> Cut:
-    loss = get_loss(problem.loss)
-    error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * loss.dual_magnitude(alpha, problem.c_i)
-    return cut_from_dual(problem.atoms, alpha, problem.data.y, loss.dual_value(alpha, problem.c_i) - error)
+    g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
+    return cut_from_dual(problem.atoms, alpha, problem.data.y, g)
 
 
 def _sum(constant: float, problem: Problem, cost: Array) -> float:

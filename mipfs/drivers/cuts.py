@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,12 @@ class Cut:
     def __call__(self, sigma: Array) -> float:
         """The cut's value at σ."""
         return self.constant - 0.5 * float(self.slopes @ sigma)
+
+
+def dual_value_below(loss: ModuleType, alpha: Array, c: Array) -> float:
+    """g(α) of a loss, less the rounding error of its sum."""
+    error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * loss.dual_magnitude(alpha, c)
+    return float(loss.dual_value(alpha, c)) - float(error)
 
 
 def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float) -> Cut:

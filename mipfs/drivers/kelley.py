@@ -16,9 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
@@ -165,8 +166,7 @@ class Oracle:
         """Positions with σ > 0, their σ, and lower(α)."""
         problem = self.problem
         v = alpha * problem.data.y
-        error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * self._loss.dual_magnitude(alpha, problem.c_i)
-        g = self._loss.dual_value(alpha, problem.c_i) - error
+        g = dual_value_below(self._loss, alpha, problem.c_i)
         M = problem.atoms.count if problem.M is None else problem.M
         if self._top is not None:  # a cardinality row alone: the best scores, found without reading every column
             ids, sizes = self._top.best(v, M)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.drivers.cuts import Cut, cut_from_dual
+from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.losses import get_loss
 from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
@@ -70,9 +69,8 @@ class Subproblem:
         self._weights[columns.ids] = svm.w
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
-        g = self.loss.dual_value(svm.alpha, problem.c_i)
-        error = 2.0 * (svm.alpha.size + 8) * UNIT_ROUNDOFF * self.loss.dual_magnitude(svm.alpha, problem.c_i)
-        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g - error)
+        g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g)
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
 
     def weights(self) -> Array:
