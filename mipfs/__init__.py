@@ -13,15 +13,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mipfs.certificate.sidecar import verify
     from mipfs.drivers import solve
     from mipfs.errors import DataError, MipfsError, MissingExtraError, RowError, UsageError
-    from mipfs.estimators import FGMClassifier, FGMSelector, FSPClassifier, GroupFGMClassifier
+    from mipfs.estimators import (
+        FGMClassifier,
+        FGMSelector,
+        FSPClassifier,
+        GroupFGMClassifier,
+        MeasureClassifier,
+        MILClassifier,
+    )
     from mipfs.formulation import Formulation, problem_of
     from mipfs.instance import Instance, Row
     from mipfs.ladder import Comparison, compare
     from mipfs.problem import Problem
     from mipfs.readers import read
     from mipfs.result import Record, Result, Status, StopReason
+    from mipfs.solution_path import SolutionPath
+    from mipfs.walk import path
 
 __version__ = "0.1.0"
 
@@ -34,6 +44,8 @@ __all__ = [
     "Formulation",
     "GroupFGMClassifier",
     "Instance",
+    "MILClassifier",
+    "MeasureClassifier",
     "MipfsError",
     "MissingExtraError",
     "Problem",
@@ -41,13 +53,16 @@ __all__ = [
     "Result",
     "Row",
     "RowError",
+    "SolutionPath",
     "Status",
     "StopReason",
     "UsageError",
     "compare",
+    "path",
     "problem_of",
     "read",
     "solve",
+    "verify",
 ]
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
@@ -60,6 +75,8 @@ _HOME = {
     "Formulation": "mipfs.formulation",
     "GroupFGMClassifier": "mipfs.estimators",
     "Instance": "mipfs.instance",
+    "MILClassifier": "mipfs.estimators",
+    "MeasureClassifier": "mipfs.estimators",
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
     "Problem": "mipfs.problem",
@@ -67,13 +84,16 @@ _HOME = {
     "Result": "mipfs.result",
     "Row": "mipfs.instance",
     "RowError": "mipfs.errors",
+    "SolutionPath": "mipfs.solution_path",
     "Status": "mipfs.result",
     "StopReason": "mipfs.result",
     "UsageError": "mipfs.errors",
     "compare": "mipfs.ladder",
+    "path": "mipfs.walk",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
+    "verify": "mipfs.certificate.sidecar",
 }
 
 _SUBPACKAGES = ("errors", "models")

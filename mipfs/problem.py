@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,11 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, nearest
-from mipfs.losses import get_loss
+from mipfs.losses import get_loss, loss_of
 from mipfs.selection import Rows, Selection
+
+if TYPE_CHECKING:
+    from mipfs.measures import Measure
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +38,8 @@ class Problem:
     Parameters
     ----------
     data : Instance
-    loss : {"hinge", "squared-hinge", "logistic"}
+    loss : {"hinge", "squared-hinge", "logistic", "structural"}
+        "structural" is that of a `measure` of all samples at once; it has no bias and no sample weights.
     bias : bool, default True
         Whether the intercept is free (unpenalised); without it f(x) = w'x.
     M : int or None
@@ -57,6 +61,12 @@ class Problem:
         "rho" is Tan 2010 (1), min ½‖w‖² + (C/2) Σ max(0, ρ − m_i)² − ρ, for the squared hinge without
         penalties. Minimising over the length of (w, ρ) gives −1/(4v) of the unit margin's v, so it is solved
         as that and reported in its own (negative) values.
+    measure : str, optional
+        Of the structural loss: one of `mipfs.measures.MEASURES`.
+    beta : float > 0, optional
+        β of the measure "fbeta".
+    k : int in 1 … n, optional
+        k of "precision-at-k" and "recall-at-k"; by default the number of positives.
 
     Raises
     ------
@@ -76,6 +86,9 @@ class Problem:
     cardinality: bool = True
     atoms: Atoms = None  # type: ignore[assignment]  # None is replaced by the features in __post_init__
     margin: str = "unit"
+    measure: str | None = None
+    beta: float | None = None
+    k: int | None = None
 
     def __post_init__(self) -> None:
         get_loss(self.loss)
@@ -113,6 +126,21 @@ class Problem:
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (self.loss != "squared-hinge" or np.any(self.penalty)):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
+        if self.loss == "structural":
+            self._check_structural()
+        elif any(given is not None for given in (self.measure, self.beta, self.k)):
+            raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
+
+    def _check_structural(self) -> None:
+        if self.bias:
+            raise UsageError("the structural loss has no bias; give bias=False")
+        if np.any(self.data.sample_weight != 1.0):
+            raise UsageError("the structural loss is joint over the samples and has no sample weights; leave them out")
+        if self.measure is None:
+            from mipfs.measures import MEASURES
+
+            raise UsageError(f"the structural loss needs a measure: one of {', '.join(MEASURES)}")
+        _ = self.measured
 
     def replace(self, **changes: Any) -> Problem:
         """A copy with some parameters changed; other data brings its own features."""
@@ -201,6 +229,14 @@ class Problem:
         return c
 
     @cached_property
+    def measured(self) -> Measure:
+        """The measure of the structural loss on the data's labels."""
+        from mipfs.measures import get_measure
+
+        assert self.measure is not None
+        return get_measure(self.measure, self.data.y, beta=self.beta, k=self.k)
+
+    @cached_property
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""
         return self.C * self.data.sample_weight
@@ -226,6 +262,6 @@ class Problem:
         scores = np.full(self.data.n_samples, float(b) - float(self.data.center[ids] @ weights))
         if ids.size:
             scores += self.data.X[:, ids] @ weights
-        loss = get_loss(self.loss).value(self.data.y * scores, self.c_i)
+        loss = loss_of(self).value(self.data.y * scores, self.c_i)
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

@@ -8,15 +8,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
 
+if TYPE_CHECKING:
+    from mipfs.certificate.sidecar import Claim
+
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
+_IN_MEMORY = ("claim", "path")
+_LATER = (*_IN_MEMORY, "extra", "near_optimal")
+"""Fields that are not in the JSON, and with those that are not in every JSON of schema 1."""
 
 
 class Status(enum.Enum):
@@ -121,8 +127,12 @@ class Result:
     relaxed : mapping or None, {"upper", "lower", "sigma"}
     validated : mapping or None, the classifier of lowest validation error
     bound_source : str, "dual" when earned by us, "solver" when it is a solver's word
-    certificate : mapping or None
+    certificate : mapping or None, {"kind", "bound", "gap", "file", "sha256"} once it is saved
     versions : mapping of package to version
+    extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
+    near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.drivers.near_optimal`
+    claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
+    path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     """
 
     status: Status
@@ -149,6 +159,10 @@ class Result:
     bound_source: str = "dual"
     certificate: Mapping[str, Any] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    near_optimal: Mapping[str, Any] | None = None
+    claim: Claim | None = field(default=None, repr=False)
+    path: Path | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -187,7 +201,7 @@ class Result:
     def to_json(self) -> str:
         """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
         document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}
-        document |= {name: getattr(self, name) for name in self.__dataclass_fields__}
+        document |= {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY}
         document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
         document["trace"] = [
             {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
@@ -214,7 +228,9 @@ class Result:
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise DataError(f"not a result of schema {SCHEMA}", remedy, path=path)
         try:
-            values = {name: document[name] for name in cls.__dataclass_fields__}
+            values = {name: document[name] for name in cls.__dataclass_fields__ if name not in _LATER}
+            values |= {"extra": document.get("extra", {}), "near_optimal": document.get("near_optimal")}
+            values |= {"path": None if path is None else Path(path)}
             values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
             values |= {name: tuple(values[name]) for name in ("selected", "rows", "conflict")}
             values["trace"] = tuple(
@@ -236,11 +252,20 @@ class Result:
             raise DataError(f"not a complete result: {error!r}", remedy, path=path) from None
 
     def save(self, path: str | Path) -> None:
-        """Write the JSON to a file."""
+        """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
+
+        `certificate` and `path` are set then.
+        """
+        from mipfs.certificate.sidecar import sidecar_of
+
+        path = Path(path)
+        if self.claim is not None:
+            object.__setattr__(self, "certificate", self.claim.write(sidecar_of(path)))
         try:
-            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+            path.write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        object.__setattr__(self, "path", path)
 
     @classmethod
     def load(cls, path: str | Path) -> Result:

@@ -64,6 +64,7 @@ class Driver:
 
 
 DRIVERS: Mapping[str, Driver] = {
+    "branch": Driver("branch", {"gap": 1e-7}),
     "gbd": Driver("gbd", {"gap": 1e-7}),
     "monolithic": Driver("monolithic", {"gap": 1e-7}, share=0.3, earned=False, starts=False, losses=("hinge",)),
 }

@@ -171,6 +171,15 @@ def solve(program: Any) -> str:
     return Canonical(program).solve()
 
 
+def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> tuple[Array, Array] | None:
+    """min ½ x'Px + q'x, Ax + s = b, s in the cones, by Clarabel in this process: x and the multipliers z, or None.
+
+    For small programs that are made by hand, over and over; `cones` as in `Canonical`.
+    """
+    answer = _clarabel(P, q, A, b, cones)
+    return (answer["x"], answer["z"]) if STATUSES.get(answer["status"]) == "solved" else None
+
+
 def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict[str, Any]:
     import clarabel
 

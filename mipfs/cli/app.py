@@ -13,8 +13,10 @@ from mipfs.cli.errors import command
 from mipfs.cli.evaluate import evaluate
 from mipfs.cli.generate import generate
 from mipfs.cli.models import models
+from mipfs.cli.path import path
 from mipfs.cli.predict import predict
 from mipfs.cli.solve import solve
+from mipfs.cli.verify import verify
 
 # Plain help keeps rich out of `mipfs --help`, which then starts at once.
 app = typer.Typer(
@@ -23,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for function in (demo, solve, compare, models, generate, predict, evaluate):
+for function in (demo, solve, compare, path, models, generate, predict, evaluate, verify):
     app.command()(command(function))
 
 
@@ -33,7 +35,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-EXIT_CODES = "Exit codes: 0 done, 1 internal error, 2 bad usage or data, 3 infeasible rows, 4 stopped too early."
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 internal error or certificate rejected, 2 bad usage or data, 3 infeasible rows, "
+    "4 stopped too early."
+)
 
 
 @app.callback(epilog=EXIT_CODES)

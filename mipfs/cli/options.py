@@ -47,6 +47,9 @@ _KINDS = {
     "loss": "text",
     "T": "a whole number",
     "margin": "text",
+    "measure": "text",
+    "beta": "a number",
+    "k": "a whole number",
 }
 """What the parameters of our own formulations are; those of a user's formulation may be anything."""
 

@@ -45,7 +45,8 @@ def finish(result: Result, target: str | None, quiet: bool) -> int:
     if target != "-" and not quiet:
         show_result(result)
         if target is not None:
-            print(f"\nwritten to {target}")
+            certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
+            print(f"\nwritten to {target}{certificate}")
     return 0
 
 
@@ -66,6 +67,10 @@ def show_result(result: Result) -> None:
     if result.has_classifier:
         rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
         show_table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))])
+    if result.near_optimal is not None:
+        from mipfs.cli.near_optimal import show_near_optimal
+
+        show_near_optimal(result.near_optimal)
 
 
 def check_target(target: str | None) -> None:

@@ -21,10 +21,12 @@ from mipfs.problem import Problem
 from mipfs.result import Record, Result
 
 DRIVERS = {
+    "branch": "mipfs.drivers.branch",
     "conic": "mipfs.drivers.conic",
     "gbd": "mipfs.drivers.gbd",
     "kelley": "mipfs.drivers.kelley",
     "monolithic": "mipfs.drivers.monolithic",
+    "two_layer": "mipfs.drivers.two_layer",
 }
 DEFAULT = "gbd"
 
@@ -59,7 +61,7 @@ def solve(
     ----------
     model : Problem, Pyomo model of a formulation, or Formulation
         Rows, extra variables and fixings that were added under ``model.select`` hold.
-    driver : {"gbd", "kelley", "conic", "monolithic"}, optional
+    driver : {"gbd", "kelley", "two_layer", "conic", "monolithic"}, optional
         By default gbd, or conic for a `Formulation`.
     callback : callable, optional
         Receives every iteration record; a true return value stops the run.
@@ -93,6 +95,8 @@ def solve(
     if problem.loss not in module.LOSSES:
         raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
     get_loss(problem.loss).prepare(problem.data.is_sparse)
+    if hasattr(module, "prepare"):
+        module.prepare(problem)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         module.run(run)

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.certificate.duals import DualStore
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +24,12 @@ class Cut:
     ----------
     constant : float, g(α) rounded down
     slopes : (p,) s(α) rounded up
+    dual : (k, q), optional, α = k·2^−q itself, k (n,) int64: what a certificate needs
     """
 
     constant: float
     slopes: Array
+    dual: tuple[Integers, int] | None = None
 
     def __call__(self, sigma: Array) -> float:
         """The cut's value at σ."""
@@ -59,11 +63,18 @@ class CutPool:
     Parameters
     ----------
     n_features : int
+
+    Attributes
+    ----------
+    duals : DualStore or None, the dual vectors of the cuts that came with one, compressed
+    dual_of : list of int, the position there of every cut's; -1 without one
     """
 
     def __init__(self, n_features: int) -> None:
         self._constants = np.empty(64)
         self._slopes = np.empty((64, n_features))
+        self.duals: DualStore | None = None
+        self.dual_of: list[int] = []
         self.size = 0
 
     def __len__(self) -> int:
@@ -86,8 +97,16 @@ class CutPool:
             self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
+        if cut.dual is not None and self.duals is None:
+            self.duals = DualStore(cut.dual[0].size)
+        self.dual_of.append(-1 if cut.dual is None or self.duals is None else self.duals.add(*cut.dual))
         self.size += 1
         return self.size - 1
+
+    def cut(self, i: int) -> Cut:
+        """A stored cut, with its dual vector."""
+        dual = self.duals.get(self.dual_of[i]) if self.duals is not None and self.dual_of[i] >= 0 else None
+        return Cut(float(self._constants[i]), self._slopes[i], dual)
 
     def values(self, sigma: Array) -> Array:
         """Every cut's value at σ, shape (k,)."""

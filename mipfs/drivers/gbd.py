@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers import near_optimal
 from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.evidence import SLACK, Record
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.master import Master
 from mipfs.drivers.run import Run
@@ -29,7 +31,7 @@ from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
+LOSSES = frozenset({"hinge", "squared-hinge", "logistic", "structural"})
 ATOMS = "features, groups, trees"
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
@@ -56,6 +58,10 @@ class Options:
     patience : int, default 20
     pool : CutPool, optional
         Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+    pool_gap : float >= 0, optional
+        Find all supports whose objective is within this relative gap of the optimum.
+    pool_size : int >= 1, optional
+        Find the best so many supports (with `pool_gap`: the best of those).
     """
 
     gap: float = 1e-4
@@ -66,12 +72,15 @@ class Options:
     validation: Instance | None = None
     patience: int = 20
     pool: CutPool | None = field(default=None, repr=False)
+    pool_gap: float | None = None
+    pool_size: int | None = None
 
 
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     selection = problem.selection
+    run.wants_all = near_optimal.is_asked(run)
     first = selection.minimise(problem.penalty)[0]
     if first is None:
         run.infeasible, run.conflict = True, selection.conflict()
@@ -80,18 +89,19 @@ def run(run: Run) -> None:
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     supports = Supports(run, subproblem, tol=min(1e-7, max(1e-10, 1e-3 * options.gap)), validator=validator)
     pool = CutPool(selection.n_features) if options.pool is None else options.pool
-    supports.evaluate(first if options.start is None else _start(problem, options.start))
+    supports.evaluate(first if options.start is None else start_of(problem, options.start))
 
     tol = max(1e-9, 1e-2 * options.gap)
     inner = _inner_point(selection, first)
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
-    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner)
+    record = None if problem.loss == "structural" or not problem.selects_features else Record(problem, pool)
+    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
     run.extras["pool"] = pool
     rounded = -1
     while run.stop() is None:
-        point = master.relax(run.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
+        point = master.relax(supports.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
         run.raise_bound(min(master.bound, run.objective))
         if point is None:
             run.closed = master.exhausted
@@ -112,6 +122,10 @@ def run(run: Run) -> None:
             rounded = master.n_nodes // ROUNDING_NODES
         run.counters.update(_counters(run, master, subproblem))
         run.record()
+    if run.wants_all:
+        run.extras["found"] = supports.found
+    if record is not None:
+        run.extras |= {"proof": record.finish(master.open_nodes()), "proof_slack": SLACK}
 
 
 def _counters(run: Run, master: Master, subproblem: Subproblem) -> dict[str, int]:
@@ -120,7 +134,7 @@ def _counters(run: Run, master: Master, subproblem: Subproblem) -> dict[str, int
     return {name: count - run.counters[name] for name, count in now.items()}
 
 
-def _start(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def start_of(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ."""
     sigma = np.zeros(problem.atoms.count, dtype=bool)
     sigma[problem.atoms_of(names)] = True

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers import near_optimal
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Solved, Subproblem
@@ -32,7 +34,9 @@ class Supports:
 
     def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
         self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
-        self._seen: set[bytes] = set()
+        self.pool = CutPool(run.problem.atoms.count)
+        self.found: dict[bytes, float] = {}
+        self._values: list[float] = []
 
     def evaluate(self, sigma: npt.NDArray[np.bool_]) -> None:
         """Solve at a selection of S, unless that was done before, and offer its classifier."""
@@ -51,15 +55,21 @@ class Supports:
             self.evaluate(sigma)
 
     def _keep(self, sigma: npt.NDArray[np.bool_], solved: Solved) -> None:
-        self._seen.add(np.packbits(sigma).tobytes())
-        self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        self.found[np.packbits(sigma).tobytes()] = value
+        insort(self._values, value)
         if self.validator is not None:
             columns = self.run.problem.atoms.columns(solved.ids)
             self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
 
     def was_seen(self, sigma: npt.NDArray[np.bool_]) -> bool:
         """Whether the selection was evaluated before."""
-        return np.packbits(sigma).tobytes() in self._seen
+        return np.packbits(sigma).tobytes() in self.found
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes are closed from here on: at the run's cutoff, or above the last support that is wanted."""
+        return max(self.run.cutoff, near_optimal.wanted_up_to(self.run, self._values))
 
     def search(self, pool: CutPool) -> None:
         """Best-improvement search over drops, additions and swaps around the incumbent.

@@ -20,6 +20,7 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.drivers.cuts import dual_value_below
+from mipfs.drivers.evidence import SLACK, single
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
@@ -78,13 +79,13 @@ def run(run: Run) -> None:
     method, most_violated = _restricted(problem, options), Oracle(problem, options.relaxation)
     selection = problem.selection
     least = 0.0
-    if not selection.is_plain or np.any(problem.penalty):
+    if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
         first, least = selection.minimise(problem.penalty)
         if first is None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
     if options.refit:
-        _round(run, np.zeros(selection.n_features))
+        round_to(run, np.zeros(selection.n_features))
     run.raise_bound(least)  # α = 0 proves it
     pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
     alpha, pool, last, sharpness = _first(problem), Pool(), None, 1.0
@@ -103,7 +104,7 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.counters["selections"] = len(pool)
         if run.iteration == 1 and options.refit:
-            _round(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, pool.mixture(last.mu, selection.n_features))
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
@@ -111,9 +112,10 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned - pruned
     if last is not None:
-        run.extras["relaxed"] = _relaxed(run, pool, last)
+        run.extras["relaxed"] = relaxed_of(run, pool, last)
         if options.refit:
-            _round(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, pool.mixture(last.mu, selection.n_features))
+    _prove(run, most_violated)
 
 
 def _tolerance(run: Run) -> float:
@@ -150,10 +152,15 @@ class Oracle:
     ----------
     problem : Problem
     relaxation : {"hull", "box"}
+
+    Attributes
+    ----------
+    best : the largest lower(α) so far, and its α
     """
 
     def __init__(self, problem: Problem, relaxation: str) -> None:
         self.problem, self.relaxation = problem, relaxation
+        self.best = -np.inf, np.zeros(problem.data.n_samples)
         self._loss = get_loss(problem.loss)
         selection = problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
@@ -164,9 +171,15 @@ class Oracle:
 
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower(α)."""
+        g = dual_value_below(self._loss, alpha, self.problem.c_i)
+        found = self.at(alpha * self.problem.data.y, g)
+        if found[2] > self.best[0]:
+            self.best = found[2], alpha
+        return found
+
+    def at(self, v: Array, g: float) -> tuple[Integers, Array, float]:
+        """The same of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
-        v = alpha * problem.data.y
-        g = dual_value_below(self._loss, alpha, problem.c_i)
         M = problem.atoms.count if problem.M is None else problem.M
         if self._top is not None:  # a cardinality row alone: the best scores, found without reading every column
             ids, sizes = self._top.best(v, M)
@@ -187,7 +200,20 @@ class Oracle:
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
 
 
-def _round(run: Run, sigma_relaxed: Array) -> None:
+def _prove(run: Run, most_violated: Oracle) -> None:
+    """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum."""
+    problem, (lower, alpha) = run.problem, most_violated.best
+    if not problem.selects_features or problem.margin != "unit" or not np.isfinite(run.bound):
+        return
+    proof = single(problem, alpha if lower >= run.bound else np.zeros_like(alpha), run.bound)
+    if proof is not None and proof.bound is not None:
+        if run.is_optimal and run.bound - proof.bound > SLACK * abs(run.objective):
+            return  # it would not bear the gap that the result speaks of
+        kind = "tree" if problem.selection.is_plain else "relaxation"
+        run.extras |= {"proof": proof, "proof_kind": kind, "proof_slack": 0.5 * SLACK}
+
+
+def round_to(run: Run, sigma_relaxed: Array) -> None:
     """The allowed selection of largest total relaxed σ, refitted: an incumbent."""
     sigma = run.problem.selection.repair(sigma_relaxed)
     if sigma is not None:
@@ -195,7 +221,7 @@ def _round(run: Run, sigma_relaxed: Array) -> None:
         Supports(run, subproblem, tol=1e-7).evaluate(sigma)
 
 
-def _relaxed(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:
+def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:
     """What the relaxation found, for the result."""
     problem, data = run.problem, run.problem.data
     mixture = pool.sparse_mixture(last.mu)

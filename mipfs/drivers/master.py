@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from mipfs.backends import highs
 from mipfs.drivers.cuts import Cut, CutPool
+from mipfs.drivers.evidence import Evidence, Record
 from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ PROGRESS, ROOT_PROGRESS = 0.1, 2e-3
 
 @dataclass(eq=False)
 class Node:
-    """A subproblem of the tree: fixings, its bound, and the point that stabilises its cuts."""
+    """A subproblem of the tree: fixings, its bound and what that rests on, and the point that stabilises its cuts."""
 
     bound: float
     lb: npt.NDArray[np.int8]
@@ -57,6 +58,8 @@ class Node:
     upper: float = math.inf
     weights: Array = field(default_factory=lambda: np.empty(0))
     settled: bool = False
+    place: int = 0
+    evidence: Evidence | None = None
 
     @property
     def free(self) -> npt.NDArray[np.bool_]:
@@ -91,9 +94,19 @@ class Master:
     scale : float > 0
         Size of the objective; the LP is solved in units of it.
     inner : (p,) a point of the polytope of S to stabilise the first cuts
+    record : Record, optional, keeps what the closed nodes rest on
     """
 
-    def __init__(self, selection: Selection, penalty: Array, pool: CutPool, scale: float, inner: Array) -> None:
+    def __init__(
+        self,
+        selection: Selection,
+        penalty: Array,
+        pool: CutPool,
+        scale: float,
+        inner: Array,
+        record: Record | None = None,
+    ) -> None:
+        self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
         self._lp = highs.selection_model(selection, relaxed=True)
         self._lp.setOptionValue("presolve", "off")
@@ -179,9 +192,13 @@ class Master:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
         if not self.selection.contains(sigma > 0.5):
-            self._current = None
+            self._refute(node, solve=True)
             return None
-        node.bound = max(node.bound, float(self.pool.values(sigma).max() + self.penalty @ sigma))
+        values = self.pool.values(sigma)
+        best = int(np.argmax(values))
+        if values[best] + self.penalty @ sigma > node.bound:
+            node.bound = float(values[best] + self.penalty @ sigma)
+            node.evidence = Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
             self._close(node)
             return None
@@ -191,7 +208,23 @@ class Master:
     def _close(self, node: Node) -> None:
         """Keep the bound of a node that is done."""
         self.floor = min(self.floor, node.bound)
+        if self.record is not None:
+            self.record.close(node)
         self._current = None
+
+    def _refute(self, node: Node, solve: bool = False) -> None:
+        """Drop a node without any selection; `solve` when its LP is not the last one."""
+        if self.record is not None:
+            if solve and not self.selection.is_plain:
+                highs.fix_columns(self._lp, node.lb.astype(float), node.ub.astype(float))
+                highs.solve(self._lp)
+            self.record.refute(node, self._lp)
+        self._current = None
+
+    def open_nodes(self) -> list[Node]:
+        """The nodes that are not done."""
+        waiting = [node for node in (self._current, self._plunge) if node is not None]
+        return [*waiting, *(node for _, _, node in self._heap)]
 
     def _inside(self, node: Node) -> Array:
         """The node's inner point, moved into its box and under its cardinality row."""
@@ -227,7 +260,7 @@ class Master:
             self._seconds = time.perf_counter() - begin
             self.n_lps += 1
             if solution.status == "infeasible":
-                self._current = None
+                self._refute(node)
                 return None
             if must_stop():
                 return None
@@ -236,24 +269,25 @@ class Master:
                 self._branch(node, self._inside(node))
                 return None
             sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
-            bound, reduced = self._safe_bound(node)
-            node.bound = max(node.bound, bound)
+            bound, reduced, evidence = self._safe_bound(node)
+            if bound > node.bound:
+                node.bound, node.evidence = bound, evidence
             if node.bound >= cutoff:
                 self._close(node)
                 return None
-            self._fix_by_reduced_cost(node, bound, reduced, cutoff)
+            self._fix_by_reduced_cost(node, bound, reduced, cutoff, evidence)
             if not self._separate_pool(sigma, solution.values[-1]):
                 return sigma
 
-    def _safe_bound(self, node: Node) -> tuple[float, Array]:
-        """The bound of the LP's multipliers, summed again with errors on the safe side; reduced costs (p,)."""
+    def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
+        """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
         duals = np.array(self._lp.getSolution().row_dual)
         mu = np.maximum(duals[self._n_rows :], 0.0) / self._row_scales
         self._idle = np.where(mu > 0.0, 0, self._idle + 1)
         binding = np.flatnonzero(mu)
         total = mu[binding].sum()
         if not total > 0.5:
-            return -math.inf, np.zeros(self.selection.n_features)
+            return -math.inf, np.zeros(self.selection.n_features), None
         share = mu[binding] / total
         ids = np.array(self._cuts)[binding]
         y = duals[: self._n_rows] * self.scale
@@ -264,9 +298,12 @@ class Master:
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, low, high, y, self.scale)
         constant = float(share @ self.pool.constants[ids])
         error = 1e-14 * (len(ids) + 8) * (abs(constant) + float(slopes.sum()))
-        return bound + constant - error, reduced[: self.selection.n_features]
+        multipliers = None if self.selection.is_plain else y[int(self.selection.M is not None) :]
+        return bound + constant - error, reduced[: self.selection.n_features], Evidence(ids, share, multipliers)
 
-    def _fix_by_reduced_cost(self, node: Node, bound: float, reduced: Array, cutoff: float) -> None:
+    def _fix_by_reduced_cost(
+        self, node: Node, bound: float, reduced: Array, cutoff: float, evidence: Evidence | None
+    ) -> None:
         """Fix features whose other value would lift the bound to the cutoff."""
         if not (math.isfinite(cutoff) and math.isfinite(bound)):
             return
@@ -274,6 +311,9 @@ class Master:
         fix = node.free & (other >= cutoff)
         if fix.any():
             self.floor = min(self.floor, float(other[fix].min()))
+            if self.record is not None and evidence is not None:
+                features = np.flatnonzero(fix)
+                self.record.fix(node, features, (reduced[features] < 0).astype(np.int64), evidence)
             node.ub[fix & (reduced > 0)] = 0
             node.lb[fix & (reduced < 0)] = 1
 
@@ -323,12 +363,16 @@ class Master:
         fractional = np.minimum(sigma[free], 1.0 - sigma[free])
         size = np.abs(node.weights[free]) if node.weights.size else np.ones(free.size)
         j = int(free[np.lexsort((fractional, undecided, np.where(undecided > 0.02, size, -1.0)))[-1]])
+        places = (0, 0) if self.record is None else self.record.split(node, j)
         for value in (0, 1):
             lb, ub = node.lb.copy(), node.ub.copy()
             lb[j] = ub[j] = value
             if self.selection.M is not None and lb.sum() >= self.selection.M:
                 ub = lb.copy() if lb.sum() == self.selection.M else ub
-            child = Node(node.bound, lb, ub, node.inner, node.depth + 1, weights=node.weights)
+            child = Node(
+                node.bound, lb, ub, node.inner, node.depth + 1, weights=node.weights,
+                place=places[value], evidence=node.evidence,
+            )  # fmt: skip
             if value:
                 self._plunge = child
             else:
@@ -349,4 +393,4 @@ class Master:
                 return None
             if node.bound < cutoff:
                 return node
-            self.floor = min(self.floor, node.bound)
+            self._close(node)

@@ -95,6 +95,7 @@ class Run:
         self.trace: list[Record] = []
         self.interrupted = False
         self.closed = False
+        self.wants_all = False
         self.infeasible = False
         self.early: StopReason | None = None
         self.extras: dict[str, Any] = {}
@@ -175,7 +176,7 @@ class Run:
         """Why to stop, or None. The one place that decides termination."""
         if self.infeasible:
             return StopReason.INFEASIBLE
-        if self.is_optimal or self.is_relaxed:
+        if (self.is_optimal and (self.closed or not self.wants_all)) or self.is_relaxed:
             return StopReason.GAP_CLOSED
         if self.early is not None:
             return self.early
@@ -237,7 +238,7 @@ def interruptible(run: Run) -> Iterator[None]:
 
 
 def parameters(problem: Problem) -> Mapping[str, Any]:
-    """What was asked, for the result: M, C, lambda, loss, bias and the forced features."""
+    """What was asked, for the result: M, C, lambda, loss, bias, the data's own penalties and forced features."""
     lam = problem.lam
     if isinstance(lam, Mapping):
         given: Any = {name: float(value) for name, value in lam.items()}
@@ -251,8 +252,11 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "loss": problem.loss,
         "bias": problem.bias,
     }
+    params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
     if problem.margin != "unit":
         params["margin"] = problem.margin
+    if problem.data.penalty:
+        params["penalty"] = dict(problem.data.penalty)
     if problem.forced_in:
         params["forced_in"] = list(problem.forced_in)
     if problem.forced_out:

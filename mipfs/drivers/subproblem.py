@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
-from mipfs.losses import get_loss
+from mipfs.losses import loss_of
 from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
 
@@ -47,7 +47,7 @@ class Subproblem:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.atoms = problem.atoms
-        self.loss = get_loss(problem.loss)
+        self.loss = loss_of(problem)
         self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
         self._weights = np.zeros(problem.data.n_features)
         self._sizes = np.zeros(problem.atoms.count)
@@ -69,8 +69,13 @@ class Subproblem:
         self._weights[columns.ids] = svm.w
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
-        g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+        if svm.combination is None:
+            g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+        else:
+            g = svm.combination.value_below
         cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g)
+        if svm.combination is None:
+            cut = replace(cut, dual=(np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q))
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
 
     def weights(self) -> Array:

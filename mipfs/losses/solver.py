@@ -11,13 +11,16 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.instance import Instance
+
+if TYPE_CHECKING:
+    from mipfs.losses.labellings import Combination
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -40,6 +43,9 @@ class SVM:
     primal, dual : float, values recomputed from w, b and from alpha
     rho : float, last step of the method (a warm start begins near it)
     steps : int, Newton steps
+    q : int, of the grid 2^−q of alpha
+    combination : Combination, optional
+        Of the structural loss: the labellings that `alpha` = y∘v was made of, and g, which alpha does not tell.
     """
 
     w: Array
@@ -49,6 +55,8 @@ class SVM:
     dual: float
     rho: float
     steps: int
+    q: int = 0
+    combination: Combination | None = None
 
     @property
     def gap(self) -> float:
@@ -176,7 +184,7 @@ class Solver(ABC):
         dual = self._loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
-        return SVM(w, b, exact, primal, dual, rho, steps)
+        return SVM(w, b, exact, primal, dual, rho, steps, q)
 
 
 def taken_off(data: Instance, bias: bool) -> Array:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mipfs.models.qcqp_ssvm import build as qcqp_ssvm
     from mipfs.models.reduced_mkl import build as reduced_mkl
     from mipfs.models.sdp_ssvm import build as sdp_ssvm
+    from mipfs.models.structural_dual import build as structural_dual
 
 __all__ = [
     "big_m",
@@ -37,6 +38,7 @@ __all__ = [
     "qcqp_ssvm",
     "reduced_mkl",
     "sdp_ssvm",
+    "structural_dual",
 ]
 
 _FILES = frozenset(entry.module for entry in table())

@@ -10,6 +10,7 @@ import pytest
 
 import mipfs
 from mipfs.cli import demo
+from mipfs.drivers import DRIVERS
 from mipfs.formulation import table
 from tests.cli.outcome import Cli
 
@@ -47,7 +48,7 @@ def test_models_lists_every_formulation_and_driver(cli: Cli) -> None:
     assert [line["name"] for line in document["formulations"]] == [entry.name for entry in table()]
     for line in document["formulations"]:
         assert (Path(demo.__file__).parents[2] / line["file"]).is_file()
-    assert [line["driver"] for line in document["drivers"]] == ["conic", "gbd", "kelley", "monolithic"]
+    assert [line["driver"] for line in document["drivers"]] == list(DRIVERS)
     text = cli("models").out
     for line in (*document["formulations"], *document["drivers"]):
         assert all(cell in text for cell in line.values())

@@ -1,0 +1,1 @@
+"""Certificates: what a run proves, written beside its result, and a checker that shares no code with the drivers."""

@@ -1,0 +1,101 @@
+"""Dual vectors on dyadic grids, α = k·2^−q, compressed: most hinge duals are 0 or at the top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+WIDEST = 2**53
+"""Largest k: up to here k·2^−q is a float64, exactly."""
+
+
+class DualStore:
+    """Dual vectors, each compressed at once; read back bit for bit.
+
+    A vector with s non-zeros, i of them below the top of their box, takes n/8 + s/8 + w·i bytes, where w ≤ 7 is the
+    width of the largest such integer (6 on the grid of `mipfs.losses.dyadic`). The hinge at n = 5,000 with 40% at the
+    top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 6 bytes per sample.
+
+    Parameters
+    ----------
+    n_samples : int
+    top : (n,) float, optional
+        Upper ends of the box, the weights c_i. Without it a vector's largest entry counts as the top of all, which
+        serves as well where the c_i are equal.
+    """
+
+    def __init__(self, n_samples: int, top: Array | None = None) -> None:
+        self.n_samples = n_samples
+        self._top = None if top is None else np.array(top, dtype=float)
+        self._bytes = bytearray()
+        self._start = [0]
+        self._q: list[int] = []
+        self._level: list[int] = []
+        self._width: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._q)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that the vectors take."""
+        return len(self._bytes)
+
+    def add(self, k: Integers, q: int) -> int:
+        """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
+        k = np.asarray(k, dtype=np.int64)
+        assert k.shape == (self.n_samples,)
+        assert k.min(initial=0) >= 0
+        assert k.max(initial=0) <= WIDEST
+        held = k != 0
+        values = k[held]
+        if self._top is None:
+            level, at_top = int(values.max(initial=0)), values == values.max(initial=0)
+        else:
+            level, at_top = -1, values == self._ends(q)[held]
+        inside = values[~at_top]
+        width = (int(inside.max(initial=0)).bit_length() + 7) // 8
+        narrow = np.ascontiguousarray(inside.astype("<i8")).view(np.uint8).reshape(-1, 8)[:, :width]
+        self._bytes += np.packbits(held).tobytes() + np.packbits(at_top).tobytes() + narrow.tobytes()
+        self._start.append(len(self._bytes))
+        self._q.append(int(q))
+        self._level.append(level)
+        self._width.append(width)
+        return len(self._q) - 1
+
+    def get(self, index: int) -> tuple[Integers, int]:
+        """k and q of a stored vector."""
+        n, q, width = self.n_samples, self._q[index], self._width[index]
+        data = np.frombuffer(bytes(self._bytes[self._start[index] : self._start[index + 1]]), dtype=np.uint8)
+        held = np.unpackbits(data[: (n + 7) // 8], count=n).view(bool)
+        data, count = data[(n + 7) // 8 :], int(held.sum())
+        at_top = np.unpackbits(data[: (count + 7) // 8], count=count).view(bool)
+        inside = np.zeros((count - int(at_top.sum()), 8), dtype=np.uint8)
+        inside[:, :width] = data[(count + 7) // 8 :].reshape(-1, width) if width else 0
+        values = np.empty(count, dtype=np.int64)
+        values[at_top] = self._level[index] if self._top is None else self._ends(q)[held][at_top]
+        values[~at_top] = inside.view("<i8").ravel()
+        k = np.zeros(n, dtype=np.int64)
+        k[held] = values
+        return k, q
+
+    def _ends(self, q: int) -> Integers:
+        """The largest k of every entry on the grid 2^−q, shape (n,)."""
+        assert self._top is not None
+        return np.asarray(np.minimum(np.floor(np.ldexp(self._top, q)), float(WIDEST)), dtype=np.int64)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The store as plain arrays, for the sidecar."""
+        return {
+            "dual_bytes": np.frombuffer(bytes(self._bytes), dtype=np.uint8),
+            "dual_start": np.array(self._start, dtype=np.int64),
+            "dual_q": np.array(self._q, dtype=np.int32),
+            "dual_level": np.array(self._level, dtype=np.int64),
+            "dual_width": np.array(self._width, dtype=np.uint8),
+            "dual_top": np.empty(0) if self._top is None else self._top,
+        }

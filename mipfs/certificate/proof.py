@@ -1,0 +1,182 @@
+"""What a run proves: dual vectors, and a binary tree over the features whose leaves they bound.
+
+    bound of a leaf = g(α) + y'(row bounds) + min over {σ of the leaf, Σσ ≤ M} of (c − ½ s(α) − A'y)'σ
+
+Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.certificate.duals import DualStore
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+VERSION = 1
+"""Version of the sidecar."""
+OPEN, REFUTED = -1, -2
+"""In place of a dual vector's position: a node that has none, a leaf without any selection."""
+
+
+class Proof:
+    """Dual vectors and the tree; a node costs 20 bytes, a dual vector what `DualStore` says.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+    top : (n,) float, optional
+        The weights c_i, where they differ from sample to sample: keeps hinge duals small, see `DualStore`.
+
+    Attributes
+    ----------
+    duals : DualStore
+    root : int, the root of the tree
+    bound : float or None
+        What the leaves prove where that is less than the bound of the run; None when they prove all of it.
+    """
+
+    root: int = 0
+
+    def __init__(self, n_samples: int, n_features: int, top: Array | None = None) -> None:
+        self.n_features = n_features
+        self.duals = DualStore(n_samples, top)
+        self.bound: float | None = None
+        self._size = 1
+        self._feature = np.full(64, -1, dtype=np.int32)
+        self._children = np.full((64, 2), -1, dtype=np.int32)
+        self._dual = np.full(64, OPEN, dtype=np.int32)
+        self._multiplier = np.full(64, -1, dtype=np.int32)
+        self._multipliers: list[Array] = []
+        self._last: Array | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        return self._size
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self._feature[: self._size] < 0).sum())
+
+    def add_dual(self, k: Integers, q: int) -> int:
+        """Store α = k·2^−q, k (n,) of 0 … 2^53, y'k = 0 with a free bias; returns its position."""
+        return self.duals.add(k, q)
+
+    def dual(self, index: int) -> tuple[Integers, int]:
+        """k (n,) and q of a stored dual vector."""
+        return self.duals.get(index)
+
+    def split(self, node: int, feature: int) -> tuple[int, int]:
+        """Children σ_feature = 0 and σ_feature = 1 of an open node."""
+        self._check_open(node)
+        assert 0 <= feature < self.n_features
+        first = self._grow(2)
+        self._feature[node] = feature
+        self._children[node] = first, first + 1
+        return first, first + 1
+
+    def close(self, node: int, dual: int, multipliers: Array | None = None) -> None:
+        """Make an open node a leaf that this dual vector bounds.
+
+        Parameters
+        ----------
+        node : int
+        dual : int, position of the dual vector, which may be added later
+        multipliers : (r,) float, optional
+            y of the problem's rows, in their order, without the cardinality row; zeros by default.
+        """
+        self._check_open(node)
+        self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
+
+    def refute(self, node: int, multipliers: Array | None = None) -> None:
+        """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
+        self._check_open(node)
+        self._dual[node], self._multiplier[node] = REFUTED, self._keep(multipliers)
+
+    def fix(
+        self,
+        node: int,
+        features: npt.NDArray[np.integer[Any]],
+        values: npt.NDArray[Any],
+        dual: int,
+        multipliers: Array | None = None,
+    ) -> int:
+        """Fix features: a chain of splits, the other side of each closed by `dual`.
+
+        Parameters
+        ----------
+        node : int, open
+        features : (m,) int, distinct and not fixed above
+        values : (m,) of 0 and 1, what they are fixed to
+        dual, multipliers
+            As for `close`; they hold for every closed side.
+
+        Returns
+        -------
+        int, the open node with all of them fixed; `node` itself when there are none
+        """
+        self._check_open(node)
+        features, kept = np.asarray(features, dtype=np.int64), np.asarray(values).astype(np.int64)
+        m = features.size
+        if m == 0:
+            return node
+        assert kept.shape == (m,)
+        assert set(np.unique(kept)) <= {0, 1}
+        assert 0 <= features.min() <= features.max() < self.n_features
+        ids = self._grow(2 * m) + 2 * np.arange(m)
+        chain = np.concatenate([[node], ids[:-1]])
+        self._feature[chain] = features
+        self._children[chain, kept] = ids
+        self._children[chain, 1 - kept] = ids + 1
+        self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
+        return int(ids[-1])
+
+    def open_nodes(self) -> Integers:
+        """Nodes that are neither split nor closed nor refuted."""
+        used = slice(0, self._size)
+        return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted."""
+        assert self.open_nodes().size == 0, f"{self.open_nodes().size} nodes are open"
+        used, rows = slice(0, self._size), {y.size for y in self._multipliers}
+        assert self._dual[used].max() < len(self.duals)
+        assert len(rows) <= 1
+        return {
+            "version": np.array([VERSION]),
+            "feature": self._feature[used],
+            "children": self._children[used],
+            "dual": self._dual[used],
+            "multiplier": self._multiplier[used],
+            "multipliers": np.array(self._multipliers).reshape(len(self._multipliers), max(rows, default=0)),
+        } | self.duals.arrays()
+
+    def _check_open(self, node: int) -> None:
+        assert 0 <= node < self._size
+        assert self._feature[node] < 0, f"node {node} is split already"
+        assert self._dual[node] == OPEN, f"node {node} is closed already"
+
+    def _keep(self, multipliers: Array | None) -> int:
+        """Position of the multipliers, -1 for none; the array that came last is stored once."""
+        if multipliers is None:
+            return -1
+        if multipliers is not self._last or not np.array_equal(multipliers, self._multipliers[-1]):
+            self._last = multipliers
+            self._multipliers.append(np.array(multipliers, dtype=float))
+        return len(self._multipliers) - 1
+
+    def _grow(self, count: int) -> int:
+        """Room for more nodes; returns the first of them."""
+        first, self._size = self._size, self._size + count
+        if self._size > self._feature.size:
+            capacity = max(2 * self._feature.size, self._size)
+            for name, empty in (("_feature", -1), ("_children", -1), ("_dual", OPEN), ("_multiplier", -1)):
+                old = getattr(self, name)
+                new = np.full((capacity, *old.shape[1:]), empty, dtype=np.int32)
+                new[: old.shape[0]] = old
+                setattr(self, name, new)
+        return first

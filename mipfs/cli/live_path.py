@@ -1,0 +1,67 @@
+"""The live table of a path: a row for every point that is done, and what is being solved now."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mipfs.cli.text import number, percent
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from mipfs.result import Record
+    from mipfs.solution_path import Point
+
+
+@contextmanager
+def live_path(quiet: bool) -> Iterator[dict[str, Any]]:
+    """The watchers to hand to `mipfs.path`: some on a terminal, none when piped or quiet."""
+    if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
+        yield {}
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    view = View()
+    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True):
+        yield {"on_begin": view.begin, "on_point": view.add, "observers": (view.see,)}
+
+
+class View:
+    """The points so far and the latest iteration record, drawn anew at every refresh."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.about, self.began = "", time.monotonic()
+        self.record: Record | None = None
+
+    def begin(self, about: str) -> None:
+        """A solve begins."""
+        self.about, self.began, self.record = about, time.monotonic(), None
+
+    def add(self, point: Point) -> None:
+        """A point is there."""
+        self.points.append(point)
+
+    def see(self, record: Record) -> None:
+        """An iteration record of the solve in progress."""
+        self.record = record
+
+    def __rich__(self) -> Group:
+        from rich.console import Group
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table("value", "status", "objective", "bound", "gap", "seconds", "features")
+        for p in self.points:
+            numbers = (number(p.objective), number(p.bound), percent(p.gap), f"{p.seconds:.2f}")
+            table.add_row(f"{p.value:g}", p.status.name.lower(), *numbers, escape(", ".join(p.selected)))
+        now = f"{self.about}: {time.monotonic() - self.began:.1f} s"
+        if self.record is not None:
+            r = self.record
+            now += f", incumbent {number(r.objective)}, bound {number(r.bound)}, gap {percent(r.gap)}"
+        return Group(table, escape(now))

@@ -1,0 +1,247 @@
+"""One node of `branch`: the Boolean relaxation with some features fixed, its earned bound, and what it fixes.
+
+    bound = g(α) − ½ Σ_{S₁} s_j − the sum of the K largest positive ½ s_j − c_j of the free features
+
+for a dual vector on the dyadic grid, with every rounding error on the safe side (mathematics of `mipfs.drivers.cuts`).
+Screening: a feature whose other value would lift this bound to the cutoff is fixed, by one more of these sums each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
+from mipfs.drivers.cuts import dual_value_below
+from mipfs.instance import Instance
+from mipfs.losses import boolean_newton as kernel
+from mipfs.losses import get_loss, perspective
+from mipfs.losses.dyadic import balance, grid
+from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
+from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+States = npt.NDArray[np.int8]
+
+FREE, INSIDE, OUTSIDE = 0, 1, 2
+"""States of a feature in a node."""
+KINDS = {"hinge": kernel.HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+SLICE, SLICES = 30, 12
+"""Newton steps per call of the kernel, and calls per node: Ctrl-C and limits are heard between them."""
+GROWTH = 5.0
+"""Factor of ρ, and of the proximal step, between two minimisations."""
+BACK, PROXIMAL = 0.5, 0.1
+"""A warm start begins at BACK times the last ρ, and with this proximal weight."""
+
+
+@dataclass(frozen=True, eq=False)
+class Warm:
+    """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart)."""
+
+    w: npt.NDArray[np.float32]
+    b: float
+    rho: float
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A solved node.
+
+    Attributes
+    ----------
+    bound : float, earned by the dual vector
+    whole, q : (n,) int64 and int, the dual vector α = whole·2^−q
+    warm : Warm, for the children
+    sigma : (k,) σ of the relaxation on the alive features
+    fixed_in, fixed_out : positions of the alive features that screening fixes
+    steps : Newton steps taken
+    is_solved : whether the relaxation was solved to its tolerance
+    """
+
+    bound: float
+    whole: Integers
+    q: int
+    warm: Warm
+    sigma: Array
+    fixed_in: Integers
+    fixed_out: Integers
+    steps: int
+    is_solved: bool
+
+
+def carries(problem: Problem) -> bool:
+    """Whether the kernel can take the problem: single unscaled features, a plain S, a pointwise loss.
+
+    Sparse columns are centred implicitly, which only a free bias can absorb.
+    """
+    data = problem.data
+    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.selection.is_plain
+    absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
+    return bool(plain and problem.loss in KINDS and absorbed)
+
+
+def _stays_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X) and X.nnz < DENSE_ABOVE * X.shape[0] * X.shape[1])
+
+
+def prepare(problem: Problem) -> None:
+    """Compile the kernels for the problem's kind of columns: a node of two samples and one feature."""
+    X, y = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0, -1.0])
+    data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
+    tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
+    relaxation = Relaxation(tiny, np.array([0]))
+    warm = Warm(np.zeros(1, dtype=np.float32), 0.0, 0.5)
+    relaxation.solve(np.array([FREE], dtype=np.int8), warm, np.zeros(4), np.inf, 1e-6, 0.0, lambda: False)
+
+
+class Relaxation:
+    """The node solver on the features that are still alive.
+
+    Parameters
+    ----------
+    problem : Problem with `carries`
+    alive : (k,) positions of the features that no screening has excluded
+
+    Notes
+    -----
+    Holds y∘(X − z) of the alive columns, scaled: as many bytes as they have in the data.
+    """
+
+    def __init__(self, problem: Problem, alive: Integers) -> None:
+        data = problem.data
+        self.problem, self.alive = problem, alive
+        self.M = problem.M
+        self.loss, self.kind = get_loss(problem.loss), KINDS[problem.loss]
+        self.penalty = np.array(problem.penalty[alive])
+        self.top = problem.c_i if problem.loss != "squared-hinge" else np.full(data.n_samples, np.inf)
+        self.size = float(problem.c_i.max())
+        self._c = problem.c_i / self.size
+        self._unit_penalty = self.penalty / self.size
+        root = np.sqrt(self.size)
+        everything = alive.size == data.n_features
+        self._X = data.X if everything else data.X[:, alive]
+        self.center = data.center[alive]
+        if _stays_sparse(self._X):
+            part = sparse.csc_array(self._X)
+            signed = part.data * data.y[part.indices] * root
+            self._Z: Any = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+        else:
+            dense = self._X.toarray() if sparse.issparse(self._X) else self._X
+            off = taken_off(data, problem.bias)[alive]
+            self._Z = np.asfortranarray((dense - off) * (data.y * root)[:, None])
+            self._X = np.asfortranarray(dense)
+        self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
+
+    def solve(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        cutoff: float,
+        tol: float,
+        share: float,
+        must_stop: Callable[[], bool],
+    ) -> Outcome:
+        """Solve the relaxation of a node, to `tol` or until its fate is clear.
+
+        Parameters
+        ----------
+        states : (k,) FREE, INSIDE or OUTSIDE of the alive features
+        warm, alpha : where to begin; alpha is the (n,) dual vector of the parent
+        cutoff : the node is given up once its bound reaches it
+        tol : relative gap of the relaxation
+        share : stop when upper − lower is at most this share of cutoff − upper
+        must_stop : asked between slices
+        """
+        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+        columns = np.concatenate([inside, free])
+        room = free.size if self.M is None else min(self.M - inside.size, free.size)
+        w = np.zeros(columns.size)
+        w[:] = warm.w[columns] / np.sqrt(self.size)
+        start = np.zeros(7)
+        beta, penalty = alpha / self.size, self._unit_penalty[columns]
+        best, found = beta, -np.inf
+        start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, PROXIMAL
+        y, unit = self.problem.data.y, cutoff / self.size
+        steps, is_solved = 0, False
+        for _ in range(SLICES):
+            dual = np.empty(beta.size)
+            kernel.relax(
+                self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
+                w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
+            )  # fmt: skip
+            steps += int(start[kernel.STEPS])
+            if start[kernel.LOWER] > found:
+                best, found = dual, start[kernel.LOWER]
+            is_solved = start[kernel.WHY] == kernel.SOLVED
+            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < SLICE or must_stop():
+                break
+        if not np.all(np.isfinite(w)):
+            w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
+        whole, q = self.rounded(self.size * best)
+        weights = np.zeros(self.alive.size, dtype=np.float32)
+        weights[columns] = w * np.sqrt(self.size)
+        sigma = np.zeros(self.alive.size)
+        sigma[inside] = 1.0
+        sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
+        bound, fixed_in, fixed_out = self.bound(whole, q, states, cutoff)
+        after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, BACK * float(start[kernel.RHO])))
+        return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps, is_solved)
+
+    def rounded(self, alpha: Array) -> tuple[Integers, int]:
+        """The dual vector on the grid on which box and y'α = 0 hold exactly."""
+        whole, limit, q = grid(alpha, self.top)
+        if self.problem.bias:
+            balance(whole, limit, self.problem.data.y)
+        return whole, q
+
+    def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
+        """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
+        alpha = np.ldexp(whole.astype(float), -q)
+        v = alpha * self.problem.data.y
+        omega = np.asarray(self._X.T @ v, dtype=float)
+        total = float(v.sum())
+        if total != 0.0:
+            omega -= self.center * total
+        s = np.square(omega)
+        s += sum_error(s, omega_radius(v, self.norms, np.abs(self.center)), np.ones(1))
+        return dual_value_below(self.loss, alpha, self.problem.c_i), s
+
+    def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:
+        """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
+        g, s = self.scores(whole, q)
+        gains = 0.5 * s - self.penalty
+        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+        room = free.size if self.M is None else min(self.M - inside.size, free.size)
+        mine = gains[free]
+        order = np.argsort(-mine, kind="stable")
+        chosen = order[: min(room, int(np.count_nonzero(mine > 0.0)))]
+        taken, held = mine[chosen], gains[inside]
+        size = abs(g) + float(np.abs(taken).sum() + np.abs(held).sum() + self.penalty[inside].sum())
+        error = 2.0 * (free.size + inside.size + 8) * UNIT_ROUNDOFF * size
+        bound = g - float(held.sum()) - float(taken.sum()) - error
+        if not np.isfinite(cutoff) or free.size == 0:
+            return bound, order[:0], order[:0]
+        # the other value of a chosen feature lets the next best in; of another it pushes the worst chosen one out
+        following = max(0.0, float(mine[order[chosen.size]])) if room and chosen.size < free.size else 0.0
+        weakest = float(taken[-1]) if chosen.size == room and room else 0.0
+        rest = order[chosen.size :]
+        goes_in = chosen[bound + taken - following >= cutoff]
+        goes_out = rest[bound + weakest - mine[rest] >= cutoff] if room else rest
+        return bound, free[np.sort(goes_in)], free[np.sort(goes_out)]
+
+
+def _sigma(w: Array, penalty: Array, room: int) -> Array:
+    """σ of weights: clip(|w_j|/τ_j, 0, 1)."""
+    if room <= 0 or w.size == 0:
+        return np.zeros(w.size)
+    classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
+    perspective.classify(w, penalty, 0, room, classes, tau)
+    return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))

@@ -1,0 +1,101 @@
+"""What one solve leaves to the next on the same data: the cuts that matter there, and a support to begin from.
+
+A Benders cut η ≥ g(α) − ½ s(α)'σ (Aytug 2015, (10)) holds for every S, M and c, and for every larger C. But most
+cuts of a finished tree speak about one leaf of it, and a master that takes them all in spends more time on its LPs
+than they save. What is carried are the cuts that make up the bound of the next problem's relaxation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.backends import highs
+from mipfs.drivers.cuts import Cut, CutPool
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+ROUNDS = 200
+"""LPs at most to find the cuts that matter."""
+AT_ONCE = 10
+"""Violated cuts that enter the LP at a time."""
+
+
+def carry(pool: CutPool, problem: Problem) -> CutPool:
+    """The cuts that matter for `problem`, as a pool of its own.
+
+    Parameters
+    ----------
+    pool : CutPool
+        Cuts of a problem with the same data, loss and bias, and the same or a smaller C.
+    problem : Problem
+    """
+    chosen = CutPool(problem.atoms.count)
+    for i in _binding(pool, problem) if len(pool) else ():
+        chosen.add(Cut(float(pool.constants[i]), pool.slopes[i]))
+    return chosen
+
+
+def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple[str, ...] | None:
+    """A support for `problem` next to that of a neighbour: dropped from where it is too large, added to where it may.
+
+    What a feature is worth is read off the cut that is tightest at the neighbour's support, ½ s_j − c_j.
+
+    Parameters
+    ----------
+    pool : CutPool, valid for `problem`; may be empty
+    problem : Problem
+    selected : tuple of str, the neighbour's support
+
+    Returns
+    -------
+    tuple of str, a selection of S; None when there is none
+    """
+    held = np.zeros(problem.atoms.count)
+    held[problem.atoms_of(selected)] = 1.0
+    worth = np.zeros_like(held)
+    if len(pool):
+        worth = np.maximum(0.5 * pool.slopes[int(np.argmax(pool.values(held)))] - problem.penalty, 0.0)
+    room = 0 if problem.M is None else max(0, problem.M - len(selected))
+    outside = np.where(held > 0.0, 0.0, worth)
+    outside[np.argsort(-outside, kind="stable")[room:]] = 0.0
+    # What is held comes first: adding never pushes it out.
+    scores = outside + held * (worth + 2.0 * worth.sum() + 1.0)
+    sigma = problem.selection.repair(scores)
+    return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
+
+
+def _binding(pool: CutPool, problem: Problem) -> list[int]:
+    """Positions of the cuts that were binding on the way to min c'σ + max over the pool, σ in the relaxed S.
+
+    All of them when that program cannot be solved. No bound is read off it.
+    """
+    selection, p = problem.selection, problem.atoms.count
+    scale = max(1e-300, float(np.abs(pool.constants).max()))
+    lp = highs.selection_model(selection, relaxed=True)
+    lp.setOptionValue("presolve", "off")
+    eta, first_cut = lp.getNumCol(), lp.getNumRow()
+    lp.addVar(-highs.infinity(), highs.infinity())
+    lp.changeColCost(eta, 1.0)
+    highs.set_costs(lp, problem.penalty / scale)
+    columns = np.append(np.arange(p), eta).astype(np.int32)
+    wanted, inside, binding = [int(np.argmax(pool.constants))], [], set[int]()
+    for _ in range(ROUNDS):
+        for i in wanted:
+            slopes = pool.slopes[i] * (0.5 / scale)
+            largest = max(1.0, float(slopes.max(initial=0.0)))
+            constant = float(pool.constants[i]) / scale
+            lp.addRow(constant / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+        inside += wanted
+        solution = highs.solve(lp)
+        if solution.values is None or solution.status != "optimal":
+            return list(range(len(pool)))
+        multipliers = np.array(lp.getSolution().row_dual)[first_cut:]
+        binding |= {inside[k] for k in np.flatnonzero(multipliers > 0.0)}
+        violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[eta]
+        worst = np.argsort(-violation, kind="stable")[:AT_ONCE]
+        wanted = [int(i) for i in worst[violation[worst] > 1e-6]]
+        if not wanted:
+            break
+    return sorted(binding)

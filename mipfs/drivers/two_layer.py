@@ -1,0 +1,106 @@
+"""Two-layer cutting planes for a multivariate measure (Mao 2013, Algorithms 1 and 2).
+
+    Algorithm 2  Step 1  find the selection that α violates most: argmax over σ ∈ S of ½ s(α)'σ − c'σ
+                 Step 2  solve the problem over the selections found so far, by Algorithm 1
+    Algorithm 1  Step 1  solve the small dual (16) over the labellings found so far: α, the mixture μ and with it w
+                 Step 2  find the labelling that w violates most; stop when its value and that of (16) meet
+
+Both layers keep what they found. Algorithm 1 earns an upper bound on the relaxation, its objective at (μ, w), and by α
+a lower bound on the problem over the pool; lower(α) of `kelley` bounds the relaxation, and with it (P), from below. The
+inner gap follows the outer one, so the ε of the paper's Theorem 2 is the gap between the two bounds that are reported.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from mipfs.atoms.tree import Tree
+from mipfs.drivers.inner_layer import Inner
+from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
+from mipfs.drivers.restricted import Pool
+from mipfs.drivers.run import Run
+from mipfs.errors import UsageError
+from mipfs.result import StopReason
+
+LOSSES = frozenset({"structural"})
+ATOMS = "features, groups, trees"
+SHARPEST = 1e-6
+"""When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `two_layer`.
+
+    Parameters
+    ----------
+    gap : float in [0, 1), default 1e-4
+        Relative gap between the two bounds on the relaxation.
+    T : int >= 1, optional
+        At most so many selections.
+    time_limit : float, optional, in seconds
+    iteration_limit : int, optional, the same as T
+    seed : int
+        Unused: nothing in this driver is random.
+    refit : bool, default True
+        Round to an incumbent at the end and solve (P) on it.
+    """
+
+    gap: float = 1e-4
+    T: int | None = None
+    time_limit: float | None = None
+    iteration_limit: int | None = None
+    seed: int = 0
+    refit: bool = True
+
+
+def run(run: Run) -> None:
+    """Solve the relaxation of the problem of `run`; what is found is left in it."""
+    problem, options = run.problem, run.options
+    if options.T is not None and options.T < 1:
+        raise UsageError(f"T = {options.T} must be at least 1")
+    selection = problem.selection
+    first, least = selection.minimise(problem.penalty)
+    if first is None:
+        run.infeasible, run.conflict = True, selection.conflict()
+        return
+    if options.refit:
+        round_to(run, np.zeros(selection.n_features))
+    run.raise_bound(least)  # α = 0 proves it
+    most_violated, inner = Oracle(problem, "hull"), Inner(problem)
+    pool, last, sharpness = Pool(), None, 1.0
+    while run.stop() is None:
+        ids, sigma, lower = most_violated.at(inner.dual.v, inner.dual.value_below)  # Step 1
+        run.raise_bound(lower)
+        if run.stop() is not None:
+            break
+        sharpness = 1.0 if pool.add(ids, sigma) else 0.1 * sharpness
+        if sharpness < SHARPEST:
+            run.closed = True  # α violates nothing new: the gap that is left is round-off
+            break
+        last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        run.lower_upper(last.upper)
+        run.iteration += 1
+        run.counters.update({name: now - run.counters[name] for name, now in inner.counters(pool).items()})
+        if run.iteration == 1 and options.refit:
+            round_to(run, pool.mixture(last.mu, selection.n_features))
+        if options.T is not None and run.iteration >= options.T:
+            run.raise_bound(most_violated.at(inner.dual.v, inner.dual.value_below)[2])
+            run.early = StopReason.ITERATION_LIMIT
+        run.record()
+    if isinstance(problem.atoms, Tree):
+        run.counters["pruned"] = problem.atoms.pruned
+    if last is not None:
+        run.extras["relaxed"] = relaxed_of(run, pool, last)
+        if options.refit:
+            round_to(run, pool.mixture(last.mu, selection.n_features))
+
+
+def _tolerance(run: Run) -> float:
+    """Absolute gap worth reaching in the inner layer: a tenth of what is open between the two bounds."""
+    if not math.isfinite(run.upper):
+        return 0.01 * run.problem.C
+    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))

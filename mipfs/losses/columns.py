@@ -1,0 +1,144 @@
+"""Passes over chosen columns z_j = y∘x_j, for the kernels: dense and column-major, or a CSC triple.
+
+A CSC triple is (data, indices, indptr); both kinds compile from the same call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+
+def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
+    """out_t = z_{cols[t]}'v."""
+    raise NotImplementedError
+
+
+def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
+    """out += Σ_t scale_t z_{cols[t]}."""
+    raise NotImplementedError
+
+
+def take_rows(Z: Any, j: int, rows: Any, place: Any, out: Any) -> None:
+    """out = z_j[rows]; place[i] is the position of row i in rows, or -1."""
+    raise NotImplementedError
+
+
+@overload(dot_columns, jit_options={"fastmath": True})
+def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
+    if isinstance(Z, types.Array):
+
+        def dense(Z, cols, v, out):  # type: ignore[no-untyped-def]
+            n, k = v.size, cols.size
+            whole = k - k % 4
+            for t in range(0, whole, 4):  # four columns share every load of v
+                p, q, r, s = Z[:, cols[t]], Z[:, cols[t + 1]], Z[:, cols[t + 2]], Z[:, cols[t + 3]]
+                a, b, c, e = 0.0, 0.0, 0.0, 0.0
+                for i in range(n):
+                    x = v[i]
+                    a += p[i] * x
+                    b += q[i] * x
+                    c += r[i] * x
+                    e += s[i] * x
+                out[t], out[t + 1], out[t + 2], out[t + 3] = a, b, c, e
+            for t in range(whole, k):
+                total, column = 0.0, Z[:, cols[t]]
+                for i in range(n):
+                    total += column[i] * v[i]
+                out[t] = total
+
+        return dense
+
+    def csc(Z, cols, v, out):  # type: ignore[no-untyped-def]
+        for t in range(cols.size):
+            total = 0.0
+            for s in range(Z[2][cols[t]], Z[2][cols[t] + 1]):
+                total += Z[0][s] * v[Z[1][s]]
+            out[t] = total
+
+    return csc
+
+
+@overload(add_columns, jit_options={"fastmath": True})
+def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
+    if isinstance(Z, types.Array):
+
+        def dense(Z, cols, scale, out):  # type: ignore[no-untyped-def]
+            n, k = out.size, cols.size
+            used = np.empty(k, np.int64)
+            count = 0
+            for t in range(k):
+                if scale[t] != 0.0:
+                    used[count] = t
+                    count += 1
+            whole = count - count % 4
+            for u in range(0, whole, 4):
+                p, q, r, s = (
+                    Z[:, cols[used[u]]], Z[:, cols[used[u + 1]]], Z[:, cols[used[u + 2]]], Z[:, cols[used[u + 3]]]
+                )  # fmt: skip
+                a, b, c, e = scale[used[u]], scale[used[u + 1]], scale[used[u + 2]], scale[used[u + 3]]
+                for i in range(n):
+                    out[i] += a * p[i] + b * q[i] + c * r[i] + e * s[i]
+            for u in range(whole, count):
+                a, column = scale[used[u]], Z[:, cols[used[u]]]
+                for i in range(n):
+                    out[i] += a * column[i]
+
+        return dense
+
+    def csc(Z, cols, scale, out):  # type: ignore[no-untyped-def]
+        for t in range(cols.size):
+            if scale[t] != 0.0:
+                for s in range(Z[2][cols[t]], Z[2][cols[t] + 1]):
+                    out[Z[1][s]] += scale[t] * Z[0][s]
+
+    return csc
+
+
+@overload(take_rows)
+def _take_rows(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
+    if isinstance(Z, types.Array):
+
+        def dense(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
+            for r in range(rows.size):
+                out[r] = Z[rows[r], j]
+
+        return dense
+
+    def csc(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
+        out[:] = 0.0
+        for s in range(Z[2][j], Z[2][j + 1]):
+            if place[Z[1][s]] >= 0:
+                out[place[Z[1][s]]] = Z[0][s]
+
+    return csc
+
+
+@njit(cache=True, nogil=True)
+def curvature(Z, y, cols, inner, curve, bias, place, H):  # type: ignore[no-untyped-def]
+    """H = Σ over `inner` of curve_i a_i a_i', a_i = (z_i[cols], y_i)."""
+    k, count = cols.size, inner.size
+    if count == 0:
+        H[:, :] = 0.0
+        if bias:
+            H[k, k] = 1.0
+        return
+    R = np.empty((H.shape[0], count))
+    for r in range(count):
+        place[inner[r]] = r
+    root = np.empty(count)
+    for r in range(count):
+        root[r] = np.sqrt(curve[inner[r]])
+    for t in range(k):
+        take_rows(Z, cols[t], inner, place, R[t])
+        for r in range(count):
+            R[t, r] *= root[r]
+    if bias:
+        for r in range(count):
+            R[k, r] = y[inner[r]] * root[r]
+    for r in range(count):
+        place[inner[r]] = -1
+    H[:, :] = np.dot(R, R.T)

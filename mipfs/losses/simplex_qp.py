@@ -1,0 +1,145 @@
+"""The inner master of a bundle method: a small concave quadratic program over the simplex, by an active set.
+
+    max over β ≥ 0, Σβ = 1 of  d'β − ½ β'Gβ,   G = B'B, often singular
+
+A proximal term ½ δ ‖β − β̄‖² makes it strictly concave; β̄ ← β until nothing moves. Within a proximal step the free set
+starts from the last one (warm), is solved by Cholesky, loses the entries that would turn negative and gains the one
+that violates its optimality condition most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+PROXIMAL = 1e-9
+"""δ, relative to the largest diagonal entry of G."""
+STILL = 1e-9
+"""Movement of β at which the proximal steps end."""
+ROUNDS = 40
+"""Proximal steps at most."""
+
+
+@njit(cache=True)
+def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-def]
+    """The Newton step of the free set under Σ(step) = 0, in x; returns the multiplier of the sum, NaN on failure.
+
+    The slopes are taken about their mean: near the optimum they are equal, and G + δ may be nearly singular.
+    """
+    mean = 0.0
+    for i in range(size):
+        mean += slope[free[i]] / size
+    for i in range(size):
+        for j in range(i + 1):
+            total = G[free[i], free[j]]
+            if i == j:
+                total += delta
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i == j:
+                if total <= 0.0:
+                    return np.nan
+                L[i, i] = np.sqrt(total)
+            else:
+                L[i, j] = total / L[j, j]
+    for i in range(size):
+        a, b = slope[free[i]] - mean, 1.0
+        for k in range(i):
+            a -= L[i, k] * x[k]
+            b -= L[i, k] * one[k]
+        x[i], one[i] = a / L[i, i], b / L[i, i]
+    for i in range(size - 1, -1, -1):
+        a, b = x[i], one[i]
+        for k in range(i + 1, size):
+            a -= L[k, i] * x[k]
+            b -= L[k, i] * one[k]
+        x[i], one[i] = a / L[i, i], b / L[i, i]
+    total, ones = 0.0, 0.0
+    for i in range(size):
+        total += x[i]
+        ones += one[i]
+    level = total / ones
+    for i in range(size):
+        x[i] -= level * one[i]
+    return mean + level
+
+
+@njit(cache=True)
+def _slope(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped-def]
+    """Entry k of the gradient d − Gβ − δ(β − β̄)."""
+    total = d[k] - delta * (beta[k] - centre[k])
+    for i in range(size):
+        total -= G[k, free[i]] * beta[free[i]]
+    return total
+
+
+@njit(cache=True)
+def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
+    """Maximise over β in place, from a feasible β; returns the active-set steps.
+
+    Parameters
+    ----------
+    G : (K, K) positive semidefinite
+    d : (K,)
+    beta : (K,) point of the simplex
+    relative : proximal δ relative to max G_kk (`PROXIMAL`)
+    """
+    K = d.size
+    top, size_d = 0.0, 0.0
+    for k in range(K):
+        top, size_d = max(top, G[k, k]), max(size_d, abs(d[k]))
+    delta = max(relative * top, 1e-12 * size_d, 1e-300)
+    tol = 1e-15 * (top + size_d)
+    free, is_free = np.empty(K, dtype=np.int64), np.zeros(K, dtype=np.bool_)
+    L, x, one = np.empty((K, K)), np.empty(K), np.empty(K)
+    slope, centre = np.empty(K), np.empty(K)
+    size, steps = 0, 0
+    for k in range(K):
+        if beta[k] > 0.0:
+            free[size], is_free[k] = k, True
+            size += 1
+    for _ in range(ROUNDS):
+        beta /= beta.sum()
+        centre[:] = beta
+        entered = -1
+        for _inner in range(10 * K + 50):
+            steps += 1
+            for i in range(size):
+                slope[free[i]] = _slope(G, d, beta, centre, free, size, delta, free[i])
+            level = _step(G, slope, free, size, delta, L, x, one)
+            if np.isnan(level):
+                return steps
+            step, leaving = 1.0, -1
+            for i in range(size):
+                old = beta[free[i]]
+                if old + x[i] < 0.0:
+                    ratio = -old / x[i]
+                    if ratio < step:
+                        step, leaving = ratio, i
+            for i in range(size):
+                k = free[i]
+                beta[k] = max(0.0, beta[k] + step * x[i])
+            if leaving >= 0:
+                stalled = free[leaving] == entered and step == 0.0
+                beta[free[leaving]], is_free[free[leaving]] = 0.0, False
+                size -= 1
+                free[leaving] = free[size]
+                if stalled:  # round-off: what was to enter leaves at once
+                    break
+                continue
+            worst, entering = level + tol, -1
+            for k in range(K):
+                if not is_free[k]:
+                    slope[k] = _slope(G, d, beta, centre, free, size, delta, k)
+                    if slope[k] > worst:
+                        worst, entering = slope[k], k
+            if entering < 0:
+                break
+            free[size], is_free[entering], entered = entering, True, entering
+            size += 1
+        moved = 0.0
+        for k in range(K):
+            moved = max(moved, abs(beta[k] - centre[k]))
+        if moved <= STILL:
+            break
+    return steps

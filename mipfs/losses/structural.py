@@ -1,0 +1,173 @@
+"""The structural loss L = C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ of a multivariate measure (Mao 2013, (5)).
+
+Dual set A = {α_ȳ ≥ 0, Σ α_ȳ ≤ C}, g(α) = Σ α_ȳ Δ(ȳ), v = Σ α_ȳ v(ȳ) with v_i(ȳ) = (y_i − ȳ_i)/n for labellings. So
+
+    v(σ) = max over α ∈ A of  g(α) − ½ Σ_j σ_j ω_j(α)²,   ω = X'v
+
+is convex in σ as for the other losses, and its dual vectors are cuts. Seen by those who only need ω, a dual vector is
+y∘v ≥ 0, shape (n,); g cannot be told from it and comes with the `Combination`. There is no bias.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.instance import Instance
+from mipfs.losses.labellings import Combination, Labellings
+from mipfs.losses.solver import SVM
+from mipfs.measures import Measure
+
+if TYPE_CHECKING:
+    from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MAX_ROUNDS = 1000
+"""Labellings per solve."""
+INWARD = 0.3
+"""Cuts are asked for at this share of the way from the best point to the master's: half of the rounds are saved."""
+SHARPEST = 1e-14
+"""A master solved with this proximal term that still yields nothing new is exact up to round-off."""
+PATIENCE, ENOUGH = 40, 100
+"""A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
+
+
+def prepare(sparse_columns: bool) -> None:
+    """Compile the kernels of the measures and of the master, so that no run pays for it."""
+    from mipfs.measures import get_measure
+
+    data = Instance.from_arrays(np.array([[1.0], [0.0]]), np.array([1.0, -1.0]))
+    for measure in (get_measure("f1", data.y), get_measure("fbeta", data.y, beta=0.5)):
+        Solver(data, np.ones(2), False, measure).solve(np.array([0], dtype=np.int64))
+    get_measure("average-precision", data.y).violated(np.zeros(2))
+
+
+class Structural:
+    """The loss of one measure, with the names that the module of a pointwise loss has.
+
+    Parameters
+    ----------
+    measure : Measure
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+
+    def value(self, margins: Array, c: Array) -> float:
+        """L at margins y_i f_i (n,); every c_i is C."""
+        return float(c[0]) * max(0.0, self.measure.violated(self.measure.y * margins).value)
+
+    def Solver(self, data: Instance, c: Array, bias: bool) -> Solver:
+        """The inner solver on one instance."""
+        return Solver(data, c, bias, self.measure)
+
+
+def of_problem(problem: Problem) -> Structural:
+    """The loss of a problem's measure."""
+    return Structural(problem.measured)
+
+
+class Solver:
+    """The structural SVM on any columns of one instance, by a bundle method (Mao 2013, Algorithm 1 with one group).
+
+    Labellings are kept from call to call: they hold for all columns.
+
+    Parameters
+    ----------
+    data : Instance
+    c : (n,) loss weights, all of them C
+    bias : bool, must be False
+    measure : Measure
+    """
+
+    def __init__(self, data: Instance, c: Array, bias: bool, measure: Measure) -> None:
+        assert not bias, "the structural loss has no bias"
+        self.data, self.measure, self.C = data, measure, float(c[0])
+        self.labellings = Labellings(data, measure)
+        self._beta = np.empty(0)
+
+    def solve(self, ids: Integers, sigma: Array | None = None, *, tol: float = 1e-7, start: Any = None) -> SVM:
+        """Solve on the columns `ids`.
+
+        Parameters
+        ----------
+        ids : (k,) positions of the columns
+        sigma : (k,) weights in (0, 1] of the perspective form; ones by default
+        tol : relative gap to reach, between the recomputed values
+        start : ignored; the stored labellings are the warm start
+
+        Returns
+        -------
+        SVM
+            With ``alpha`` = y∘v and its `Combination`.
+        """
+        from mipfs.losses.simplex_qp import PROXIMAL, maximise
+
+        ids = np.asarray(ids, dtype=np.int64)
+        pool, C = self.labellings, self.C
+        root = np.full(ids.size, np.sqrt(C)) if sigma is None else np.sqrt(C * sigma)
+        self._forget()
+        Z, center = self.data.X[:, ids], self.data.center[ids]
+        if not len(pool):
+            pool.add(self.measure.violated(np.zeros(self.measure.n)))
+            self._beta = np.zeros(1)
+        B = root[:, None] * pool.block(ids, Z)
+        G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
+        best, inner, steps, sharpness = np.inf, np.zeros(ids.size), 0, PROXIMAL
+        for _ in range(MAX_ROUNDS):
+            steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
+            pool.mark(beta[1:] > 0.0)
+            outer, centre, added = B @ beta[1:], inner, False
+            dual = float(pool.losses @ beta[1:]) - 0.5 * float(outer @ outer)
+            for step in (INWARD, 1.0) if np.isfinite(best) else (1.0,):
+                u = centre + step * (outer - centre)
+                violated = self.measure.violated(np.asarray(Z @ (root * u) - float(center @ (root * u))))
+                primal = 0.5 * float(u @ u) + max(0.0, violated.value)
+                if primal < best:
+                    best, inner = primal, u
+                closed = best - dual <= 0.5 * tol * abs(best)
+                added = not closed and pool.add(violated)
+                if closed or added:
+                    break
+            if added:
+                B = np.column_stack([B, root * pool.last(ids, Z)])
+                G, beta = _bordered(G, B), np.append(beta, 0.0)
+                continue
+            sharpness *= 0.01
+            if closed or sharpness < SHARPEST:
+                break
+        self._beta = beta[1 : len(pool) + 1]
+        found = pool.combine(C * self._beta, C)
+        omega = np.asarray(Z.T @ found.v) - center * float(found.v.sum())
+        part = np.ones(ids.size) if sigma is None else sigma
+        dual = found.value_below - 0.5 * float(part @ np.square(omega))
+        return SVM(root * inner, 0.0, self.measure.y * found.v, C * best, dual, 1.0, steps, combination=found)
+
+    def _forget(self) -> None:
+        """Drop labellings that have long been inactive."""
+        if len(self.labellings) > ENOUGH:
+            keep = self.labellings.drop(PATIENCE, ENOUGH // 2)
+            self._beta = self._beta[keep]
+
+
+def _gram(B: Array) -> Array:
+    """G = B'B, with ȳ = y (a = 0) as the first labelling: it takes up the slack of Σα ≤ C."""
+    G = np.zeros((B.shape[1] + 1, B.shape[1] + 1))
+    G[1:, 1:] = B.T @ B
+    return G
+
+
+def _bordered(G: Array, B: Array) -> Array:
+    """G with the last column of B taken in."""
+    K = G.shape[0]
+    out = np.zeros((K + 1, K + 1))
+    out[:K, :K] = G
+    out[K, 1:] = out[1:, K] = B.T @ B[:, -1]
+    return out
+
+
+__all__ = ["Combination", "Solver", "Structural", "of_problem", "prepare"]

@@ -1,0 +1,164 @@
+"""Feature selection for a multivariate measure: the restricted dual of two-layer cutting planes (Mao 2013).
+
+    (P)   min over σ ∈ S, w   ½ Σ_j w_j²/σ_j + cᵀσ + C max over ȳ of [Δ(ȳ) − wᵀa(ȳ)]₊                    Mao 2013, (5)
+
+For labellings ȳ_1, …, ȳ_K, a pool of selections σ¹, …, σᵀ and A_t = √σᵗ∘(a(ȳ_1), …, a(ȳ_K)):
+
+    max over α, θ   Σ_k α_k Δ_k − θ   s.t.   ½ ‖A_t α‖² − cᵀσᵗ ≤ θ  for all t,   α ≥ 0,   Σ_k α_k ≤ C     Mao 2013, (16)
+
+Over all labellings and all of S this is the dual (6) of the convex relaxation of (P). The multiplier of row t is μ_t;
+w_t = μ_t √σᵗ∘A_t α and σ = Σ_t μ_t σᵗ. Its size depends on K and T, not on the number of samples.
+
+`declare` states it in CVXPY, as the reference; `solve` hands the same program to Clarabel itself, which is what the
+driver ``two_layer`` does once per labelling: K and T grow, and CVXPY would canonicalise it anew each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.backends.conic import Multiplier, cp, single_features
+from mipfs.formulation import Formulation, check_size
+from mipfs.instance import Instance
+from mipfs.models.reduced_mkl import Pool, selections
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+
+def problem(
+    data: Instance,
+    *,
+    measure: str,
+    M: int | None = None,
+    C: float = 1.0,
+    beta: float | None = None,
+    k: int | None = None,
+) -> Problem:
+    """The `Problem`, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k)
+
+
+def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Pool) -> Formulation:
+    """Declare (16) in CVXPY.
+
+    Parameters
+    ----------
+    problem : Problem with the structural loss
+    counts : (K, n) what every labelling gets wrong, as `mipfs.measures.Violated` has it
+    losses : (K,) Δ of every labelling
+    pool : sequence of selections, or text, as in `mipfs.models.reduced_mkl`
+
+    Returns
+    -------
+    Formulation
+        With ``alpha`` (K,), ``theta`` and ``mu`` (T,).
+    """
+    check_size(problem.data, "CVXPY program")
+    single_features(problem, "structural")
+    sigmas = np.array(selections(problem, pool))
+    A, Delta = columns(problem, np.asarray(counts)), np.asarray(losses, dtype=float)
+    alpha, theta = cp.Variable(Delta.size, name="alpha"), cp.Variable(name="theta")
+
+    # ½ ‖A_t α‖² − cᵀσᵗ ≤ θ                                                       Mao 2013, (16)
+    half_norms = cp.hstack([0.5 * cp.sum_squares((np.sqrt(sigma)[:, None] * A) @ alpha) for sigma in sigmas])
+    cuts = half_norms - sigmas @ problem.penalty <= theta
+
+    # max  Σ_k α_k Δ_k − θ
+    program = cp.Problem(cp.Maximize(Delta @ alpha - theta), [cuts, alpha >= 0, cp.sum(alpha) <= problem.C])
+    variables = {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}
+    return Formulation(problem, program, Multiplier(cuts, sigmas.T), variables)
+
+
+def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
+    """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
+    data, V = problem.data, problem.measured.direction(np.atleast_2d(counts))
+    return np.asarray(data.X.T @ V.T) - np.outer(data.center, V.sum(axis=1))
+
+
+def solve(blocks: Sequence[Array], losses: Array, costs: Array, C: float) -> tuple[Array, Array] | None:
+    """Solve (16) by Clarabel.
+
+    Parameters
+    ----------
+    blocks : A_t of every selection, each of shape (m_t, K)
+    losses : (K,) Δ of every labelling
+    costs : (T,) cᵀσᵗ
+    C : float > 0
+
+    Returns
+    -------
+    alpha : (K,) >= 0, Σα ≤ C up to the solver's tolerance
+    mu : (T,) in the simplex
+        None instead of both where the numbers are too hard for Clarabel.
+    """
+    from mipfs.backends.cones import conic_solution
+
+    # In units of C: α = Cβ, θ = Cτ, x = (β, τ). With r = τ + cᵀσᵗ/C:  ½ C ‖A_t β‖² ≤ r  ⇔  ‖(√C A_t β, r − ½)‖ ≤ r + ½
+    K, T = losses.size, len(blocks)
+    parts = [np.zeros((K + 1, K + 1))]
+    parts[0][:K, :K], parts[0][K, :K] = -np.eye(K), 1.0
+    right, sizes = [np.append(np.zeros(K), 1.0)], []
+    for A_t, cost in zip(blocks, costs / C, strict=True):
+        R = A_t if A_t.shape[0] <= K else np.asarray(np.linalg.qr(A_t, mode="r"))  # ‖A_t β‖ = ‖R β‖
+        cone = np.zeros((R.shape[0] + 2, K + 1))
+        cone[:2, K], cone[2:, :K] = -1.0, -np.sqrt(C) * R
+        parts.append(cone)
+        right.append(np.concatenate([[cost + 0.5, cost - 0.5], np.zeros(R.shape[0])]))
+        sizes.append(R.shape[0] + 2)
+    A, b = sparse.csc_matrix(np.vstack(parts)), np.concatenate(right)
+    P, q = sparse.csc_matrix((K + 1, K + 1)), np.append(-losses, 1.0)
+    found = conic_solution(P, q, A, b, {"zero": 0, "nonneg": K + 1, "soc": sizes, "psd": [], "exp": 0})
+    if found is None:
+        return None
+    x, z = found
+    heads = K + 1 + np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(int)
+    mu = np.maximum(z[heads] + z[heads + 1], 0.0)
+    if not mu.sum() > 0.5:
+        return None
+    return C * np.maximum(x[:K], 0.0), (mu / mu.sum())[:T]
+
+
+def build(
+    data: Instance,
+    *,
+    measure: str,
+    M: int | None = None,
+    C: float = 1.0,
+    beta: float | None = None,
+    k: int | None = None,
+) -> Problem:
+    """The problem (5) of `data`; its dual grows labelling by labelling, so there is nothing to declare at once.
+
+    Parameters
+    ----------
+    data : Instance
+        Its penalties, rows and forced features become part of the problem.
+    measure : {"error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-auc", "average-precision"}
+    M : int in 0 … p
+        At most so many features (B in the paper).
+    C : float > 0
+        Weight of the loss.
+    beta : float > 0
+        Of ``fbeta``.
+    k : int in 1 … n
+        Of ``precision-at-k`` and ``recall-at-k``; by default the number of positives.
+
+    Returns
+    -------
+    Problem
+        Without a bias.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of range, or one that the measure does not have.
+
+    Source: Mao 2013, (5), (6) and (16).
+    """
+    return problem(data, measure=measure, M=M, C=C, beta=beta, k=k)

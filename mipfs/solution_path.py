@@ -1,0 +1,163 @@
+"""What `mipfs.path` returns: a point for every problem of the path, as objects, table and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import UsageError
+from mipfs.result import SCHEMA, Result, Status, relative_gap
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One problem of a path, solved.
+
+    Attributes
+    ----------
+    value : int or float, of M, C or lambda; of rows how many steps were added
+    result : Result, as the driver returned it
+    bound : float
+        Earned lower bound: the result's, or a larger one of a point whose optimum is not larger.
+    gap_asked : float, the gap at which an answer counts as optimal
+    seconds : float, of the solve and of choosing what was carried
+    cuts_carried : int, cuts that it began with
+    cuts : int, cuts that it added to them
+    start : tuple of str, the support that it began from; () for none
+    added : str, of rows the names of those that this step added
+    cold : Result or None, of the same problem solved without anything carried
+    errors : tuple of float, the validation error of every fold; () without folds
+    """
+
+    value: int | float
+    result: Result
+    bound: float
+    gap_asked: float
+    seconds: float
+    cuts_carried: int
+    cuts: int
+    start: tuple[str, ...] = ()
+    added: str = ""
+    cold: Result | None = None
+    errors: tuple[float, ...] = ()
+
+    @property
+    def objective(self) -> float:
+        return self.result.objective
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return self.result.selected
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def status(self) -> Status:
+        """The result's, or OPTIMAL where the bound of another point closes the gap."""
+        return Status.OPTIMAL if self.gap <= self.gap_asked else self.result.status
+
+    @property
+    def subproblems(self) -> int:
+        """SVMs that were solved."""
+        return int(self.result.counters.get("subproblems", 0))
+
+    @property
+    def seconds_saved(self) -> float | None:
+        """What a cold solve took longer, measured; None where there was none."""
+        return None if self.cold is None else self.cold.seconds - self.seconds
+
+    @property
+    def error(self) -> float:
+        """Mean validation error; nan without folds."""
+        return float(np.mean(self.errors)) if self.errors else math.nan
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the validation error over the folds (divisor k − 1); nan without folds."""
+        return float(np.std(self.errors, ddof=1)) if self.errors else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionPath:
+    """What `path` returns.
+
+    Attributes
+    ----------
+    axis : {"M", "C", "lambda", "rows"}
+    params : mapping, what was asked, with the list of values under the name of the axis
+    driver : str
+    points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
+    interrupted : bool
+    folds : int or None
+    seed : int, of the folds
+    chosen : the value of least validation error, of equal ones the first from the easy end; None without folds
+    """
+
+    axis: str
+    params: dict[str, Any]
+    driver: str
+    points: tuple[Point, ...]
+    interrupted: bool = False
+    folds: int | None = None
+    seed: int = 0
+    chosen: int | float | None = None
+
+    def __getitem__(self, value: int | float) -> Point:
+        """The point of that M, C, lambda or number of steps of rows."""
+        for point in self.points:
+            if point.value == value:
+                return point
+        raise KeyError(value)
+
+    @property
+    def best(self) -> Point | None:
+        """The chosen point: its classifier is that of all data."""
+        return None if self.chosen is None else self[self.chosen]
+
+    def table(self) -> list[dict[str, Any]]:
+        """A line of plain values for every point; what was not earned or not measured is None."""
+        lines = []
+        for point in self.points:
+            line: dict[str, Any] = {self.axis: point.value}
+            line |= {"added": point.added} if self.axis == "rows" else {}
+            line |= {"status": point.status.name, "stop_reason": point.result.stop_reason.name}
+            line |= {name: _finite(getattr(point, name)) for name in ("objective", "bound", "gap")}
+            line |= {"selected": list(point.selected), "seconds": point.seconds}
+            line |= {name: getattr(point, name) for name in ("cuts_carried", "cuts", "subproblems", "seconds_saved")}
+            line |= {"cold_seconds": None if point.cold is None else point.cold.seconds}
+            line |= {"error": _finite(point.error), "deviation": _finite(point.deviation)}
+            lines.append(line)
+        return lines
+
+    def document(self) -> dict[str, Any]:
+        """``{schema, params, points: [...]}``: the lines of `table`, each with its start, errors and whole result."""
+        points = [
+            line
+            | {"start": list(point.start), "errors": list(point.errors), "result": json.loads(point.result.to_json())}
+            for line, point in zip(self.table(), self.points, strict=True)
+        ]
+        head = {"schema": SCHEMA, "axis": self.axis, "params": self.params, "driver": self.driver}
+        validation = {"folds": self.folds, "seed": self.seed, "chosen": self.chosen}
+        return head | validation | {"interrupted": self.interrupted, "points": points}
+
+    def to_json(self) -> str:
+        """`document` as JSON."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file."""
+        try:
+            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,208 @@
+"""`mipfs.path`: problems that differ in M, C, lambda or rows, each solved with what the one before it left.
+
+Every path is walked from its easy end: small M, small C, large lambda, few rows. A support of a smaller M is allowed
+for a larger one, cuts hold for a larger C as they are, and what Ctrl-C leaves is as many points as the time allowed.
+(On WDBC either direction took the same number of subproblems, within 10%.)
+
+Optima are monotone along a path, so a bound of one point holds for every point whose optimum is not smaller.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from mipfs import drivers
+from mipfs.drivers.carry import carry, support
+from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.run import Observer, parameters
+from mipfs.errors import UsageError
+from mipfs.folds import Fold, stratified
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.result import Result, Status, StopReason
+from mipfs.selection import Rows
+from mipfs.solution_path import Point, SolutionPath
+from mipfs.steps import Steps, steps_of
+
+
+def path(
+    model: Any,
+    *,
+    M: Iterable[int] | None = None,
+    C: Iterable[float] | None = None,
+    lam: Iterable[float] | None = None,
+    rows: Rows | Sequence[Any] | None = None,
+    driver: str | None = None,
+    folds: int | None = None,
+    seed: int = 0,
+    cold: bool = False,
+    on_begin: Callable[[str], object] | None = None,
+    on_point: Callable[[Point], object] | None = None,
+    observers: Iterable[Observer] = (),
+    **options: Any,
+) -> SolutionPath:
+    """Solve a problem for every value of one parameter, or with rows added one after the other.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model of a formulation, or Formulation
+    M, C, lam : iterable of numbers
+        The values. Just one of these and `rows` is given.
+    rows : Rows, or sequence of Rows or of (A, lb, ub) as for `Problem.with_rows`
+        The first point is the problem as it is; then the rows of a `Rows`, or the members of a sequence, are
+        added one after the other.
+    driver : str, optional
+        As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` (a `CutPool`
+        that it reads and adds to) and ``start``.
+    folds : int >= 2, optional
+        Choose by stratified cross-validation: every fold walks the path too, with the same C.
+    seed : int
+        Of the folds and of the driver.
+    cold : bool
+        Solve every point again without anything carried, to measure what was saved.
+    on_begin : callable, optional
+        Receives a few words about every solve when it begins.
+    on_point : callable, optional
+        Receives every `Point` of the whole data when it is there.
+    observers : iterable of callables that receive every iteration record
+    **options
+        Options of the driver; ``time_limit`` is in seconds for every point.
+
+    Returns
+    -------
+    SolutionPath
+        After Ctrl-C too, with the points that were reached; then nothing is chosen.
+
+    Raises
+    ------
+    UsageError
+        None or several of M, C, lam and rows; a value twice or out of its range; what `mipfs.solve` refuses.
+    """
+    from mipfs.formulation import compile as compile_model
+
+    base = compile_model(model)
+    steps = steps_of(base, M, C, lam, rows)
+    name = driver or drivers.DEFAULT
+    walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
+    if folds is not None and not base.selects_features:
+        raise UsageError("folds need single features to select: groups and trees belong to the whole data")
+    parts = [] if folds is None else stratified(base.data, folds, seed)
+    get_loss(base.loss).prepare(base.data.is_sparse)
+    points = _tightened(walk.points(steps), steps.falls)
+    if parts and not walk.interrupted:
+        points = walk.validated(points, steps, parts)
+    chosen = None if walk.interrupted else _chosen(points)
+    points.sort(key=lambda point: steps.asked.index(point.value))
+    params = {**parameters(base), steps.axis: list(steps.asked)}
+    return SolutionPath(steps.axis, params, name, tuple(points), walk.interrupted, folds, seed, chosen)
+
+
+class _Walk:
+    """Solves the problems of a path one after the other.
+
+    Parameters
+    ----------
+    driver, options, cold, on_begin, on_point, observers : as for `path`
+    """
+
+    def __init__(
+        self,
+        driver: str,
+        options: dict[str, Any],
+        cold: bool,
+        on_begin: Callable[[str], object] | None,
+        on_point: Callable[[Point], object] | None,
+        observers: tuple[Observer, ...],
+    ) -> None:
+        fields = {field.name: field.default for field in dataclasses.fields(drivers.get_driver(driver).Options)}
+        for name in ("pool", "start"):
+            if name in options:
+                raise UsageError(f"{name} is what a path carries along; leave it out")
+        if "seed" not in fields:
+            del options["seed"]
+        self.driver, self.options, self.cold, self.observers = driver, options, cold, observers
+        self.on_begin: Callable[[str], object] = on_begin or (lambda words: None)
+        self.on_point: Callable[[Point], object] = on_point or (lambda point: None)
+        self.takes_pool, self.takes_start = "pool" in fields, "start" in fields
+        self.gap_asked = float(options.get("gap", fields["gap"]))
+        self.interrupted = False
+
+    def points(self, steps: Steps) -> list[Point]:
+        """The points in the order of the walk, those that were reached before an interrupt."""
+        done: list[Point] = []
+        try:
+            for point, problem in zip(self._solved(steps, ""), steps.problems, strict=False):
+                if self.cold and not self.interrupted:
+                    self.on_begin(f"{steps.axis} = {point.value:g}, cold")
+                    again = self._solve(problem, {})
+                    point = point if self.interrupted else dataclasses.replace(point, cold=again)
+                done.append(point)
+                self.on_point(point)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return done
+
+    def validated(self, points: list[Point], steps: Steps, parts: Sequence[Fold]) -> list[Point]:
+        """The points with their validation errors; as they were after an interrupt."""
+        errors: list[list[float]] = []
+        try:
+            for number, fold in enumerate(parts, 1):
+                about = f"fold {number} of {len(parts)}, "
+                solved = [point.result for point in self._solved(steps.on(fold.train), about)]
+                errors.append([fold.error(result) if result.has_classifier else math.nan for result in solved])
+        except KeyboardInterrupt:
+            self.interrupted = True
+        if self.interrupted:
+            return points
+        # A point that some fold has no classifier for cannot be compared with the others.
+        found = [errs if all(map(math.isfinite, errs)) else () for errs in zip(*errors, strict=True)]
+        return [dataclasses.replace(point, errors=errs) for point, errs in zip(points, found, strict=True)]
+
+    def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
+        pool = CutPool(steps.problems[0].atoms.count)
+        best: tuple[str, ...] = ()
+        for value, added, problem in zip(steps.walked, steps.added, steps.problems, strict=True):
+            self.on_begin(f"{about}{steps.axis} = {value:g}")
+            began = time.perf_counter()
+            given: dict[str, Any] = {}
+            if self.takes_pool:
+                given["pool"] = pool = carry(pool, problem)
+            start = support(pool, problem, best) if best and self.takes_start else None
+            if start is not None:
+                given["start"] = start
+            n_carried, spent = len(pool), time.perf_counter() - began
+            result = self._solve(problem, given)
+            if self.interrupted and not result.has_classifier:
+                return
+            best = result.selected or best
+            yield Point(
+                value, result, result.bound, self.gap_asked, spent + result.seconds, n_carried, len(pool) - n_carried,
+                start or (), added,
+            )  # fmt: skip
+            if self.interrupted:
+                return
+
+    def _solve(self, problem: Problem, carried: dict[str, Any]) -> Result:
+        result = drivers.solve(problem, self.driver, observers=self.observers, **self.options, **carried)
+        self.interrupted = result.stop_reason is StopReason.INTERRUPTED
+        return result
+
+
+def _tightened(points: list[Point], falls: bool) -> list[Point]:
+    """The points, in the order of the walk, with the best bound of those whose optimum is not larger."""
+    best, tight = -math.inf, []
+    for point in reversed(points) if falls else points:
+        best = max(best, point.bound)
+        infeasible = point.result.status is Status.INFEASIBLE
+        tight.append(point if infeasible else dataclasses.replace(point, bound=best))
+    return tight[::-1] if falls else tight
+
+
+def _chosen(points: Sequence[Point]) -> int | float | None:
+    """The value of least validation error; of equal ones the first, which is the simplest."""
+    compared = [point for point in points if point.errors]
+    return min(compared, key=lambda point: round(point.error, 12)).value if compared else None

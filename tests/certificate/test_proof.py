@@ -1,0 +1,181 @@
+"""Proof and its dual vectors: read back bit for bit, small, and fast to check."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mipfs.certificate.check import Report, check
+from mipfs.certificate.duals import DualStore
+from mipfs.certificate.proof import OPEN, Proof
+from mipfs.certificate.sidecar import Claim
+from mipfs.instance import Instance
+
+Array = npt.NDArray[np.float64]
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dual_vectors_come_back_bit_for_bit(n: int, weighted: bool) -> None:
+    rng = np.random.default_rng(n)
+    top = rng.uniform(0.5, 2.0, n) if weighted else None
+    store, vectors = DualStore(n, top), []
+    for q in (-3, 0, 40):
+        high = np.full(n, 2**42) if top is None else np.floor(np.ldexp(top, q)).astype(np.int64)
+        kind = rng.integers(0, 4, n)
+        inside = (high * rng.random(n)).astype(np.int64)
+        for k in (np.where(kind == 0, 0, np.where(kind == 1, inside, high)), np.zeros(n, np.int64), high, inside):
+            vectors.append((k, q))
+    vectors.append((np.full(n, 2**53), 5))
+    for place, (k, q) in enumerate(vectors):
+        assert store.add(k, q) == place
+    for place, (k, q) in enumerate(vectors):
+        back, grid = store.get(place)
+        assert grid == q
+        np.testing.assert_array_equal(back, k)
+
+
+def test_varying_weights_cost_no_more_than_equal_ones_when_they_are_known() -> None:
+    rng = np.random.default_rng(0)
+    n, q = 4000, 40
+    c = rng.uniform(0.5, 2.0, n)
+    k = np.where(rng.random(n) < 0.4, np.floor(np.ldexp(c, q)), 0.0).astype(np.int64)
+    sizes = []
+    for top in (c, None):
+        store = DualStore(n, top)
+        store.add(k, q)
+        sizes.append(store.n_bytes)
+    assert sizes[0] <= n // 8 + n // 16
+    assert sizes[1] > 6 * sizes[0]
+
+
+def test_a_tree_has_the_nodes_that_were_asked_for() -> None:
+    proof = Proof(4, 300)
+    dual = proof.add_dual(np.zeros(4, np.int64), 10)
+    left, right = proof.split(proof.root, 7)
+    proof.refute(right)
+    features, values = np.arange(10, 210), np.arange(200) % 2
+    last = proof.fix(left, features, values, dual)
+    assert proof.open_nodes().tolist() == [last]
+    assert proof.fix(last, features[:0], values[:0], dual) == last
+    with pytest.raises(AssertionError, match="1 nodes are open"):
+        proof.arrays()
+    with pytest.raises(AssertionError, match="closed already"):
+        proof.close(right, dual)
+    with pytest.raises(AssertionError, match="split already"):
+        proof.split(proof.root, 8)
+    proof.close(last, dual, np.ones(3))
+    arrays = proof.arrays()
+    assert proof.n_leaves == 202
+    node, path = left, []
+    while arrays["feature"][node] >= 0:
+        value = int(arrays["feature"][arrays["children"][node, 0]] < 0 and arrays["children"][node, 0] != last)
+        path.append((int(arrays["feature"][node]), value))
+        other = arrays["children"][node, 1 - value]
+        assert arrays["dual"][other] == dual
+        node = int(arrays["children"][node, value])
+    assert path == list(zip(features.tolist(), values.tolist(), strict=True))
+    assert node == last
+    assert not np.any(arrays["dual"][arrays["feature"] < 0] == OPEN)
+    assert arrays["multipliers"].tolist() == [[1.0, 1.0, 1.0]]
+
+
+def claim_all(proof: Proof, data: Instance, M: int, C: float = 1.0) -> Report:
+    """Check a proof without an incumbent, of a bound that every dual vector reaches."""
+    document = {
+        "data_sha256": data.sha256, "scaling": {"kind": data.scaling}, "status": "NO_SOLUTION", "objective": None,
+        "bound": None, "rows": [], "certificate": {"kind": "tree", "bound": -1e30, "gap": 1e-4},
+        "params": {"M": M, "C": C, "lambda": 0.0, "loss": "hinge", "bias": True},
+    }  # fmt: skip
+    return check(document, proof.arrays(), data)
+
+
+def hinge_dual(rng: np.random.Generator, y: Array, q: int) -> npt.NDArray[np.int64]:
+    """40% at the top, 3% inside, y'k = 0."""
+    n = y.size
+    k = np.zeros(n, dtype=np.int64)
+    for sign in (1.0, -1.0):
+        side = rng.permutation(np.flatnonzero(y == sign))
+        k[side[: n // 5]] = 2**q
+        k[side[n // 5 : n // 5 + n // 66]] = rng.integers(1, 2**q, n // 66)
+    inside = np.flatnonzero((k > 0) & (k < 2**q))
+    surplus = int((k * y.astype(np.int64)).sum())
+    for i in inside:
+        if surplus and np.sign(y[i]) == np.sign(surplus):
+            step = min(int(k[i]), abs(surplus))
+            k[i] -= step
+            surplus -= int(np.sign(surplus)) * step
+    assert surplus == 0
+    return k
+
+
+def test_ten_thousand_leaves_at_five_thousand_samples(tmp_path: Path) -> None:
+    n, p, leaves, q = 5000, 100, 10_000, 42
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    data = Instance.from_arrays(rng.normal(size=(n, p)) + 0.1 * y[:, None], y)
+    proof, some = Proof(n, p), [hinge_dual(rng, y, q) for _ in range(50)]
+    stack: list[tuple[int, list[int]]] = [(proof.root, [])]
+    while proof.n_leaves < leaves:
+        node, path = stack.pop(0)
+        feature = int(rng.choice(np.setdiff1d(np.arange(p), path)))
+        stack += [(child, [*path, feature]) for child in proof.split(node, feature)]
+    begin = time.perf_counter()
+    turns = rng.integers(0, n // 2, leaves)
+    for turn, (node, _) in zip(turns, stack, strict=True):
+        proof.close(node, proof.add_dual(np.roll(some[turn % 50], 2 * turn), q))
+    stored = time.perf_counter() - begin
+    path = tmp_path / "r.cert.npz"
+    Claim(proof, "tree", 0.0, 1e-4).write(path)
+    assert path.stat().st_size < 50e6
+    assert proof.duals.n_bytes < 50e6
+    begin = time.perf_counter()
+    report = claim_all(proof, data, 10)
+    seconds = time.perf_counter() - begin
+    assert report.accepted, report.reason
+    assert (report.n_leaves, report.n_duals) == (leaves, leaves)
+    # finding it takes milliseconds per leaf; the bounds are loose, for this machine may be busy
+    assert stored < 10e-3 * leaves / 10
+    assert seconds < 60.0
+
+
+def test_screening_leaves_share_one_sort() -> None:
+    n, p, M = 60, 7000, 20
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    data = Instance.from_arrays(rng.normal(size=(n, p)), y)
+    k = np.full(n, 2**30)
+    proof = Proof(n, p)
+    dual = proof.add_dual(k, 30)
+    scores = np.square(data.X.T @ (np.ldexp(k.astype(float), -30) * y))
+    order = np.argsort(-scores)
+    features, values = order[5 : p - 30], np.zeros(p - 35, dtype=np.int64)
+    last = proof.fix(proof.root, features, values, dual)
+    proof.close(last, dual)
+    begin = time.perf_counter()
+    report = claim_all(proof, data, M)
+    assert time.perf_counter() - begin < 10.0
+    assert report.accepted, report.reason
+    # the least bound by hand: the chain's last features are fixed out, so the first leaf of the best features is least
+    arrays, kept = proof.arrays(), np.ones(p, dtype=bool)
+    least = np.inf
+    for j in features[:50]:
+        best = np.sort(np.where(kept, scores, 0.0) * (np.arange(p) != j))[::-1][: M - 1]
+        least = min(least, 60.0 - 0.5 * (scores[j] + best.sum()))
+        kept[j] = False
+    document_bound = least
+    assert_least(arrays, data, M, document_bound)
+
+
+def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: int, least: float) -> None:
+    from mipfs.certificate.check import Statement, Tree, least_bound
+
+    params = {"M": M, "C": 1.0, "lambda": 0.0, "loss": "hinge", "bias": True}
+    statement = Statement({"params": params, "rows": []}, data)
+    found, _ = least_bound(statement, Tree(arrays, data.n_features), arrays)
+    assert found == pytest.approx(least, rel=1e-12)
+    assert found <= least * (1 + 1e-15) + 1e-9

@@ -1,0 +1,155 @@
+"""``mipfs path``: the tables, the JSON, the exit codes, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import mipfs
+from mipfs.cli.live_path import View
+from mipfs.cli.path import _finish
+from mipfs.solution_path import SolutionPath
+from tests.cli.outcome import Cli
+
+ROOT = Path(__file__).resolve().parents[2]
+CREDIT, WDBC = ROOT / "instances" / "credit.csv", ROOT / "instances" / "wdbc.svm"
+
+
+def strict(text: str) -> Any:
+    return json.loads(text, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_the_tables_show_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "path.json"
+    outcome = cli(
+        "path", CREDIT, "-p", "C=0.5", "--M", "2:5", "--folds", "3", "--cold", "--seed", "1", "--json", target
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    document = strict(target.read_text())
+    assert [line["M"] for line in document["points"]] == [2, 3, 4, 5]
+    lines = [line.split() for line in outcome.out.splitlines() if line.startswith("  ")]
+    for point in document["points"]:
+        numbers, support = (line for line in lines if line[0] == str(point["M"]))
+        assert numbers[1] == point["status"].lower()
+        assert f"{point['objective']:.8g}" in numbers
+        assert f"{point['error']:.4f}" in numbers
+        assert " ".join(support[1:]) == ", ".join(point["selected"])
+        result = mipfs.Result.from_json(json.dumps(point["result"]))
+        assert len(result.predict(mipfs.read(CREDIT))) == 200
+    assert f"chosen by 3 folds: M = {document['chosen']}, error" in outcome.out
+    assert "so the path saved" in outcome.out
+    assert f"written to {target}" in outcome.out
+    single = mipfs.solve(mipfs.Problem(mipfs.read(CREDIT), M=3, C=0.5), gap=1e-7)
+    assert document["points"][1]["objective"] == pytest.approx(single.objective, rel=1e-4)
+
+
+def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
+    outcome = cli("path", small, "--C", "1,0.1", "-p", "M=1", "--json", "-")
+    document = strict(outcome.out)
+    assert (document["axis"], document["params"]["C"], document["params"]["M"]) == ("C", [1.0, 0.1], 1)
+    assert document["points"][0]["seconds_saved"] is None
+    assert cli("path", small, "--M", "1,2", "--quiet").out == ""
+    by_lambda = strict(cli("path", small, "--lambda", "0.5,0", "-p", "loss=squared-hinge", "--json", "-").out)
+    assert [line["lambda"] for line in by_lambda["points"]] == [0.5, 0.0]
+    assert by_lambda["params"]["loss"] == "squared-hinge"
+
+
+def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rows.lp").write_text("Subject To\n one: late_payments + age <= 1\n two: loan + age >= 1\nEnd\n")
+    args = ("-p", "C=0.5", "--json", "-")
+    walked = strict(cli("path", CREDIT, "--rows", tmp_path / "rows.lp", *args).out)
+    assert [line["added"] for line in walked["points"]] == ["", "one", "two"]
+    everywhere = strict(cli("path", CREDIT, "--M", "5", "--subject-to", tmp_path / "rows.lp", *args).out)
+    assert everywhere["points"][0]["objective"] == pytest.approx(walked["points"][2]["objective"], rel=2e-4)
+    assert walked["points"][1]["objective"] > walked["points"][0]["objective"] * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ((), "one of --M, --C, --lambda and --rows"),
+        (("--M", "1:2", "--C", "1"), "one of --M, --C, --lambda and --rows"),
+        (("--M", "2:1"), "write FIRST:LAST"),
+        (("--M", "1-2"), "write FIRST:LAST"),
+        (("--M", "1:9"), "M = 3 must lie between 0 and 2"),
+        (("--M", "1,1"), "given twice"),
+        (("--M", "1:2", "-p", "M=1"), "-p M and --M are both given"),
+        (("--lambda", "1", "-p", "lambda=1"), "-p lambda and --lambda are both given"),
+        (("--M", "1:2", "-p", "T=3"), "path has no parameter 'T'"),
+        (("--C", "1,x"), "write numbers separated by commas"),
+        (("--C", "nan"), "must be a positive number"),
+        (("--C", "0"), "must be a positive number"),
+        (("--lambda=-1",), "penalties must be finite"),
+        (("--M", "1", "--folds", "1"), "folds = 1"),
+        (("--M", "1", "--gap", "2"), "gap = 2.0"),
+        (("--M", "1", "--driver", "gdb"), "did you mean 'gbd'"),
+        (("--M", "1", "--json", "/nowhere/at/all.json"), "no file can be written there"),
+    ],
+)
+def test_bad_usage_is_one_line(cli: Cli, small: Path, args: tuple[str, ...], said: str) -> None:
+    outcome = cli("path", small, *args)
+    assert outcome.code == 2
+    assert said in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_contradicting_rows_are_exit_code_3(cli: Cli, small: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.lp").write_text("Subject To\n never: x1 + x2 >= 3\nEnd\n")
+    outcome = cli("path", small, "--M", "1:2", "--subject-to", tmp_path / "rows.lp")
+    assert outcome.code == 3
+    assert "'never'" in outcome.err
+    (tmp_path / "both.lp").write_text("Subject To\n both: x1 + x2 >= 2\nEnd\n")
+    some = cli("path", small, "--M", "1:2", "--subject-to", tmp_path / "both.lp")
+    assert (some.code, some.err) == (0, "")
+    assert "infeasible" in some.out
+
+
+def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _finish(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), None, False) == 4
+    assert "stopped before any classifier was found" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_ctrl_c_keeps_the_finished_points_and_writes_the_json(tmp_path: Path) -> None:
+    target = tmp_path / "path.json"
+    args = [sys.executable, "-m", "mipfs", "path", str(WDBC), "--scale", "standard", "-p", "C=32", "--M", "1:15"]
+    with subprocess.Popen(
+        [*args, "--gap", "0", "--json", str(target)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(8)
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        out, err = process.communicate(timeout=30)
+        waited = time.monotonic() - asked
+    assert (process.returncode, err) == (0, "")
+    assert "interrupted: these are the points that were reached" in out
+    document = strict(target.read_text())
+    assert document["interrupted"]
+    assert 1 <= len(document["points"]) < 15
+    assert document["points"][0]["status"] == "OPTIMAL"
+    assert document["points"][-1]["stop_reason"] == "INTERRUPTED"
+    assert waited < 3, "a second, and room for a busy machine"
+
+
+def test_the_live_table_has_a_row_for_every_point() -> None:
+    view = View()
+    data = mipfs.read(CREDIT)
+    found = mipfs.path(
+        mipfs.Problem(data, C=0.1), M=[2, 3], on_begin=view.begin, on_point=view.add, observers=[view.see]
+    )
+    console = Console(width=200, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(view)
+    shown = console.export_text()
+    for point in found.points:
+        assert ", ".join(point.selected) in shown
+    assert "M = 3:" in shown
+    assert "incumbent" in shown

@@ -1,0 +1,98 @@
+"""``mipfs verify``: from the JSON and its sidecar to an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from tests.cli.outcome import Cli
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+WDBC, CREDIT = INSTANCES / "wdbc.svm", INSTANCES / "credit.csv"
+
+
+def solved(cli: Cli, folder: Path, *more: object, data: Path = WDBC) -> Path:
+    path = folder / "r.json"
+    done = cli("solve", "fsp-m", data, "-p", "M=2", "-p", "C=0.1", "--json", path, "--quiet", *more)
+    assert done.code == 0, done.err
+    return path
+
+
+def edit(path: Path, **changes: Any) -> None:
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | changes))
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "unit"])
+def test_a_result_is_verified_with_the_scale_that_it_says(cli: Cli, tmp_path: Path, scale: str) -> None:
+    path = solved(cli, tmp_path, "--driver", "branch", "--scale", scale, "--gap", "1e-3")
+    assert (tmp_path / "r.cert.npz").is_file()
+    done = cli("verify", path, WDBC)
+    assert (done.code, done.err) == (0, "")
+    assert "accepted" in done.out
+    assert "leaves" in done.out
+    report = json.loads(cli("verify", path, WDBC, "--scale", scale, "--json", "-").out)
+    document = json.loads(path.read_text())
+    assert report["accepted"]
+    assert report["bound"] == document["certificate"]["bound"]
+    assert report["bound"] <= document["bound"]
+    assert report["gap"] <= 1e-3 + 1e-9
+    assert cli("verify", path, WDBC, "--quiet").out == ""
+
+
+def test_a_rejected_certificate_is_one_line_and_exit_code_1(cli: Cli, tmp_path: Path) -> None:
+    path = solved(cli, tmp_path, "--driver", "branch", "--scale", "standard")
+    document = json.loads(path.read_text())
+    edit(path, objective=0.99 * document["objective"])
+    done = cli("verify", path, WDBC)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.count("\n") == 1
+    assert "rejected: the objective of the selected features is" in done.err
+    done = cli("verify", path, WDBC, "--json", "-")
+    assert done.code == 1
+    assert json.loads(done.out)["accepted"] is False
+    edit(path, objective=document["objective"])
+    sidecar = tmp_path / "r.cert.npz"
+    sidecar.write_bytes(sidecar.read_bytes() + b"\0")
+    assert "SHA-256" in cli("verify", path, WDBC).err
+
+
+def test_other_data_is_rejected(cli: Cli, tmp_path: Path) -> None:
+    path = solved(cli, tmp_path, "--driver", "branch", "--scale", "standard")
+    other = tmp_path / "other.npz"
+    data = mipfs.read(WDBC)
+    X = data.X.copy()
+    X[0, 0] += 1e-9
+    np.savez(other, X=X, y=data.y.astype(int))
+    done = cli("verify", path, other)
+    assert done.code == 1
+    assert "other data" in done.err
+
+
+def test_the_labels_of_the_result_are_taken(cli: Cli, tmp_path: Path) -> None:
+    path = solved(cli, tmp_path, "--driver", "branch", "--positive", "no", data=CREDIT)
+    assert cli("verify", path, CREDIT).code == 0
+    good = cli("verify", path, CREDIT, "--positive", "yes")
+    assert good.code == 1
+    assert "other data" in good.err
+
+
+def test_bad_usage(cli: Cli, tmp_path: Path) -> None:
+    path = solved(cli, tmp_path, "--driver", "branch", "--scale", "standard")
+    done = cli("verify", path, WDBC, "--scale", "unit")
+    assert done.code == 2
+    assert "scale 'standard'" in done.err
+    (tmp_path / "r.cert.npz").unlink()
+    done = cli("verify", path, WDBC)
+    assert done.code == 2
+    assert "sidecar" in done.err
+    edit(path, certificate=None)
+    done = cli("verify", path, WDBC)
+    assert done.code == 2
+    assert "no certificate" in done.err
+    assert cli("verify", tmp_path / "absent.json", WDBC).code == 2

@@ -1,0 +1,130 @@
+"""Branch-and-bound against enumeration; the same tree for any number of threads; limits, interrupts, certificates."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.drivers import solve
+from mipfs.generators import aytug_one
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+from mipfs.result import Record, Status, StopReason
+from tests.drivers.test_gbd import best, draw
+
+
+def one(n: int, p: int, M: int, C: float, seed: int = 1) -> Problem:
+    X, y = aytug_one(n, p, M, seed=seed)["train"]
+    return Problem(Instance.from_arrays(X, y), M=M, C=C)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lam", [0.0, 1.5])
+@pytest.mark.parametrize("M", [0, 1, 3, None])
+def test_equals_enumeration(M: int | None, lam: float, bias: bool) -> None:
+    problem = Problem(draw(3), M=M, lam=lam, C=2.0, bias=bias)
+    value, _ = best(problem)
+    result = solve(problem, "branch", gap=1e-7)
+    assert result.status is Status.OPTIMAL
+    assert result.stop_reason is StopReason.GAP_CLOSED
+    assert result.objective == pytest.approx(value, rel=1e-6)
+    assert result.bound <= value * (1 + 1e-9)
+    assert result.bound == pytest.approx(value, rel=1e-6)
+    assert mipfs.verify(result, problem.data).accepted
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "M", "C", "optimum"),
+    [(500, 20, 10, 1.0, 174.809), (500, 20, 10, 32.0, 1660.786), (500, 50, 10, 32.0, 1867.432), (500, 50, 25, 1.0, 194.598)],
+)  # fmt: skip
+def test_published_optima_with_certificates(n: int, p: int, M: int, C: float, optimum: float) -> None:
+    problem = one(n, p, M, C)
+    result = solve(problem, "branch")
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(optimum, rel=1e-4)
+    report = mipfs.verify(result, problem.data)
+    assert report.accepted, report.reason
+    assert report.seconds < 10
+
+
+def test_one_thread_and_two_grow_the_same_tree() -> None:
+    problem = one(300, 30, 12, 4.0)
+    results = [solve(problem, "branch", threads=threads) for threads in (1, 2, 2)]
+    assert len({(r.objective, r.bound, r.selected, tuple(sorted(r.counters.items()))) for r in results}) == 1
+    assert results[0].counters["nodes"] > 30
+    traces = [[(t.iteration, t.objective, t.bound) for t in r.trace] for r in results]
+    assert traces[0] == traces[1] == traces[2]
+
+
+def test_limits_leave_an_incumbent_and_an_earned_bound() -> None:
+    problem = one(500, 50, 25, 32.0)
+    optimum = 1434.1252
+    for limits, reason in (
+        ({"time_limit": 0.3}, StopReason.TIME_LIMIT),
+        ({"iteration_limit": 60}, StopReason.ITERATION_LIMIT),
+    ):
+        result = solve(problem, "branch", **limits)
+        assert result.status is Status.FEASIBLE
+        assert result.stop_reason is reason
+        assert result.bound <= optimum * (1 + 1e-6) <= result.objective * (1 + 2e-6)
+        report = mipfs.verify(result, problem.data)
+        assert report.accepted, report.reason
+        assert report.bound == pytest.approx(result.bound, rel=1e-9)
+
+
+def test_a_callback_stops_it() -> None:
+    seen: list[Record] = []
+
+    def stop(record: Record) -> bool:
+        seen.append(record)
+        return len(seen) == 3
+
+    result = solve(one(500, 50, 25, 32.0), "branch", callback=stop)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in zip(seen, seen[1:], strict=False))
+
+
+def test_the_time_limit_is_kept_on_large_data() -> None:
+    r = np.random.default_rng(0)
+    X = r.standard_normal((3000, 400))
+    y = np.where(X[:, :40] @ r.standard_normal(40) + r.standard_normal(3000) > 0, 1.0, -1.0)
+    problem = Problem(Instance.from_arrays(X, y), M=20, C=10.0)
+    solve(problem, "branch", time_limit=0.0)  # compiles
+    begin = time.monotonic()
+    result = solve(problem, "branch", time_limit=2.0)
+    assert time.monotonic() - begin < 8.0
+    assert np.isfinite(result.objective)
+    assert threading.active_count() < 20
+
+
+def test_wide_data_are_screened_in_place() -> None:
+    """More features than samples: the root leaves few, and the answer is gbd's."""
+    r = np.random.default_rng(4)
+    X = r.standard_normal((40, 600))
+    y = np.where(X[:, 0] - X[:, 1] > 0, 1.0, -1.0)
+    problem = Problem(Instance.from_arrays(X, y), loss="squared-hinge", bias=False, M=2, C=0.005)
+    result = solve(problem, "branch", gap=1e-6)
+    assert result.status is Status.OPTIMAL
+    assert result.counters["root_free"] < 600
+    assert result.objective == pytest.approx(solve(problem, "gbd", gap=1e-6).objective, rel=2e-6)
+    assert mipfs.verify(result, problem.data).accepted
+
+
+def test_el0ps_optima_of_wdbc() -> None:
+    """Optima by brute force over all supports; the objective is twice (P)."""
+    data = mipfs.read("instances/wdbc.svm", scale="standard")
+    for loss, C, lam, value, support in (
+        ("squared-hinge", 1.0, 20.0, 129.5992913774, (21, 23, 27)),
+        ("squared-hinge", 1.0, 10.0, 97.1727964702, (13, 21, 23, 27)),
+        ("logistic", 0.5, 20.0, 135.7377227497, (23, 27)),
+        ("logistic", 0.5, 10.0, 110.1174044702, (7, 21, 23)),
+    ):
+        problem = Problem(data, loss=loss, bias=False, C=C, lam=lam / 2, cardinality=False)
+        result = solve(problem, "branch")
+        assert result.status is Status.OPTIMAL
+        assert 2 * result.objective == pytest.approx(value, rel=1e-9)
+        assert tuple(sorted(result.columns[name] for name in result.selected)) == support

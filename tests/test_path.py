@@ -1,0 +1,275 @@
+"""`mipfs.path` against enumeration, and what it does at its edges."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mipfs
+from mipfs.errors import UsageError
+from mipfs.folds import stratified
+from mipfs.instance import Instance, Row, SelectDefaults
+from mipfs.problem import Problem
+from mipfs.result import Result, Status
+from mipfs.selection import Extras, Rows
+from mipfs.walk import _tightened
+from tests.oracles import LinearRow, allowed_supports, brute_force
+
+P = 6
+NAMES = tuple(f"x{j + 1}" for j in range(P))
+GAP = 1e-7
+
+
+def draw(seed: int, n: int = 40, **more: Any) -> Instance:
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, P))
+    y = np.where(X @ r.standard_normal(P) + r.standard_normal(n) > 0, 1.0, -1.0)
+    return Instance.from_arrays(X, y, **more)
+
+
+def optimum(problem: Problem, rows: Sequence[LinearRow] = ()) -> float:
+    data = problem.data
+    allowed = allowed_supports(NAMES, problem.M, rows)
+    c_i = np.full(data.n_samples, problem.C)
+    return brute_force(data.X, data.y, c_i, allowed, problem.penalty, problem.bias, loss=problem.loss).value.upper
+
+
+def check(point: Any, value: float) -> None:
+    assert point.status is Status.OPTIMAL
+    assert point.objective == pytest.approx(value, rel=1e-6)
+    assert point.bound <= value * (1 + 1e-8)
+    assert point.bound == pytest.approx(value, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_every_M_is_that_of_enumeration(loss: str) -> None:
+    problem = Problem(draw(1), C=0.7, loss=loss)
+    found = mipfs.path(problem, M=[3, 0, 1, 2, 6], gap=GAP)
+    assert [point.value for point in found.points] == [3, 0, 1, 2, 6]
+    for point in found.points:
+        check(point, optimum(problem.replace(M=point.value)))
+        assert len(point.selected) <= point.value
+        assert point.result.params["M"] == point.value
+    assert found[0].cuts_carried == 0
+    assert all(found[M].cuts_carried > 0 for M in (1, 2, 3, 6))
+    assert set(found[2].selected) <= set(found[3].start)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_every_C_is_that_of_enumeration(loss: str, bias: bool) -> None:
+    problem = Problem(draw(2), M=2, loss=loss, bias=bias)
+    found = mipfs.path(problem, C=[1, 0.05, 20.0], gap=GAP)
+    for point, C in zip(found.points, (1.0, 0.05, 20.0), strict=True):
+        check(point, optimum(problem.replace(C=C)))
+    assert (found[0.05].cuts_carried, found[20.0].cuts_carried > 0) == (0, True)
+
+
+def test_every_lambda_is_that_of_enumeration() -> None:
+    problem = Problem(draw(3), C=1.0)
+    found = mipfs.path(problem, lam=np.array([0.0, 0.5, 2.0, 50.0]), gap=GAP)
+    for point in found.points:
+        check(point, optimum(problem.replace(lam=point.value)))
+    assert found[50.0].cuts_carried == 0, "the walk begins at the large end"
+
+
+def test_rows_one_after_the_other_are_those_of_enumeration() -> None:
+    problem = Problem(draw(4), M=3, C=1.0)
+    plain = [
+        LinearRow("first", dict.fromkeys(NAMES[:3], 1.0), -np.inf, 1.0),
+        LinearRow("second", dict.fromkeys(NAMES[2:], 1.0), -np.inf, 1.0),
+        LinearRow("third", {"x1": 1.0, "x6": 1.0}, 1.0, np.inf),
+    ]
+    index = {name: j for j, name in enumerate(NAMES)}
+    rows = Rows.of([Row(r.name, r.terms, r.lb, r.ub) for r in plain], index)
+    found = mipfs.path(problem, rows=rows, gap=GAP)
+    assert [point.value for point in found.points] == [0, 1, 2, 3]
+    assert [point.added for point in found.points] == ["", "first", "second", "third"]
+    for point in found.points:
+        check(point, optimum(problem, plain[: point.value]))
+    triples = [(rows.matrix[[k]], rows.lb[k], rows.ub[k]) for k in range(3)]
+    again = mipfs.path(problem, rows=triples, gap=GAP)
+    assert [p.objective for p in again.points] == pytest.approx([p.objective for p in found.points], rel=1e-6)
+    assert again.points[2].added == "row2"
+    stacked = mipfs.path(problem, rows=[rows.take([0]), rows.take([1, 2])], gap=GAP)
+    assert stacked.points[2].objective == pytest.approx(found.points[3].objective, rel=1e-6)
+    assert stacked.points[2].added == "second, third"
+
+
+def test_rows_share_their_extra_variables() -> None:
+    """Σ σ over x1…x3 = extra, Σ σ over x4…x6 = extra: equally many of both, which apart says nothing."""
+    matrix = sparse.csr_array(np.array([[1.0, 1, 1, 0, 0, 0, -1], [0, 0, 0, 1, 1, 1, -1]]))
+    extra = Extras(("extra_k",), np.zeros(1), np.full(1, 3.0), np.ones(1, bool))
+    rows = Rows(matrix, np.zeros(2), np.zeros(2), ("left", "right"), ("", ""), extra)
+    found = mipfs.path(Problem(draw(5), M=4, C=1.0), rows=rows)
+    places = [draw(5).index[name] for name in found[2].selected]
+    assert sum(j < 3 for j in places) == sum(j >= 3 for j in places)
+
+
+def test_bounds_hold_when_points_are_cut_short() -> None:
+    problem = Problem(draw(6, n=80), C=1.0)
+    found = mipfs.path(problem, M=range(1, 6), gap=0.0, iteration_limit=3)
+    assert any(point.status is Status.FEASIBLE for point in found.points)
+    for point in found.points:
+        value = optimum(problem.replace(M=point.value))
+        assert point.result.bound <= point.bound <= value * (1 + 1e-9)
+        assert point.objective >= value * (1 - 1e-9)
+    bounds, objectives = [p.bound for p in found.points], [p.objective for p in found.points]
+    assert bounds == sorted(bounds, reverse=True)
+    assert all(later <= earlier * (1 + 1e-7) for earlier, later in itertools.pairwise(objectives))
+
+
+def test_the_bound_of_another_point_is_taken_over_from_the_right_side() -> None:
+    points = mipfs.path(Problem(draw(6), C=1.0), M=[1, 2, 3], gap=GAP).points
+    earned = [point.bound for point in points]
+    cut_short = [dataclasses.replace(points[0], bound=-np.inf), *points[1:]]
+    assert [p.bound for p in _tightened(cut_short, True)] == [earned[1], *earned[1:]]
+    assert [p.bound for p in _tightened(list(points), False)] == [earned[0]] * 3
+
+
+def test_a_path_through_selections_that_cannot_be() -> None:
+    rows = (Row("two", dict.fromkeys(NAMES, 1.0), 2.0, np.inf),)
+    found = mipfs.path(Problem(draw(7, rows=rows, select=SelectDefaults(M=4)), C=1.0), M=[1, 2, 3])
+    assert [point.status for point in found.points] == [Status.INFEASIBLE, Status.OPTIMAL, Status.OPTIMAL]
+    line = found.table()[0]
+    assert (line["objective"], line["bound"], line["gap"], line["selected"]) == (None, None, None, [])
+
+
+def test_the_cold_solve_measures_what_was_saved() -> None:
+    found = mipfs.path(Problem(draw(8), C=1.0), M=[1, 2, 3], cold=True, gap=GAP)
+    for point, line in zip(found.points, found.table(), strict=True):
+        assert point.cold is not None
+        assert point.cold.objective == pytest.approx(point.objective, rel=1e-6)
+        assert point.cold.counters["cuts"] + point.cuts_carried >= point.cuts
+        assert line["seconds_saved"] == line["cold_seconds"] - line["seconds"]
+    assert mipfs.path(Problem(draw(8)), M=[1]).table()[0]["seconds_saved"] is None
+
+
+def test_the_json_says_all_and_its_results_are_results(tmp_path: Path) -> None:
+    found = mipfs.path(Problem(draw(9), C=0.5), M=[2, 1], folds=3, seed=4)
+    found.save(tmp_path / "path.json")
+    document = json.loads((tmp_path / "path.json").read_text(), parse_constant=pytest.fail)
+    assert (document["schema"], document["axis"], document["params"]["M"]) == (1, "M", [2, 1])
+    assert (document["folds"], document["seed"], document["chosen"]) == (3, 4, found.chosen)
+    for line, point in zip(document["points"], found.points, strict=True):
+        assert (line["M"], line["objective"], line["error"]) == (point.value, point.objective, point.error)
+        result = Result.from_json(json.dumps(line["result"]))
+        assert result.weights == point.result.weights
+    with pytest.raises(UsageError, match="cannot be written"):
+        found.save(tmp_path / "no" / "path.json")
+
+
+def test_cross_validation_is_that_of_a_plain_loop() -> None:
+    data = draw(10, n=90, scale="standard")
+    found = mipfs.path(Problem(data, C=0.3), M=[1, 2, 3, 4], folds=3, seed=2, gap=GAP)
+    for point in found.points:
+        errors = []
+        for fold in stratified(data, 3, 2):
+            alone = mipfs.solve(Problem(fold.train, M=point.value, C=0.3), gap=GAP)
+            errors.append(np.mean(np.where(alone.decision_function(fold.X) > 0, 1.0, -1.0) != fold.y))
+        assert point.errors == pytest.approx(errors)
+        assert point.error == pytest.approx(np.mean(errors))
+        assert point.deviation == pytest.approx(np.std(errors, ddof=1))
+    least = min(point.error for point in found.points)
+    assert found.chosen == min(p.value for p in found.points if p.error == pytest.approx(least))
+    assert found.best is not None
+    check(found.best, optimum(Problem(data, M=found.best.value, C=0.3)))
+
+
+def test_equal_errors_choose_the_simplest() -> None:
+    X = np.random.default_rng(0).standard_normal((40, P))
+    X[:, 0] = np.where(np.arange(40) % 2, 5.0, -5.0)
+    data = Instance.from_arrays(X, np.sign(X[:, 0]))
+    assert mipfs.path(Problem(data), M=[3, 2, 1], folds=4).chosen == 1
+    assert mipfs.path(Problem(data, M=2), C=[1.0, 0.1], folds=4).chosen == 0.1
+    assert mipfs.path(Problem(data), lam=[0.0, 0.001], folds=4).chosen == 0.001
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "nothing is given"),
+        ({"M": [1], "C": [1.0]}, "M and C is given"),
+        ({"M": []}, "needs at least one value"),
+        ({"M": [1, 2, 1]}, "M = 1 is given twice"),
+        ({"M": 3}, "give a list of values"),
+        ({"M": [9]}, "M = 9 must lie between 0 and 6"),
+        ({"M": [1.5]}, "M = 1.5 must be an integer"),
+        ({"C": [1.0, -1.0]}, "C = -1.0 must be a positive number"),
+        ({"C": ["a"]}, "C = 'a' must be a number"),
+        ({"lam": [-1.0]}, "penalties must be finite"),
+        ({"rows": [1]}, "rows of a path"),
+        ({"M": [1], "pool": None}, "pool is what a path carries along"),
+        ({"M": [1], "tim_limit": 1}, "did you mean 'time_limit'"),
+        ({"M": [1], "driver": "gdb"}, "did you mean 'gbd'"),
+        ({"M": [1], "folds": 99}, "folds = 99"),
+    ],
+)
+def test_bad_usage(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        mipfs.path(Problem(draw(0)), **given)
+
+
+def test_folds_are_for_single_features() -> None:
+    from mipfs.atoms.groups import Groups
+
+    data = draw(0)
+    problem = Problem(data, atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3"], "c": ["x4", "x5"]}))
+    assert len(mipfs.path(problem, M=[1, 2]).points) == 2
+    with pytest.raises(UsageError, match="groups and trees"):
+        mipfs.path(problem, M=[1, 2], folds=2)
+
+
+def test_an_interrupt_keeps_what_was_reached() -> None:
+    problem, begun = Problem(draw(11), C=1.0), []
+
+    def begin(about: str) -> None:
+        begun.append(about)
+
+    def interrupt(_record: object) -> None:
+        if begun[-1] == "M = 3":
+            begun.append("once: a second Ctrl-C would not wait")
+            signal.raise_signal(signal.SIGINT)
+
+    found = mipfs.path(problem, M=range(1, 6), on_begin=begin, observers=[interrupt], folds=2)
+    assert found.interrupted
+    assert [point.value for point in found.points] == [1, 2, 3]
+    assert (found.chosen, found.best) == (None, None)
+    assert found[3].bound <= optimum(problem.replace(M=3)) * (1 + 1e-9) <= found[3].objective * (1 + 2e-9)
+
+    def stop(_point: object) -> None:
+        raise KeyboardInterrupt
+
+    between = mipfs.path(problem, M=range(1, 6), on_point=stop)
+    assert (between.interrupted, [point.value for point in between.points]) == (True, [1])
+
+    def in_fold(about: str) -> None:
+        if about.startswith("fold 2"):
+            raise KeyboardInterrupt
+
+    late = mipfs.path(problem, M=[1, 2], folds=2, on_begin=in_fold)
+    assert (late.interrupted, len(late.points), late.chosen, late.points[0].errors) == (True, 2, None, ())
+
+
+def test_a_driver_that_takes_no_cuts_walks_cold() -> None:
+    pytest.importorskip("pyscipopt")
+    found = mipfs.path(Problem(draw(12, n=20), C=1.0), M=[1, 2], driver="monolithic")
+    assert [point.cuts_carried for point in found.points] == [0, 0]
+    for point in found.points:
+        assert point.objective == pytest.approx(optimum(Problem(draw(12, n=20), C=1.0, M=point.value)), rel=2e-4)
+
+
+def test_the_same_path_twice_is_the_same() -> None:
+    first, again = (mipfs.path(Problem(draw(13)), M=[1, 2, 3], folds=2, seed=1).table() for _ in range(2))
+    clock = ("seconds", "seconds_saved", "cold_seconds")
+    drop = [[{k: v for k, v in line.items() if k not in clock} for line in table] for table in (first, again)]
+    assert drop[0] == drop[1]
