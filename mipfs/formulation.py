@@ -108,8 +108,8 @@ class Entry:
 
 _USUAL = ("M", "C", "loss", "bias")
 _TABLE = (
-    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "gbd"),
-    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "gbd"),
+    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch"),
+    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch"),
     Entry(
         "fgm",
         "qcqp_relaxation.py",

@@ -28,7 +28,7 @@ DRIVERS = {
     "monolithic": "mipfs.drivers.monolithic",
     "two_layer": "mipfs.drivers.two_layer",
 }
-DEFAULT = "gbd"
+DEFAULT = "branch"
 
 
 def get_driver(name: str) -> ModuleType:
@@ -61,8 +61,8 @@ def solve(
     ----------
     model : Problem, Pyomo model of a formulation, or Formulation
         Rows, extra variables and fixings that were added under ``model.select`` hold.
-    driver : {"gbd", "kelley", "two_layer", "conic", "monolithic"}, optional
-        By default gbd, or conic for a `Formulation`.
+    driver : {"branch", "gbd", "kelley", "two_layer", "conic", "monolithic"}, optional
+        By default branch, or conic for a `Formulation`.
     callback : callable, optional
         Receives every iteration record; a true return value stops the run.
     start : sequence of str, optional

@@ -41,7 +41,7 @@ BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
-ROUNDINGS, ROUNDING_NODES = 50, 8
+ROUNDINGS, ROUNDING_NODES = 50, 20
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER = 20
 """Nodes from which on a swap search around the incumbent pays."""
@@ -153,6 +153,8 @@ class Tree:
         self.supports.pool.add(self.cut(outcome))
         self.round(outcome)
         self.supports.round(self.supports.pool.slopes[-1])
+        if self.run.problem.atoms.count > zero.size:  # screening pays for a good incumbent, and solves are cheap
+            self.supports.search(self.supports.pool)
         dual = self.proof.add_dual(outcome.whole, outcome.q)
         bound, goes_in, goes_out = relaxation.bound(outcome.whole, outcome.q, self._first, self.cutoff)
         place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out)
@@ -327,4 +329,5 @@ def run(run: Run) -> None:
 def _counters(run: Run, tree: Tree, subproblem: Subproblem) -> dict[str, int]:
     """What changed since the last record, for the run's counters."""
     now = {"nodes": tree.n_nodes, "newton_steps": tree.steps, "subproblems": subproblem.count}
+    now["cuts"] = len(tree.supports.pool)
     return {name: count - run.counters[name] for name, count in now.items()}

@@ -16,6 +16,8 @@ from mipfs.drivers.validation import Validator
 
 Array = npt.NDArray[np.float64]
 
+LEAVING = 12
+"""Features of the support that a swap may take out: those of smallest weight."""
 CANDIDATES = 8
 """Features outside the support that a swap may bring in: those of largest score."""
 
@@ -83,7 +85,7 @@ class Supports:
             sigma[before.selected] = True
             again = self.subproblem.solve(sigma.astype(float), self.tol)
             pool.add(again.cut)
-            for neighbour in _neighbours(sigma, again.cut.slopes):
+            for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
                 if run.must_stop:
                     return
                 if self.was_seen(neighbour) or not selection.contains(neighbour):
@@ -96,9 +98,10 @@ class Supports:
                 return
 
 
-def _neighbours(sigma: npt.NDArray[np.bool_], scores: Array) -> Iterator[npt.NDArray[np.bool_]]:
-    """Additions, drops and swaps with the features of largest score outside."""
+def _neighbours(sigma: npt.NDArray[np.bool_], scores: Array, sizes: Array) -> Iterator[npt.NDArray[np.bool_]]:
+    """Additions and swaps with the features of largest score outside, drops and swaps of the smallest weights inside."""
     inside = np.flatnonzero(sigma)
+    inside = inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]]
     outside = np.flatnonzero(~sigma)
     outside = outside[np.argsort(-scores[outside], kind="stable")[:CANDIDATES]]
     for j in outside:
