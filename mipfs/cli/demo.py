@@ -37,7 +37,7 @@ def demo(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
         print(f"FSP-M on {path.name}: {data.n_samples} tumours, {data.n_features} features, scale {SCALE}.")
         print(f"Which {PARAMS['M']} features give the best linear SVM with C = {PARAMS['C']:g}, and is that certain?\n")
     with live_table(quiet) as observers:
-        result = solve(Problem(data, **PARAMS), driver="gbd", seed=seed, observers=observers)
+        result = solve(Problem(data, **PARAMS), seed=seed, observers=observers)
     if talk:
         _show_trace(result.trace)
     code = finish(result, json, quiet)
@@ -72,6 +72,7 @@ def _show_next(path: Path) -> None:
     program, data = _program(), shlex.quote(os.path.relpath(path))
     print("\nNext:")
     print(f"  {program} solve fsp-m {data} --scale {SCALE} -p M=5 -p C=1 --time-limit 60 --json result.json")
+    print(f"  {program} verify result.json {data}")
     print(f"  {program} evaluate result.json {data}")
     print(f"  {program} models")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,6 +19,7 @@ from mipfs.cli.options import (
     parse_params,
     read_options,
 )
+from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.instance import Instance
@@ -52,6 +54,14 @@ def solve(
         str | None,
         typer.Option("--validation", metavar="FILE", help="Stop when the error on this data no longer improves."),
     ] = None,
+    pool_gap: Annotated[
+        float | None,
+        typer.Option("--pool-gap", metavar="GAP", help="Find all supports within this relative gap of the optimum."),
+    ] = None,
+    pool_size: Annotated[
+        int | None,
+        typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
+    ] = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -82,6 +92,10 @@ def solve(
         driver = declaration.entry.driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
+    pool = {"pool_gap": pool_gap, "pool_size": pool_size}
+    if asked := {name: value for name, value in pool.items() if value is not None}:
+        _check_pool(asked, driver or drivers.DEFAULT)
+        options |= asked
     with live_table(quiet) as observers:
         result = drivers.solve(problem, driver=driver, observers=observers, **options)
     return finish(result, json, quiet)
@@ -93,6 +107,15 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
 
     rows = read_rows(path, problem.data)
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
+
+
+def _check_pool(asked: Iterable[str], driver: str) -> None:
+    """Refuse a driver that finds no near-optimal supports."""
+    from mipfs import drivers
+
+    if not hasattr(drivers.get_driver(driver).Options, "pool_gap"):
+        names = " and ".join("--" + name.replace("_", "-") for name in asked)
+        raise UsageError(f"{names}: driver {driver!r} finds no near-optimal supports; give --driver branch")
 
 
 def _validation(path: str, data: Instance, label: str | None) -> Instance:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
-from mipfs.drivers.cuts import dual_value_below
+from mipfs.drivers.cuts import Cut, dual_value_below
 from mipfs.instance import Instance
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
@@ -25,11 +25,13 @@ from mipfs.losses.dyadic import balance, grid
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
+from mipfs.selection import Rows
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
+_ONE = np.ones(1)
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 """States of a feature in a node."""
 KINDS = {"hinge": kernel.HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
@@ -101,6 +103,21 @@ def prepare(problem: Problem) -> None:
     relaxation.solve(np.array([FREE], dtype=np.int8), warm, np.zeros(4), np.inf, 1e-6, 0.0, lambda: False)
 
 
+def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut | None:
+    """The Benders cut of the dual vector that solves the Boolean relaxation without the user's rows.
+
+    It holds for every selection set; None where the kernel cannot take the problem.
+    """
+    assert problem.rows is not None
+    bare = problem.replace(rows=Rows.empty(problem.atoms.count)) if len(problem.rows) else problem
+    if not carries(bare) or bare.selection.minimise(bare.penalty)[0] is None:
+        return None
+    boolean, (lb, ub) = Relaxation(bare, np.arange(bare.atoms.count)), bare.selection.sigma_bounds()
+    states = np.where(lb > 0.5, INSIDE, np.where(ub > 0.5, FREE, OUTSIDE)).astype(np.int8)
+    warm, zero = Warm(np.zeros(lb.size, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
+    return boolean.cut(boolean.solve(states, warm, zero, np.inf, tol, 0.0, must_stop))
+
+
 class Relaxation:
     """The node solver on the features that are still alive.
 
@@ -121,6 +138,8 @@ class Relaxation:
         self.loss, self.kind = get_loss(problem.loss), KINDS[problem.loss]
         self.penalty = np.array(problem.penalty[alive])
         self.top = problem.c_i if problem.loss != "squared-hinge" else np.full(data.n_samples, np.inf)
+        _, limit, q = grid(np.zeros(data.n_samples), self.top)
+        self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
         self.size = float(problem.c_i.max())
         self._c = problem.c_i / self.size
         self._unit_penalty = self.penalty / self.size
@@ -128,6 +147,7 @@ class Relaxation:
         everything = alive.size == data.n_features
         self._X = data.X if everything else data.X[:, alive]
         self.center = data.center[alive]
+        self._is_centred = bool(np.any(self.center))
         if _stays_sparse(self._X):
             part = sparse.csc_array(self._X)
             signed = part.data * data.y[part.indices] * root
@@ -195,11 +215,22 @@ class Relaxation:
         after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, BACK * float(start[kernel.RHO])))
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps, is_solved)
 
+    def cut(self, outcome: Outcome) -> Cut:
+        """The Benders cut of a node's dual vector; features that are not alive have no slope."""
+        g, s = self.scores(outcome.whole, outcome.q)
+        slopes = np.zeros(self.problem.atoms.count)
+        slopes[self.alive] = s
+        return Cut(g, slopes, (outcome.whole, outcome.q))
+
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        whole, limit, q = grid(alpha, self.top)
+        if self._limit is None:  # the grid depends on α where the box has no top
+            whole, ends, q = grid(alpha, self.top)
+        else:
+            ends, q = self._limit
+            whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, ends).astype(np.int64)
         if self.problem.bias:
-            balance(whole, limit, self.problem.data.y)
+            balance(whole, ends, self.problem.data.y)
         return whole, q
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
@@ -207,11 +238,10 @@ class Relaxation:
         alpha = np.ldexp(whole.astype(float), -q)
         v = alpha * self.problem.data.y
         omega = np.asarray(self._X.T @ v, dtype=float)
-        total = float(v.sum())
-        if total != 0.0:
-            omega -= self.center * total
+        if self._is_centred:
+            omega -= self.center * float(v.sum())
         s = np.square(omega)
-        s += sum_error(s, omega_radius(v, self.norms, np.abs(self.center)), np.ones(1))
+        s += sum_error(s, omega_radius(v, self.norms, np.abs(self.center)), _ONE)
         return dual_value_below(self.loss, alpha, self.problem.c_i), s
 
     def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:

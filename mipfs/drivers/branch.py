@@ -24,7 +24,7 @@ import numpy.typing as npt
 from mipfs.certificate.proof import Proof
 from mipfs.drivers import boolean_node, gbd, near_optimal
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
-from mipfs.drivers.cuts import Cut, CutPool
+from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
@@ -122,7 +122,8 @@ class Tree:
         self.run, self.supports, self.tol = run, supports, tol
         problem = run.problem
         lb, ub = problem.selection.sigma_bounds()
-        self.proof = Proof(problem.data.n_samples, problem.atoms.count)
+        uneven = None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i
+        self.proof = Proof(problem.data.n_samples, problem.atoms.count, uneven)
         self.relaxation = Relaxation(problem, np.flatnonzero(ub > 0.5))
         self.floor = math.inf
         self.n_nodes = self.steps = 0
@@ -150,7 +151,7 @@ class Tree:
         zero = np.zeros(self.run.problem.data.n_samples)
         outcome = relaxation.solve(self._first, warm, zero, math.inf, self.tol, 0.0, lambda: self.run.must_stop)
         self.n_nodes, self.steps = 1, outcome.steps
-        self.supports.pool.add(self.cut(outcome))
+        self.supports.pool.add(relaxation.cut(outcome))
         self.round(outcome)
         self.supports.round(self.supports.pool.slopes[-1])
         if self.run.problem.atoms.count > zero.size:  # screening pays for a good incumbent, and solves are cheap
@@ -166,13 +167,6 @@ class Tree:
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
         self.push(Node(bound, place, dual, states, warm))
 
-    def cut(self, outcome: Outcome) -> Cut:
-        """The Benders cut of the root's dual vector; features that are forced out have no slope."""
-        g, s = self.relaxation.scores(outcome.whole, outcome.q)
-        slopes = np.zeros(self.run.problem.atoms.count)
-        slopes[self.relaxation.alive] = s
-        return Cut(g, slopes)
-
     def push(self, node: Node) -> None:
         """Keep an open node."""
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
@@ -180,23 +174,29 @@ class Tree:
     def pop(self, count: int) -> list[Node]:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
         nodes: list[Node] = []
+        cutoff = self.cutoff
         while self._heap and len(nodes) < count:
             node = heapq.heappop(self._heap)[2]
-            if node.bound >= self.cutoff:
+            if node.bound >= cutoff:
                 self.close(node.place, node.dual, node.bound)
             else:
                 nodes.append(node)
         return nodes
 
-    def solve(self, node: Node) -> Outcome:
-        """Solve a node's relaxation (any thread)."""
-        whole, q = self.proof.dual(node.dual)
+    def solve(self, node: Node, alpha: Array, cutoff: float) -> Outcome:
+        """Solve a node's relaxation from its dual vector (any thread)."""
         tol, share = (1e-10, 0.0) if node.tight else (self.tol, SHARE)
-        cutoff = self.cutoff
         if not math.isfinite(cutoff):
             share = 0.0
-        alpha = np.ldexp(whole.astype(float), -q)
         return self.relaxation.solve(node.states, node.warm, alpha, cutoff, tol, share, lambda: self.run.must_stop)
+
+    def duals(self, nodes: list[Node]) -> list[Array]:
+        """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
+        read: dict[int, Array] = {}
+        for index in {node.dual for node in nodes}:
+            whole, q = self.proof.dual(index)
+            read[index] = np.ldexp(whole.astype(float), -q)
+        return [read[node.dual] for node in nodes]
 
     def merge(self, node: Node, outcome: Outcome) -> None:
         """Close the node, or fix, round and split it."""
@@ -312,7 +312,9 @@ def run(run: Run) -> None:
         while run.stop() is None:
             nodes = tree.pop(BATCH)
             run.closed = not nodes
-            for node, outcome in zip(nodes, list(threads.map(tree.solve, nodes)), strict=True):
+            cutoffs = itertools.repeat(tree.cutoff, len(nodes))
+            outcomes = list(threads.map(tree.solve, nodes, tree.duals(nodes), cutoffs))
+            for node, outcome in zip(nodes, outcomes, strict=True):
                 tree.merge(node, outcome)
             if not searched and tree.n_nodes > SEARCH_AFTER:
                 supports.search(supports.pool)

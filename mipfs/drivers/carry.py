@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
-from mipfs.drivers.cuts import Cut, CutPool
+from mipfs.drivers.cuts import CutPool
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ def carry(pool: CutPool, problem: Problem) -> CutPool:
     """
     chosen = CutPool(problem.atoms.count)
     for i in _binding(pool, problem) if len(pool) else ():
-        chosen.add(Cut(float(pool.constants[i]), pool.slopes[i]))
+        chosen.add(pool.cut(i))
     return chosen
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers import near_optimal
+from mipfs.drivers import boolean_node, near_optimal
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import SLACK, Record
 from mipfs.drivers.heuristics import Supports
@@ -96,6 +96,9 @@ def run(run: Run) -> None:
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
+    boolean = boolean_node.root_cut(problem, tol, lambda: run.must_stop)
+    if boolean is not None:
+        pool.add(boolean)
     record = None if problem.loss == "structural" or not problem.selects_features else Record(problem, pool)
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
     run.extras["pool"] = pool

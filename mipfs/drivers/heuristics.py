@@ -99,7 +99,7 @@ class Supports:
 
 
 def _neighbours(sigma: npt.NDArray[np.bool_], scores: Array, sizes: Array) -> Iterator[npt.NDArray[np.bool_]]:
-    """Additions and swaps with the features of largest score outside, drops and swaps of the smallest weights inside."""
+    """Additions, drops and swaps: largest scores outside, smallest weights inside."""
     inside = np.flatnonzero(sigma)
     inside = inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]]
     outside = np.flatnonzero(~sigma)

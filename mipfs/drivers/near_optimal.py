@@ -37,7 +37,7 @@ def is_asked(run: Run) -> bool:
     gap, size = run.options.pool_gap, run.options.pool_size
     if gap is not None:
         below = math.inf if run.problem.margin == "unit" else 1.0
-        if not (isinstance(gap, numbers.Real) and 0 <= gap < below):
+        if not (isinstance(gap, (int, float, np.number)) and 0 <= gap < below):
             of = "a finite number >= 0" if math.isinf(below) else "in [0, 1) for the ρ-form"
             raise UsageError(f"pool gap = {gap!r} must be {of}, for example 0.01")
     if size is not None and (isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1):
@@ -86,7 +86,7 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     supports, times = [], Counter[str]()
     for packed, value in wanted:
         sigma = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=atoms.count)
-        selected = [atoms.names[j] for j in np.flatnonzero(sigma)]
+        selected = [atoms.names[int(j)] for j in np.flatnonzero(sigma)]
         objective = run.problem.reported(value)
         above = (objective - best) / max(1e-10, abs(best))
         supports.append({"objective": objective, "gap": above, "selected": selected})

@@ -5,5 +5,7 @@ from __future__ import annotations
 from mipfs.estimators.fgm import FGMClassifier, FGMSelector
 from mipfs.estimators.fsp import FSPClassifier
 from mipfs.estimators.group_fgm import GroupFGMClassifier
+from mipfs.estimators.measure import MeasureClassifier
+from mipfs.estimators.mil import MILClassifier
 
-__all__ = ["FGMClassifier", "FGMSelector", "FSPClassifier", "GroupFGMClassifier"]
+__all__ = ["FGMClassifier", "FGMSelector", "FSPClassifier", "GroupFGMClassifier", "MILClassifier", "MeasureClassifier"]

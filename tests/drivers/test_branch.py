@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -39,8 +40,13 @@ def test_equals_enumeration(M: int | None, lam: float, bias: bool) -> None:
 
 @pytest.mark.parametrize(
     ("n", "p", "M", "C", "optimum"),
-    [(500, 20, 10, 1.0, 174.809), (500, 20, 10, 32.0, 1660.786), (500, 50, 10, 32.0, 1867.432), (500, 50, 25, 1.0, 194.598)],
-)  # fmt: skip
+    [
+        (500, 20, 10, 1.0, 174.809),
+        (500, 20, 10, 32.0, 1660.786),
+        (500, 50, 10, 32.0, 1867.432),
+        (500, 50, 25, 1.0, 194.598),
+    ],
+)
 def test_published_optima_with_certificates(n: int, p: int, M: int, C: float, optimum: float) -> None:
     problem = one(n, p, M, C)
     result = solve(problem, "branch")
@@ -85,7 +91,7 @@ def test_a_callback_stops_it() -> None:
 
     result = solve(one(500, 50, 25, 32.0), "branch", callback=stop)
     assert result.stop_reason is StopReason.INTERRUPTED
-    assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in zip(seen, seen[1:], strict=False))
+    assert all(a.bound <= b.bound and a.objective >= b.objective for a, b in itertools.pairwise(seen))
 
 
 def test_the_time_limit_is_kept_on_large_data() -> None:

@@ -15,6 +15,8 @@ ESTIMATORS = [
     mipfs.FGMClassifier(),
     mipfs.FGMSelector(),
     mipfs.GroupFGMClassifier(),
+    mipfs.MeasureClassifier(),
+    mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
 ]
 
 

@@ -1,0 +1,187 @@
+"""The ℓ1-regularised bundle for a measure ("ℓ1-bmrm-F1" of Mao 2013, section 8; Teo et al. 2010).
+
+    min over w   ‖w‖₁ + C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊
+    dual         max over α ≥ 0, Σα ≤ C of  Σ α_ȳ Δ(ȳ)   s.t.  |ω_j(α)| ≤ 1 for all j,   ω(α) = Σ α_ȳ a(ȳ)
+
+The master is a linear program over the labellings and the features met so far: the labelling that its w violates most
+is a new row, the features with |ω_j| > 1 are new columns. α / max(1, max_j |ω_j|) is feasible and earns the bound.
+(Mao and Teo report that the bundle with this regulariser need not converge; the limit of rounds says when it did not.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.backends import highs
+from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, linear
+from mipfs.errors import UsageError
+from mipfs.instance import Instance
+from mipfs.losses.labellings import Labellings
+from mipfs.measures import get_measure
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+ROUNDS = 500
+"""Labellings per solve at most."""
+ENTERING = 100
+"""Features that enter the master at a time."""
+INWARD = 0.1
+"""Labellings are asked for at this share of the way from the best w to the master's."""
+ZERO = 1e-9
+"""A weight below this share of the largest one is a zero of the linear program."""
+
+
+@dataclass(eq=False)
+class _Best:
+    """The best w that was met, by feature, and the two ends."""
+
+    w: Array
+    upper: float = math.inf
+    lower: float = 0.0
+
+    def is_closed(self, tol: float) -> bool:
+        return self.upper - self.lower <= tol * abs(self.upper)
+
+
+class L1Bundle:
+    """The method on one data set; labellings, features and the basis are kept from one C to the next.
+
+    Parameters
+    ----------
+    data : Instance without sample weights
+    measure : one of `mipfs.measures.MEASURES`
+    beta, k : of the measure, see `mipfs.measures.get_measure`
+
+    Raises
+    ------
+    UsageError
+        A parameter of the measure out of its range, or sample weights.
+    """
+
+    def __init__(self, data: Instance, measure: str, *, beta: float | None = None, k: int | None = None) -> None:
+        if np.any(data.sample_weight != 1.0):
+            raise UsageError("a measure is joint over the samples and has no sample weights; leave them out")
+        self.data, self.measure = data, get_measure(measure, data.y, beta=beta, k=k)
+        self.labellings = Labellings(data, self.measure)
+        self.features: Integers = np.empty(0, dtype=np.int64)
+        self._lp = highs.new_model()
+        self._lp.addVar(0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
+        self._ask(np.zeros(data.n_features))
+
+    def solve(self, C: float, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
+        """Solve at one C.
+
+        Parameters
+        ----------
+        C : float > 0
+        tol : float > 0
+            Relative gap to reach.
+        rounds : int >= 1, labellings at most
+
+        Returns
+        -------
+        Linear
+            On the features of non-zero weight of the best w that was met, with objective and bound.
+        """
+        check_weight(C)
+        self._lp.changeColCost(0, float(C))
+        best = _Best(np.zeros(self.data.n_features))
+        self._ask(best.w, best, C)
+        for _ in range(rounds):
+            w, alpha = self._master()
+            omega = self._omega(alpha)
+            top = float(np.abs(omega).max())
+            best.lower = max(best.lower, float(self.labellings.losses @ alpha) / max(1.0, top, alpha.sum() / C))
+            grown = self._enter(omega)
+            if best.is_closed(tol):
+                break
+            for point in (best.w + INWARD * (w - best.w), w):
+                added = self._ask(point, best, C)
+                if added or best.is_closed(tol):
+                    break
+            if best.is_closed(tol) or not (added or grown):
+                break
+        ids = np.flatnonzero(np.abs(best.w) > ZERO * np.abs(best.w).max())
+        return linear(self.data, ids, best.w[ids], 0.0, float(C), objective=best.upper, bound=best.lower)
+
+    def of_size(self, M: int, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
+        """The solution with M features, by bisection of C.
+
+        The solution of a linear program is constant in C but for jumps, and so is its number of features. Where no C
+        that was tried has M of them, it is the smallest solution beyond M without all but its M largest weights.
+
+        Parameters
+        ----------
+        M : int in 1 … p
+        tol, rounds : as in `solve`
+
+        Returns
+        -------
+        Linear
+            With the objective of its own w; with fewer than M features where every C that was tried has fewer.
+        """
+        check_size(M, self.data.n_features)
+        first = float(np.abs(self._omega(np.append(1.0, np.zeros(len(self.labellings) - 1)))).max())
+        start = 2.0 / max(first, 1e-300)
+        below, above = bracket(lambda C: self.solve(C, tol=tol, rounds=rounds), int(M), start)
+        if above is None or (below is not None and below.ids.size == M):
+            assert below is not None
+            return below
+        scaled = above.w * self.data.scale[above.ids]
+        keep = np.sort(np.argsort(-np.abs(scaled), kind="stable")[:M])
+        ids, w = above.ids[keep], scaled[keep]
+        kept = linear(self.data, ids, w, 0.0, above.C, bound=above.bound)
+        loss = max(0.0, self.measure.violated(kept.scores(self.data)).value)
+        return replace(kept, objective=float(np.abs(w).sum()) + above.C * loss)
+
+    def _master(self) -> tuple[Array, Array]:
+        """The linear program: w (p,) and α (K,)."""
+        self._lp.run()
+        solution = self._lp.getSolution()
+        parts = np.array(solution.col_value)[1:].reshape(-1, 2)
+        w = np.zeros(self.data.n_features)
+        w[self.features] = parts[:, 0] - parts[:, 1]
+        return w, np.maximum(np.array(solution.row_dual), 0.0)
+
+    def _omega(self, alpha: Array) -> Array:
+        """ω = Σ α_k a(ȳ_k) of all features, shape (p,)."""
+        used = np.flatnonzero(alpha)
+        v = self.measure.direction(alpha[used] @ self.labellings.counts[used])
+        return np.asarray(self.data.X.T @ v) - self.data.center * float(v.sum())
+
+    def _enter(self, omega: Array) -> bool:
+        """Take in the features that violate |ω_j| ≤ 1 most; whether there were any."""
+        size = np.abs(omega)
+        size[self.features] = 0.0
+        order = np.argsort(-size, kind="stable")[:ENTERING]
+        new = order[size[order] > 1.0 + 1e-9]
+        if not new.size:
+            return False
+        rows = np.arange(len(self.labellings), dtype=np.int32)
+        for a in self.labellings.block(new):
+            for sign in (1.0, -1.0):
+                self._lp.addCol(1.0, 0.0, highs.infinity(), rows.size, rows, np.ascontiguousarray(sign * a))
+        self.features = np.concatenate([self.features, new])
+        return True
+
+    def _ask(self, w: Array, best: _Best | None = None, C: float = 0.0) -> bool:
+        """Offer w, and add the labelling that it violates most; whether that is a new one."""
+        used = np.flatnonzero(w)
+        scores = np.asarray(self.data.X[:, used] @ w[used]) - float(self.data.center[used] @ w[used])
+        violated = self.measure.violated(scores)
+        value = float(np.abs(w).sum()) + C * max(0.0, violated.value)
+        if best is not None and value < best.upper:
+            best.w, best.upper = w, value
+        if not self.labellings.add(violated):
+            return False
+        # ξ + Σ_j (u_j − v_j) a_j(ȳ) ≥ Δ(ȳ)
+        a = self.labellings.block(self.features)[:, -1] if self.features.size else np.empty(0)
+        row = np.concatenate([[1.0], np.column_stack([a, -a]).ravel()])
+        columns = np.arange(row.size, dtype=np.int32)
+        self._lp.addRow(violated.loss, highs.infinity(), row.size, columns, row)
+        return True

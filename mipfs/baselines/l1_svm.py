@@ -1,0 +1,91 @@
+"""The ℓ1-SVM with the squared hinge (Fung and Mangasarian 2004; LIBLINEAR, Yuan et al. 2010).
+
+    min over w, b   ‖w‖₁ + Σ_i C_i max(0, 1 − y_i (w'x_i + b))²
+
+Its weights have zeros of their own accord; how many depends on C, which is searched for the number that is wanted.
+It solves another problem than (P): a baseline, never a bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
+from mipfs.instance import Instance
+
+TOL, MAX_STEPS = 1e-4, 2000
+"""LIBLINEAR's tolerance, and its Newton steps at most."""
+
+
+def l1_svm(data: Instance, C: float, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
+    """Solve at one C by LIBLINEAR.
+
+    Parameters
+    ----------
+    data : Instance
+    C : float > 0
+        Sample i has C_i = C * sample_weight_i.
+    bias : bool, default True
+        Whether there is an intercept, whose absolute value LIBLINEAR adds to the norm.
+    tol : float > 0, of LIBLINEAR
+    seed : int, of LIBLINEAR's coordinate order
+
+    Returns
+    -------
+    Linear
+        On the features with a non-zero weight.
+
+    Raises
+    ------
+    UsageError
+        C out of its range, or sparse data that are to be centred.
+
+    Warns
+    -----
+    ConvergenceWarning
+        LIBLINEAR stopped at its limit of steps.
+    """
+    from sklearn.svm import LinearSVC
+
+    check_weight(C)
+    svm = LinearSVC(
+        penalty="l1", dual=False, C=float(C), fit_intercept=bias, tol=tol, max_iter=MAX_STEPS, random_state=seed
+    )
+    svm.fit(liblinear_matrix(data, "the l1-SVM"), data.y, sample_weight=data.sample_weight)
+    w, b = svm.coef_[0], float(np.ravel(svm.intercept_)[0]) if bias else 0.0
+    margins = data.y * (np.asarray(data.X @ w) + b)
+    loss = float(C * data.sample_weight @ np.square(np.maximum(0.0, 1.0 - margins)))
+    ids = np.flatnonzero(w)
+    return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)
+
+
+def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
+    """The ℓ1-SVM with the most features up to M, by bisection of C.
+
+    Parameters
+    ----------
+    data, bias, tol, seed : as in `l1_svm`
+    M : int in 1 … p
+
+    Returns
+    -------
+    Linear
+        With fewer than M features where no C that was tried has as many.
+
+    Raises
+    ------
+    UsageError
+        M out of its range, or sparse data that are to be centred.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import l1_min_c
+
+    check_size(M, data.n_features)
+    X = liblinear_matrix(data, "the l1-SVM")
+    least = l1_min_c(X, data.y, loss="squared_hinge", fit_intercept=bias) / float(data.sample_weight.max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
+        found, _ = bracket(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
+    return l1_svm(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns

@@ -1,0 +1,130 @@
+"""What every baseline leaves: a linear classifier on few columns; and the search for a wanted number of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import UsageError
+from mipfs.instance import Instance
+from mipfs.prediction import scores_on
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+FACTOR = 4.0
+"""Step in C until a wanted number of features is bracketed."""
+STEPS = 30
+"""Fits of one search at most."""
+NARROW = 1e-3
+"""Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A linear classifier f(x) = w'x + b on some columns.
+
+    Attributes
+    ----------
+    ids : (k,) int64, ascending positions of the columns
+    w : (k,) weights on the user's scale
+    b : float, on the user's scale
+    C : float, the loss weight that it was fitted with
+    objective : float, the value of the method's own problem; inf where it has none
+    bound : float, an earned lower bound on that value; -inf where there is none
+    """
+
+    ids: Integers
+    w: Array
+    b: float
+    C: float
+    objective: float = math.inf
+    bound: float = -math.inf
+
+    def scores(self, data: Instance) -> Array:
+        """f of every row of an instance with the same columns, shape (n,)."""
+        return scores_on(data, self.ids, self.w, self.b)
+
+
+def linear(data: Instance, ids: Integers, w: Array, b: float, C: float, **values: float) -> Linear:
+    """A `Linear` from weights (k,) of the columns `ids` and an intercept on the scaled data."""
+    order = np.argsort(ids)
+    chosen = np.asarray(ids, dtype=np.int64)[order]
+    weights = np.asarray(w, dtype=float)[order] / data.scale[chosen]
+    return Linear(chosen, weights, float(b) - float(weights @ data.shift[chosen]), C, **values)
+
+
+def liblinear_matrix(data: Instance, name: str) -> Any:
+    """X as LIBLINEAR takes it: C order or CSR.
+
+    Raises
+    ------
+    UsageError
+        Sparse columns that are centred implicitly.
+    """
+    if not data.is_sparse:
+        return np.ascontiguousarray(data.X)
+    if np.any(data.center):
+        raise UsageError(f"{name} cannot centre sparse columns; use scale 'unit' or 'none', or dense data")
+    return data.X.tocsr()
+
+
+def check_size(M: int, p: int) -> None:
+    """Refuse a number of features that there cannot be.
+
+    Raises
+    ------
+    UsageError
+    """
+    if isinstance(M, bool) or not isinstance(M, (int, np.integer)) or not 1 <= M <= p:
+        raise UsageError(f"M = {M!r} must be an integer from 1 to {p}, the number of features")
+
+
+def check_weight(C: float) -> None:
+    """Refuse a loss weight that is none.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not isinstance(C, (int, float, np.number)) or not (math.isfinite(C) and C > 0):
+        raise UsageError(f"C = {C!r} must be a positive number")
+
+
+def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linear | None, Linear | None]:
+    """Fits around a wanted number of features along C, by bisection of log C.
+
+    The number of features need not be monotone in C, and may jump over M: what is returned is the best that was met.
+
+    Parameters
+    ----------
+    fit : fits at a value of C
+    M : int >= 1
+    start : float > 0, the first C
+
+    Returns
+    -------
+    below : the fit with the most features up to M; None where every one had more
+    above : the fit with the fewest features beyond M; None where none had more
+    """
+    below: Linear | None = None
+    above: Linear | None = None
+    low, high, C = 0.0, math.inf, start
+    for _ in range(STEPS):
+        found = fit(C)
+        count = found.ids.size
+        if count <= M:
+            below = found if below is None or count >= below.ids.size else below
+            low = C
+        else:
+            above = found if above is None or count <= above.ids.size else above
+            high = C
+        if count == M or (low > 0.0 and high <= low * (1.0 + NARROW)):
+            break
+        C = C / FACTOR if low == 0.0 else C * FACTOR if math.isinf(high) else math.sqrt(low * high)
+    return below, above

@@ -1,0 +1,54 @@
+"""The near-optimal supports as people read them: is this set the answer, or one of forty?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mipfs.cli.text import number, percent, show_table
+
+SHOWN = 20
+"""Supports, and features, that are listed; all of them stand in the JSON."""
+
+
+def show_near_optimal(found: Mapping[str, Any]) -> None:
+    """Print how many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
+    supports, share = found["supports"], found["share"]
+    print(f"\n{_answer(found)}")
+    show_table(
+        ("features", "objective", "above"),
+        [(_names(one["selected"]), number(one["objective"]), percent(one["gap"])) for one in supports[:SHOWN]],
+        title="Near-optimal supports",
+    )
+    _more(len(supports), "supports")
+    if len(supports) > 1:
+        show_table(
+            ("feature", "stands in"),
+            [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:SHOWN]],
+            title="The share of them in which a feature stands",
+        )
+        _more(len(share), "features")
+
+
+def _answer(found: Mapping[str, Any]) -> str:
+    """The sentence above the tables."""
+    count, gap, size = len(found["supports"]), found["gap"], found["size"]
+    within = "" if gap is None else f" within {percent(gap)} of the optimum"
+    if not found["complete"]:
+        what = f"{count} supports were" if count > 1 else "one support was"
+        return f"{what} found before the run stopped; there may be others, and better ones"
+    if size is not None and count >= size:
+        what = f"these are the best {count} supports" if count > 1 else "this is the best support"
+        return what + within + "; whether there are more was not asked"
+    if count == 1:
+        return f"this set is the only one{within or ' that the rows allow'}"
+    return f"this set is one of {count}{within or ', all that the rows allow'}"
+
+
+def _names(selected: list[str]) -> str:
+    return ", ".join(selected) or "(none)"
+
+
+def _more(count: int, what: str) -> None:
+    if count > SHOWN:
+        print(f"  and {count - SHOWN} {what} more: all of them stand in the JSON")

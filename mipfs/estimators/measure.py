@@ -1,0 +1,197 @@
+"""MeasureClassifier: features and weights for a multivariate measure (Mao 2013) as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from mipfs.baselines.structural_svm import structural_svm
+from mipfs.errors import UsageError
+from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
+from mipfs.estimators.samples import scikit_errors
+from mipfs.instance import Instance
+from mipfs.measures import WITH_K, value
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+TWICE = "2P"
+REFIT = 1e-9
+"""Relative gap of the classifier on the selected features."""
+
+
+class MeasureClassifier(LinearClassifier):
+    """Linear classifier on M features, both chosen for F1 or another measure of all samples at once.
+
+        min over σ ∈ {0,1}ᵖ, Σσ ≤ M, w  of  ½ Σ w_j²/σ_j + C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊        (Mao 2013, (5))
+
+    Its convex relaxation is solved by two-layer cutting planes and rounded to M features, or it is solved to proven
+    optimality (`driver`). More than two classes are fitted one against the rest, each with its own M features, and
+    `measure_value` is the macro average over them, as in the paper's Table 2.
+
+    Parameters
+    ----------
+    measure : str, default "f1"
+        "error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-auc" or "average-precision".
+    M : int >= 0 or None, default 10
+        At most M features (per class). A number above p stands for p, None for no limit.
+    C : float > 0, default 100
+        Loss weight. Δ lies in [0, 1] and the loss is joint: with the error rate, it is that of a hinge SVM at 4C/n.
+    beta : float > 0 or None, default None
+        Of "fbeta".
+    k : int, "2P" or None, default None
+        Of "precision-at-k" and "recall-at-k"; None is the number of positives, "2P" twice as many.
+    driver : str or None, default None
+        None: "two_layer", the relaxation. "branch" or "gbd": the best features, with a proof.
+    gap : float in [0, 1), default 1e-3
+        Relative gap at which the driver's problem counts as solved.
+    time_limit : float or None, default 60
+        Seconds per binary problem, after which what was found is kept, with its bound, and a `ConvergenceWarning`
+        is given. A limit that strikes makes the outcome depend on the machine's speed; without it, the same data
+        give the same bytes.
+    scale : {"none", "standard", "unit"}, default "none"
+        How columns are scaled before the fit; sparse data stay sparse. `coef_` is on the scale of X. The loss has no
+        bias, so that without centring ("standard") f is 0 at x = 0.
+
+    Attributes
+    ----------
+    coef_ : (1, p) or (K, p) ndarray
+    intercept_ : (1,) or (K,) ndarray
+        What the centring leaves; zeros without it.
+    classes_ : (K,) ndarray
+    support_ : (p,) ndarray of bool
+        The selected features; for more than two classes those of any class.
+    result_ : Result, or list of K Results for more than two classes
+    n_iter_ : int
+        Iterations of the driver, the largest of all classes.
+    n_features_in_ : int
+    feature_names_in_ : (p,) ndarray of str, where X had names
+
+    Notes
+    -----
+    The loss is joint over the samples, so there are neither sample weights nor class weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from mipfs import MeasureClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = MeasureClassifier("f1", M=3, scale="standard").fit(X, y)
+    >>> int(model.support_.sum()), model.measure_value(X, y) > 0.95
+    (3, True)
+    """
+
+    class_weight = None  # what the base hands on
+
+    def __init__(
+        self,
+        measure: str = "f1",
+        *,
+        M: int | None = 10,
+        C: float = 100.0,
+        beta: float | None = None,
+        k: int | str | None = None,
+        driver: str | None = None,
+        gap: float = 1e-3,
+        time_limit: float | None = 60.0,
+        scale: str = "none",
+    ) -> None:
+        self.measure = measure
+        self.M = M
+        self.C = C
+        self.beta = beta
+        self.k = k
+        self.driver = driver
+        self.gap = gap
+        self.time_limit = time_limit
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # no sample weights
+        """Fit.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+        y : (n,) array-like of class labels, at least two of them
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Bad data, or a parameter out of its range.
+
+        Warns
+        -----
+        ConvergenceWarning
+            A limit stopped the driver before its gap was closed; `result_` says how large it is.
+        """
+        return super().fit(X, y)
+
+    def measure_value(self, X: Any, y: Any) -> float:
+        """The measure on labelled data; for more than two classes its mean over the classes (macro average).
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+        y : (n,) labels; every class must occur
+
+        Returns
+        -------
+        float
+            Of each class's own decision values against the rest. Larger is better, but for "error".
+
+        Raises
+        ------
+        ValueError
+            A label that `classes_` does not have, or a class that does not occur.
+        """
+        check_is_fitted(self)
+        values = self.decision_function(X)
+        labels = column_or_1d(y)
+        if labels.size != values.shape[0]:
+            raise ValueError(f"y has {labels.size} labels for {values.shape[0]} samples; give one per sample")
+        unknown = ~np.isin(labels, self.classes_)
+        if unknown.any():
+            raise ValueError(f"y holds {labels[unknown].tolist()[0]!r}, which is none of classes_")
+        classes = self.classes_[-1:] if values.ndim == 1 else self.classes_
+        with scikit_errors():
+            pairs = zip(classes, np.atleast_2d(values.T), strict=True)
+            return float(np.mean([self._value(np.where(labels == c, 1.0, -1.0), f) for c, f in pairs]))
+
+    def _value(self, y: Array, scores: Array) -> float:
+        return value(self.measure, y, scores, beta=self.beta, k=self._k(y))
+
+    def _k(self, y: Array) -> Any:
+        """k for labels y: "2P" is twice the number of positives, at most all samples."""
+        if not isinstance(self.k, str):
+            return self.k
+        if self.k != TWICE or self.measure not in WITH_K:
+            raise UsageError(f"k = {self.k!r}; it is an integer, None or {TWICE!r}, for {' and '.join(WITH_K)} only")
+        return min(2 * int(np.count_nonzero(y > 0)), y.size)
+
+    def _fit_binary(self, data: Instance) -> Fitted:
+        k = self._k(data.y)
+        problem = Problem(
+            data,
+            loss="structural",
+            bias=False,
+            M=at_most(self.M, data.n_features),
+            C=self.C,
+            measure=self.measure,
+            beta=self.beta,
+            k=k,
+        )
+        result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
+        ids = np.sort(data.columns_of(result.selected))
+        support = np.zeros(data.n_features, dtype=bool)
+        support[ids] = True
+        fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT)
+        coef = np.zeros(data.n_features)
+        coef[fitted.ids] = fitted.w
+        return Fitted(result, support, coef, fitted.b, n_iter, data.feature_names, support.astype(float))
