@@ -15,6 +15,8 @@ FITS = {
     "F1": "structural SVM for F1 on its features",
 }
 BEST = "the one that validation prefers"
+LARGEST = {OURS: 1000.0, "FGM": 100.0, "SVM-RFE": 100.0}
+"""The largest loss weights that validation was offered (`WEIGHTS` and `F1_WEIGHTS` of measures.py)."""
 
 
 def document(lines: list[Line]) -> str:
@@ -50,7 +52,9 @@ def _machine(lines: list[Line]) -> str:
     """The machine and the versions of the last line."""
     machine, versions = lines[-1]["machine"], lines[-1]["versions"]
     shown = ", ".join(f"{name} {version}" for name, version in versions.items() if name in ("numpy", "scipy", "numba"))
-    return f"{machine['cores']} cores, {machine['cpu']}, Python {machine['python']}, {shown}; one thread is used."
+    return (
+        f"Machine: {machine['cores']} cores, {machine['cpu']}, Python {machine['python']}, {shown}; one thread is used."
+    )
 
 
 def _values(text: list[Line], method: str, M: int, fit: str, name: str = "f1") -> dict[int, float]:
@@ -118,7 +122,20 @@ def _text(text: list[Line]) -> str:
         "`seconds`: one selection at the chosen setting, median, on a machine that had other work too. The l1-SVM of "
         "so few features is shrunken to almost nothing; its features are worth what the fits on them reach."
     )
-    return "\n\n".join([PROTOCOL.format(splits=said), table(head, rows), notes])
+    return "\n\n".join([PROTOCOL.format(splits=said), table(head, rows), notes, _edges(text, methods, sizes)])
+
+
+def _edges(text: list[Line], methods: list[str], sizes: list[int]) -> str:
+    """How often validation chose the largest loss weight that it was offered."""
+    cells = []
+    for method in methods:
+        weights = [weight for M in sizes for weight in _values(text, method, M, "own", "weight").values()]
+        if method in LARGEST:
+            cells.append(f"{method} {sum(weight == LARGEST[method] for weight in weights)} of {len(weights)}")
+    return (
+        "A larger loss weight than those offered might be better: for a method's own classifier validation chose the "
+        f"largest one this often: {', '.join(cells)}."
+    )
 
 
 def _reading(text: list[Line]) -> str:

@@ -73,7 +73,7 @@ def test_the_tables_hold_means_deviations_and_differences(bench: Any) -> None:
     for (method, seed), reached in values.items():
         fits = [
             {"M": 3, "fit": fit, "f1": reached - less, "validation_f1": validation, "n_features": 3}
-            | {"objective": 2.0, "bound": 1.5, "select_seconds": 0.25}
+            | {"objective": 2.0, "bound": 1.5, "select_seconds": 0.25, "weight": 10.0 ** (2 + seed)}
             for fit, less, validation in (("own", 0.0, 0.1), ("plain", 0.1, 0.3), ("F1", 0.2, 0.2))
         ]
         lines.append(
@@ -89,6 +89,10 @@ def test_the_tables_hold_means_deviations_and_differences(bench: Any) -> None:
     less = next(line for line in page.splitlines() if re.match(r"\| 3 \| FGM \| [+-]", line))
     assert less.split("|")[3].strip() == f"+0.000 ± {np.std([0.1, -0.1], ddof=1):.3f}, 1 of 2"
     assert page.count("2 splits") == 1
+    assert {name: max(weight for weight, _ in bench.METHODS[name]) for name in measures_table.LARGEST} == (
+        measures_table.LARGEST
+    )
+    assert "this often: two_layer for F1 1 of 2, FGM 1 of 2." in page
     tables = [line for line in page.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in tables[:4]}) == 1
 

@@ -251,10 +251,12 @@ class Tree:
         self.close(node.place, node.dual, node.bound)
 
     def round(self, outcome: Outcome) -> None:
-        """Offer the selection of largest |w|, filled up by the features of largest σ."""
+        """Offer the features of largest |w|, as many as the relaxed σ add up to."""
+        size = np.abs(outcome.warm.w).astype(float) + 1e-3 * outcome.sigma
+        count = max(1, round(float(outcome.sigma.sum())))
+        largest = np.argsort(-size, kind="stable")[:count]
         scores = np.zeros(self.run.problem.atoms.count)
-        size = np.abs(outcome.warm.w).astype(float)
-        scores[self.relaxation.alive] = size + 1e-3 * outcome.sigma
+        scores[self.relaxation.alive[largest]] = size[largest]
         self.supports.round(scores)
 
     def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
