@@ -278,7 +278,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on (default 60)")
     parser.add_argument("--seed", type=int, default=1, help="the first problem (default 1)")
     parser.add_argument("--case", type=int, help="only this problem")
-    parser.add_argument("--driver", choices=sorted(DRIVERS), action="append", help="default: branch and gbd; may be repeated")
+    parser.add_argument("--driver", choices=sorted(DRIVERS), action="append", help="by default branch and gbd")
     parser.add_argument("--keep-going", action="store_true", help="collect failures instead of stopping at the first")
     return parser.parse_args(argv)
 
