@@ -245,7 +245,7 @@ def test_a_failure_prints_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -
     assert "FAILED case 5 (" in printed
     assert "python -m tests.differential --case 5 --driver branch" in printed
     assert "ZeroDivisionError: so far" in printed
-    assert printed.endswith("0 passed, 1 failed\n")
+    assert printed.endswith("0 passed, 2 failed\n")
 
 
 @pytest.mark.parametrize("driver", ["branch", "gbd"])

@@ -104,10 +104,9 @@ def _el0ps(lines: list[Line]) -> str:
             error = f"{abs(line['objective'] - optimum[0]) / optimum[0]:.1e}" if known and optimum else DASH
             ratio = DASH
             if peer is not None and solver != "el0ps" and peer.get("seconds") and line["seconds"]:
-                ratio = f"{peer['seconds'] / line['seconds']:.1f}" + (
-                    "" if peer["status"] == "OPTIMAL" else " at least"
-                )
-                ratios.append(peer["seconds"] / line["seconds"])
+                theirs = min(peer["seconds"], peer.get("cpu_seconds") or peer["seconds"])
+                ratios.append(theirs / line["seconds"])
+                ratio = f"{ratios[-1]:.1f}" + ("" if peer["status"] == "OPTIMAL" else " at least")
             support = DASH if line["support"] is None else " ".join(map(str, line["support"]))
             cells = [line["loss"], f"{line['lambda']:g}", f"{line['asked_gap']:g}", solver, line["status"]]
             cells += [number(line["objective"], "{:.10f}"), error, support, number(line["nodes"], "{}")]
