@@ -25,6 +25,8 @@ from mipfs.instance import Instance
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Arrays = Mapping[str, npt.NDArray[Any]]
+Document = Mapping[str, Any]
 
 U = 2.0**-53
 ROWS_HOLD, OBJECTIVE, GAP = 1e-9, 1e-9, 1e-9
@@ -54,11 +56,8 @@ class Report:
     ----------
     accepted, reason : bool, and what is wrong in one line, "" when accepted
     bound : float, the certified lower bound: that of the certificate, after all leaves were found to reach it
-    objective : float, of (P) at the selected features, recomputed; inf when there are none
-    gap : float, between the two, relative to the objective
+    objective, gap : float, of (P) at the selected features, recomputed, inf without any; relative to the bound
     result_bound : float, the result's own; it may exceed the certified one only for a relaxation over rows
-    n_leaves, n_duals : int
-    seconds : float
     """
 
     accepted: bool
@@ -72,7 +71,7 @@ class Report:
     seconds: float = 0.0
 
 
-def check(document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance) -> Report:
+def check(document: Document, arrays: Arrays, data: Instance, reading: type[Statement] | None = None) -> Report:
     """Check a result and its proof against the data.
 
     Parameters
@@ -80,10 +79,11 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], d
     document : mapping, the JSON of a result with its entry "certificate"
     arrays : mapping, what the sidecar holds
     data : Instance, as the problem was solved: the same file, scaled in the same way
+    reading : subclass of Statement, optional, for a loss that is none of `Statement.LOSSES`
     """
     begin = time.perf_counter()
     try:
-        found = _check(document, arrays, data)
+        found = _check(document, arrays, data, reading or Statement)
     except Rejected as reason:
         found = {"accepted": False, "reason": str(reason)}
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
@@ -91,13 +91,12 @@ def check(document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], d
     return Report(**found, seconds=time.perf_counter() - begin)
 
 
-def _check(document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance) -> dict[str, Any]:
+def _check(document: Document, arrays: Arrays, data: Instance, reading: type[Statement]) -> dict[str, Any]:
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
-    statement = Statement(document, data)
-    objective, bound = statement.objective(document), _or(certificate["bound"], math.inf)
-    tree = Tree(arrays, data.n_features)
+    statement, bound = reading(document, data), _or(certificate["bound"], math.inf)
+    objective, tree = statement.objective(document), Tree(arrays, data.n_features)
     proven, leaf = least_bound(statement, tree, arrays)
     require(proven >= bound, f"leaf {leaf} proves only {proven!r}, less than the claimed bound {bound!r}")
     require((status == "INFEASIBLE") == (bound == math.inf), f"the status is {status}, but the bound {bound!r}")
@@ -110,8 +109,8 @@ def _check(document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], 
     said = _or(document["bound"], -math.inf)
     covered = certificate["kind"] == "relaxation" or said - bound <= GAP * max(size, abs(said)) + closed
     require(covered, f"the result's bound {said!r} lies above the certified one, {bound!r}")
-    found = {"bound": bound, "objective": objective, "gap": max(0.0, left) / size, "result_bound": said}
-    return found | {"accepted": True, "reason": "", "n_leaves": tree.n_leaves, "n_duals": len(arrays["dual_q"])}
+    found = {"accepted": True, "reason": "", "bound": bound, "objective": objective, "gap": max(0.0, left) / size}
+    return found | {"result_bound": said, "n_leaves": (len(tree.dual) + 1) // 2, "n_duals": len(arrays["dual_q"])}
 
 
 def _or(value: Any, absent: float) -> float:
@@ -121,10 +120,12 @@ def _or(value: Any, absent: float) -> float:
 class Statement:
     """(P) as the JSON states it, on the data: loss, weights c_i, penalties and S."""
 
-    def __init__(self, document: Mapping[str, Any], data: Instance) -> None:
+    LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
+
+    def __init__(self, document: Document, data: Instance) -> None:
         params = document["params"]
         self.data, self.p, self.loss, self.bias = data, data.n_features, params["loss"], bool(params["bias"])
-        known = self.loss in ("hinge", "squared-hinge", "logistic") and params.get("margin", "unit") == "unit"
+        known = self.loss in self.LOSSES and params.get("margin", "unit") == "unit"
         require(known, f"no certificate is known for the loss {self.loss!r} with this margin")
         require(0 < float(params["C"]) < math.inf, f"C = {params['C']!r} is not a positive number")
         self.c = float(params["C"]) * data.sample_weight
@@ -156,7 +157,7 @@ class Statement:
             require(name in self.data.index, f"the data has no feature {name!r}")
         return np.array([self.data.index[name] for name in names], dtype=np.int64)
 
-    def objective(self, document: Mapping[str, Any]) -> float:
+    def objective(self, document: Document) -> float:
         """The objective at the selected features with the stored weights, after their membership in S."""
         if document["objective"] is None:
             return math.inf
@@ -183,13 +184,21 @@ class Statement:
         require(none, "there is an intercept, but the problem has no bias")
         b = (b if self.bias else 0.0) - float(data.center[ids] @ w)
         m = data.y * (np.asarray(data.X[:, ids] @ w).ravel() + b)
-        short = np.maximum(0.0, 1.0 - m)
-        losses = {"hinge": short, "squared-hinge": 0.5 * short * short, "logistic": np.logaddexp(0.0, -m)}[self.loss]
-        value = float(self.penalty[chosen].sum() + 0.5 * w @ w + self.c @ losses)
-        noise *= max(1.0, float(short.max(initial=0.0)))  # the slope of the loss
+        value = float(self.penalty[chosen].sum() + 0.5 * w @ w + self.loss_at(m))
+        noise *= max(1.0, float(np.max(1.0 - m)))  # the slope of the loss
         meets = abs(value - claimed) <= OBJECTIVE * max(1e-10, abs(value)) + noise
         require(meets, f"the objective of the selected features is {value!r}, not {claimed!r}")
         return max(value, claimed)
+
+    def loss_at(self, m: Array) -> float:
+        """L at margins m (n,)."""
+        short = np.maximum(0.0, 1.0 - m)
+        losses = {"hinge": short, "squared-hinge": 0.5 * short * short, "logistic": np.logaddexp(0.0, -m)}
+        return float(self.c @ losses[self.loss])
+
+    def duals(self, arrays: Arrays) -> Duals:
+        """The dual vectors of the sidecar."""
+        return Duals(self, arrays)
 
     def reduced(self, cost: Array, y: Array) -> tuple[list[float], Array]:
         """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down."""
@@ -218,16 +227,15 @@ def _ends(given: Iterable[Mapping[str, Any]]) -> tuple[Array, Array]:
 class Tree:
     """The tree of fixings: every node reached once, two children on a feature that is not fixed above."""
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], p: int) -> None:
+    def __init__(self, arrays: Arrays, p: int) -> None:
         require(int(arrays["version"][0]) == 1, "a certificate of another version; this checks version 1")
-        for name in ("feature", "children", "dual", "multiplier", "dual_q", "dual_start", "dual_level", "dual_width"):
-            require(arrays[name].dtype.kind in "iu", f"{name!r} holds no integers")
+        for name, array in arrays.items():
+            require(array.dtype.kind in "iu" or name in ("multipliers", "dual_top"), f"{name!r} holds no integers")
         feature, children = arrays["feature"].tolist(), arrays["children"].tolist()
         self.dual, self.multiplier = arrays["dual"].tolist(), arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
-        n_duals, n_multipliers, self.n_leaves = len(arrays["dual_q"]), len(arrays["multipliers"]), 0
-        self.steps: list[tuple[int, int]] = []
-        """(feature, value) fixes, (feature, value - 2) undoes that, (-1, node) is a leaf."""
+        n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
+        self.steps: list[tuple[int, int]] = []  # (feature, value) fixes, (feature, value - 2) undoes, (-1, node): leaf
         reached, on_path, stack = [False] * len(feature), [False] * p, [(-1, 0, 0)]
         hole = "the leaves do not cover all selections: node"
         while stack:
@@ -248,7 +256,6 @@ class Tree:
                 continue
             require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
-            self.n_leaves += 1
             self.steps.append((-1, node))
         require(all(reached), "a node is not part of the tree")
 
@@ -273,23 +280,17 @@ class Fixings:
 
     def terms(self, cost: Array, order: Integers) -> Array:
         """Terms of min over the selections left, Σσ ≤ M, of cost'σ; `order` sorts the negative costs."""
-        room = self.M - self.n_inside
-        size = room + 32
-        while True:
-            part = order[:size]
-            free = part[self.state[part] < 0][:room]
-            if free.size == room or size >= order.size:
-                return np.concatenate([cost[self.inside[: self.n_inside]], cost[free]])
-            size *= 4
+        free = order[self.state[order] < 0][: self.M - self.n_inside]
+        return np.concatenate([cost[self.inside[: self.n_inside]], cost[free]])
 
 
 class Duals:
     """The dual vectors: feasible as integers, and what they prove before anything is fixed."""
 
-    def __init__(self, statement: Statement, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
         X, self.y, self.n = statement.data.X, statement.data.y, statement.data.n_samples
-        step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 4) * U
+        step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
         self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, statement.p, step)])
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
 
@@ -300,23 +301,25 @@ class Duals:
             ids = range(start, min(start + size, self.count))
             q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
             require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
-            k = np.array([self._decode(d) for d in ids])
-            wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
-            require(
-                not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums"
-            )
-            for grid in np.unique(q) if self.statement.loss != "squared-hinge" else ():
-                for row, i in np.argwhere(k[q == grid] > np.floor(np.ldexp(self.statement.c, grid)))[:1]:
-                    d = ids[np.flatnonzero(q == grid)[row]]
-                    raise Rejected(f"dual vector {d} leaves its box at sample {i + 1}: it exceeds C times the weight")
-            balance = k @ self.y.astype(np.int64)
-            off = int(np.argmax(balance != 0))
-            feasible = not (self.statement.bias and balance.any())
-            require(feasible, f"dual vector {ids[off]} does not satisfy y'alpha = 0: it is {balance[off]}·2^-{q[off]}")
-            alpha = np.ldexp(k.astype(float), -q[:, None])
-            sums = [math.ldexp(float(total), -int(e)) for total, e in zip(k.sum(axis=1), q, strict=True)]
-            g = [math.nextafter(value, -math.inf) for value in self._values(alpha, np.array(sums))]
-            yield ids, g, self._costs(alpha * self.y, np.ldexp(balance.astype(float), -q))
+            g, v, total = self.block(ids, q)
+            yield ids, [math.nextafter(value, -math.inf) for value in g], self._costs(v, total)
+
+    def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
+        """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
+        k = np.array([self._decode(d) for d in ids])
+        wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
+        require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
+        if self.statement.loss != "squared-hinge":
+            for row, i in np.argwhere(k > np.floor(np.ldexp(self.statement.c, q[:, None])))[:1]:
+                raise Rejected(
+                    f"dual vector {ids[row]} leaves its box at sample {i + 1}: it exceeds C times the weight"
+                )
+        balance = k @ self.y.astype(np.int64)
+        off = int(np.argmax(balance != 0))
+        feasible = not (self.statement.bias and balance.any())
+        require(feasible, f"dual vector {ids[off]} does not satisfy y'alpha = 0: it is {balance[off]}·2^-{q[off]}")
+        alpha, sums = np.ldexp(k.astype(float), -q[:, None]), np.ldexp(k.sum(axis=1).astype(float), -q)
+        return self._values(alpha, sums), alpha * self.y, np.ldexp(balance.astype(float), -q)
 
     def _decode(self, d: int) -> Integers:
         """k of one dual vector: a bit for every non-zero, then one for every entry at the top, then the other ones."""
@@ -327,11 +330,9 @@ class Duals:
         at_top = np.unpackbits(rest[: (count + 7) // 8], count=count).view(bool)
         values = np.zeros((count - int(at_top.sum()), 8), dtype=np.uint8)
         values[:, :width] = rest[(count + 7) // 8 :].reshape(values.shape[0], width)
-        k, level = np.zeros(n, dtype=np.int64), a["dual_level"][d]
-        top = np.floor(np.ldexp(a["dual_top"], a["dual_q"][d]))[held][at_top] if a["dual_top"].size else level
-        both = np.empty(count, dtype=np.int64)
-        both[at_top], both[~at_top] = np.minimum(top, 2.0**62), values.view("<i8").ravel()
-        k[held] = both
+        k, at, level = np.zeros(n, dtype=np.int64), np.flatnonzero(held), a["dual_level"][d]
+        top = np.floor(np.ldexp(a["dual_top"], a["dual_q"][d]))[at[at_top]] if a["dual_top"].size else level
+        k[at[at_top]], k[at[~at_top]] = np.minimum(top, 2.0**62), values.view("<i8").ravel()
         return k
 
     def _values(self, alpha: Array, sums: Array) -> Array:
@@ -352,9 +353,9 @@ class Duals:
         X, center = self.statement.data.X, self.statement.data.center
         omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
         radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
-        if np.any(total) and np.any(center):  # with a bias the total is zero
-            shift = np.outer(total, center)
-            radius += 4 * U * (np.abs(omega) + np.abs(shift))
+        if np.any(center) and not self.statement.bias:  # with a bias the total is zero
+            shift, most = np.outer(total, center), np.outer(np.abs(v).sum(axis=1), np.abs(center))
+            radius += 4 * U * (np.abs(omega) + np.abs(shift)) + self.gamma * most
             omega -= shift
         size = np.abs(omega) + radius
         lifted = 0.5 * size * size * (1.0 + 8 * U) + 2.0**-1060  # the last for what underflows
@@ -368,11 +369,11 @@ def _norms(X: Any) -> Array:
     return np.asarray(largest * (np.sqrt(squares) + math.sqrt(X.shape[0]) * 2.0**-500))
 
 
-def least_bound(statement: Statement, tree: Tree, arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[float, int]:
+def least_bound(statement: Statement, tree: Tree, arrays: Arrays) -> tuple[float, int]:
     """The least bound of all leaves, and its leaf; inf when no leaf holds a selection."""
     least, where = math.inf, -1
     refuted = range(REFUTED, REFUTED + 1), [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
-    for ids, g, cost in itertools.chain([refuted], Duals(statement, arrays).blocks()):
+    for ids, g, cost in itertools.chain([refuted], statement.duals(arrays).blocks()):
         fixed = Fixings(statement)
         sorted_once: dict[tuple[int, int], tuple[list[float], Array, Integers]] = {}
         for j, value in tree.steps:
@@ -385,11 +386,10 @@ def least_bound(statement: Statement, tree: Tree, arrays: Mapping[str, npt.NDArr
             if key not in sorted_once:
                 if len(sorted_once) * statement.p > BLOCK:
                     sorted_once.clear()
-                row: tuple[list[float], Array] = [], cost[dual - ids.start]
-                if multiplier >= 0:
-                    row = statement.reduced(row[1], arrays["multipliers"][multiplier])
-                negative = np.flatnonzero(row[1] < 0)
-                sorted_once[key] = *row, negative[np.argsort(row[1][negative], kind="stable")]
+                row, y = cost[dual - ids.start], arrays["multipliers"]
+                constants, row = statement.reduced(row, y[multiplier]) if multiplier >= 0 else ([], row)
+                negative = np.flatnonzero(row < 0)
+                sorted_once[key] = constants, row, negative[np.argsort(row[negative], kind="stable")]
             constants, reduced, order = sorted_once[key]
             bound = math.fsum([g[dual - ids.start], *constants, *fixed.terms(reduced, order).tolist()])
             bound = math.nextafter(bound, -math.inf) if bound == bound else -math.inf

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.certificate.duals import DualStore
+from mipfs.certificate.labelled import LabelledStore
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -24,17 +25,19 @@ OPEN, REFUTED = -1, -2
 
 
 class Proof:
-    """Dual vectors and the tree; a node costs 20 bytes, a dual vector what `DualStore` says.
+    """Dual vectors and the tree; a node costs 20 bytes, a dual vector what its store says.
 
     Parameters
     ----------
     n_samples, n_features : int
     top : (n,) float, optional
         The weights c_i, where they differ from sample to sample: keeps hinge duals small, see `DualStore`.
+    duals : LabelledStore, optional
+        An empty store for the dual vectors of a structural loss; by default a `DualStore`.
 
     Attributes
     ----------
-    duals : DualStore
+    duals : DualStore or LabelledStore
     root : int, the root of the tree
     bound : float or None
         What the leaves prove where that is less than the bound of the run; None when they prove all of it.
@@ -42,9 +45,11 @@ class Proof:
 
     root: int = 0
 
-    def __init__(self, n_samples: int, n_features: int, top: Array | None = None) -> None:
+    def __init__(
+        self, n_samples: int, n_features: int, top: Array | None = None, duals: LabelledStore | None = None
+    ) -> None:
         self.n_features = n_features
-        self.duals = DualStore(n_samples, top)
+        self.duals: DualStore | LabelledStore = DualStore(n_samples, top) if duals is None else duals
         self.bound: float | None = None
         self._size = 1
         self._feature = np.full(64, -1, dtype=np.int32)
@@ -64,10 +69,12 @@ class Proof:
 
     def add_dual(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53, y'k = 0 with a free bias; returns its position."""
+        assert isinstance(self.duals, DualStore)
         return self.duals.add(k, q)
 
     def dual(self, index: int) -> tuple[Integers, int]:
         """k (n,) and q of a stored dual vector."""
+        assert isinstance(self.duals, DualStore)
         return self.duals.get(index)
 
     def split(self, node: int, feature: int) -> tuple[int, int]:

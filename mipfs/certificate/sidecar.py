@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from mipfs.result import Result
 
 NONE = (
-    "the result has no certificate: they are written for hinge, squared hinge and logistic losses over single "
-    "features, by the drivers branch, gbd and kelley, together with --json FILE"
+    "the result has no certificate: they are written for problems over single features with the unit margin, by the "
+    "drivers branch, gbd, kelley and two_layer, together with --json FILE"
 )
 
 
@@ -97,10 +97,12 @@ def verify(result: Result, data: Instance) -> Report:
         The sidecar is missing or cannot be read.
     """
     from mipfs.certificate.check import Report, check
+    from mipfs.certificate.check_joint import JointStatement
 
     document = json.loads(result.to_json())
+    reading = JointStatement if document["params"].get("loss") == "structural" else None
     if result.claim is not None:
-        return check(document | {"certificate": result.claim.entry()}, result.claim.proof.arrays(), data)
+        return check(document | {"certificate": result.claim.entry()}, result.claim.proof.arrays(), data, reading)
     if result.certificate is None or result.path is None:
         raise UsageError(NONE)
     path = result.path.with_name(Path(str(result.certificate.get("file"))).name)
@@ -108,7 +110,7 @@ def verify(result: Result, data: Instance) -> Report:
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
-    return check(document, _read(path), data)
+    return check(document, _read(path), data, reading)
 
 
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:

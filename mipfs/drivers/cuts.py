@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,12 @@ import numpy.typing as npt
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.certificate.duals import DualStore
+from mipfs.certificate.labelled import LabelledStore
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Dual = tuple[Any, ...]
+"""α = k·2^−q as (k, q), or over labellings as (counts, whole, q): what `DualStore` or `LabelledStore` keeps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,12 +28,12 @@ class Cut:
     ----------
     constant : float, g(α) rounded down
     slopes : (p,) s(α) rounded up
-    dual : (k, q), optional, α = k·2^−q itself, k (n,) int64: what a certificate needs
+    dual : Dual, optional, α itself: what a certificate needs
     """
 
     constant: float
     slopes: Array
-    dual: tuple[Integers, int] | None = None
+    dual: Dual | None = None
 
     def __call__(self, sigma: Array) -> float:
         """The cut's value at σ."""
@@ -66,14 +70,14 @@ class CutPool:
 
     Attributes
     ----------
-    duals : DualStore or None, the dual vectors of the cuts that came with one, compressed
+    duals : DualStore, LabelledStore or None, the dual vectors of the cuts that came with one, compressed
     dual_of : list of int, the position there of every cut's; -1 without one
     """
 
     def __init__(self, n_features: int) -> None:
         self._constants = np.empty(64)
         self._slopes = np.empty((64, n_features))
-        self.duals: DualStore | None = None
+        self.duals: DualStore | LabelledStore | None = None
         self.dual_of: list[int] = []
         self.size = 0
 
@@ -97,11 +101,15 @@ class CutPool:
             self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
-        if cut.dual is not None and self.duals is None:
-            self.duals = DualStore(cut.dual[0].size)
-        self.dual_of.append(-1 if cut.dual is None or self.duals is None else self.duals.add(*cut.dual))
+        self.dual_of.append(-1 if cut.dual is None else self._keep(cut.dual))
         self.size += 1
         return self.size - 1
+
+    def _keep(self, dual: Dual) -> int:
+        """The position of a dual vector among those that are kept."""
+        if self.duals is None:
+            self.duals = DualStore(dual[0].size) if len(dual) == 2 else LabelledStore(dual[0].shape[1])
+        return self.duals.add(*dual)
 
     def cut(self, i: int) -> Cut:
         """A stored cut, with its dual vector."""

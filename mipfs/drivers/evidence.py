@@ -7,16 +7,18 @@ the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.certificate.labelled import LabelledStore
 from mipfs.certificate.proof import Proof
-from mipfs.drivers.cuts import CutPool, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import CutPool, Dual, cut_from_dual, dual_value_below
 from mipfs.losses import get_loss
+from mipfs.losses.labellings import Combination, feasible
 from mipfs.problem import Problem
 from mipfs.selection import Selection, lagrangian_bound
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Parts = list[tuple[list[int], list[float]]]
+"""Positions of dual vectors and their shares, combination after combination."""
 
 SLACK = 5e-10
 """The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
@@ -65,8 +69,7 @@ class Record:
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:
         self.problem, self.pool, self.lost = problem, pool, False
-        uneven = None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i
-        self.tree = Proof(problem.data.n_samples, problem.atoms.count, uneven)
+        self.tree = empty_proof(problem, pool.duals)
         self._used: list[Evidence] = []
         self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
 
@@ -99,22 +102,12 @@ class Record:
         if self.lost:
             return None
         problem, tree, duals = self.problem, self.tree, self.pool.duals
-        parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share) for one in self._used]
-        loss, c, y, bias = get_loss(problem.loss), problem.c_i, problem.data.y, problem.bias
+        parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self._used]
 
         def combined() -> Proof:
-            decoded: dict[int, Array] = {}
-            for ids, share in parts:
-                alpha = np.zeros(c.size)
-                for d, weight in zip(ids, share.tolist(), strict=True):
-                    if d not in decoded:
-                        if len(decoded) * c.size > CACHE:
-                            decoded.clear()
-                        assert duals is not None
-                        k, q = duals.get(d)
-                        decoded[d] = np.ldexp(k.astype(float), -q)
-                    alpha += weight * decoded[d]
-                tree.add_dual(*loss.feasible_dual(alpha, c, y, bias))
+            combine = _over_labellings if problem.loss == "structural" else _in_box
+            for dual in combine(problem, duals, parts):
+                tree.duals.add(*dual)
             return tree
 
         return combined
@@ -130,6 +123,48 @@ class Record:
                 evidence.multipliers = cancelled(self.problem.selection, evidence.multipliers)
                 self.lost = self.lost or evidence.multipliers is None
         return evidence
+
+
+def _in_box(problem: Problem, duals: Any, parts: Parts) -> Iterator[Dual]:
+    """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
+    loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
+    decoded: dict[int, Array] = {}
+    for ids, share in parts:
+        alpha = np.zeros(c.size)
+        for d, weight in zip(ids, share, strict=True):
+            if d not in decoded:
+                if len(decoded) * c.size > CACHE:
+                    decoded.clear()
+                k, q = duals.get(d)
+                decoded[d] = np.ldexp(k.astype(float), -q)
+            alpha += weight * decoded[d]
+        yield loss.feasible_dual(alpha, c, y, problem.bias)
+
+
+def _over_labellings(problem: Problem, duals: Any, parts: Parts) -> Iterator[Dual]:
+    """The same of dual vectors over labellings."""
+    for ids, share in parts:
+        if ids:
+            counts, alpha = duals.mixture(ids, share)
+            yield counts, *feasible(alpha, problem.C, problem.measured.largest)
+        else:
+            yield _zero(problem)
+
+
+def _zero(problem: Problem) -> Dual:
+    """α = 0."""
+    n = problem.data.n_samples
+    if problem.loss == "structural":
+        return np.empty((0, n), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
+    return np.zeros(n, dtype=np.int64), 0
+
+
+def empty_proof(problem: Problem, duals: Any = None) -> Proof:
+    """A proof without nodes; `duals`: where the dual vectors of a structural loss come from, if they exist."""
+    n, count = problem.data.n_samples, problem.atoms.count
+    if problem.loss == "structural":
+        return Proof(n, count, duals=LabelledStore(n, duals))
+    return Proof(n, count, None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i)
 
 
 def cancelled(selection: Selection, y: Array) -> Array | None:
@@ -169,24 +204,30 @@ def farkas(lp: Any, selection: Selection, low: npt.NDArray[Any], high: npt.NDArr
     return y if total > 1e-9 * (1.0 + np.abs(sigma).sum()) else None
 
 
-def single(problem: Problem, alpha: Array, wanted: float) -> Proof | None:
-    """The proof of one dual vector (n,), as far as `wanted` (its lower(α)) where that can be reached.
+def single(problem: Problem, given: Array | Combination | None, wanted: float) -> Proof | None:
+    """The proof of one dual vector (None: α = 0), as far as `wanted` (its lower(α)) where that can be reached.
 
     With rows the inner minimum is a MILP: a tree of LPs, each with its multipliers, all on the same dual vector. What
     it proves stands in `Proof.bound`: less than `wanted` after `LEAVES` leaves, or where extra variables are integer.
     """
-    loss, selection, c = get_loss(problem.loss), problem.selection, problem.c_i
-    k, q = loss.feasible_dual(alpha, c, problem.data.y, problem.bias)
-    exact = np.ldexp(k.astype(float), -q)
-    cut = cut_from_dual(problem.atoms, exact, problem.data.y, dual_value_below(loss, exact, c))
-    cost = problem.penalty - 0.5 * cut.slopes
-    proof = Proof(problem.data.n_samples, problem.atoms.count, None if np.all(c == c[0]) else c)
-    dual = proof.add_dual(k, q)
+    selection, c, y, proof = problem.selection, problem.c_i, problem.data.y, empty_proof(problem)
+    dual: Dual
+    if isinstance(given, Combination):
+        alpha, value, dual = y * given.v, given.value_below, given.dual
+    elif given is None:
+        alpha, value, dual = np.zeros(y.size), 0.0, _zero(problem)
+    else:
+        loss = get_loss(problem.loss)
+        k, q = loss.feasible_dual(given, c, y, problem.bias)
+        alpha = np.ldexp(k.astype(float), -q)
+        value, dual = dual_value_below(loss, alpha, c), (k, q)
+    cut = cut_from_dual(problem.atoms, alpha, y, value)
+    cost, place = problem.penalty - 0.5 * cut.slopes, proof.duals.add(*dual)
     if selection.is_plain:
         inner: float | None = selection.minimise(cost)[1]
-        proof.close(proof.root, dual)
+        proof.close(proof.root, place)
     else:
-        inner = _over_rows(proof, dual, selection, cost, wanted - cut.constant - 1e-10 * abs(wanted))
+        inner = _over_rows(proof, place, selection, cost, wanted - cut.constant - 1e-10 * abs(wanted))
     if inner is None:
         return None
     proof.bound = cut.constant + inner - 1e-14 * (abs(cut.constant) + abs(inner))
@@ -195,12 +236,12 @@ def single(problem: Problem, alpha: Array, wanted: float) -> Proof | None:
 
 def emptiness(problem: Problem) -> Proof | None:
     """The proof that S is empty; None when `LEAVES` leaves do not show it, or only integer extra variables do."""
-    selection, proof = problem.selection, Proof(problem.data.n_samples, problem.atoms.count)
+    selection, proof = problem.selection, empty_proof(problem)
     low, high = selection.sigma_bounds()
     if selection.is_plain or np.any(low > high):
         proof.refute(proof.root)
         return proof
-    dual = proof.add_dual(np.zeros(problem.data.n_samples, dtype=np.int64), 0)
+    dual = proof.duals.add(*_zero(problem))
     return proof if _over_rows(proof, dual, selection, np.zeros(problem.atoms.count), np.inf) == np.inf else None
 
 

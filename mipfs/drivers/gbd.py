@@ -99,7 +99,7 @@ def run(run: Run) -> None:
     boolean = boolean_node.root_cut(problem, tol, lambda: run.must_stop)
     if boolean is not None:
         pool.add(boolean)
-    record = None if problem.loss == "structural" or not problem.selects_features else Record(problem, pool)
+    record = Record(problem, pool) if problem.selects_features else None
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
     run.extras["pool"] = pool
     rounded = -1

@@ -27,6 +27,7 @@ from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss
+from mipfs.losses.labellings import Combination
 from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
 from mipfs.result import StopReason
@@ -115,7 +116,7 @@ def run(run: Run) -> None:
         run.extras["relaxed"] = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features))
-    _prove(run, most_violated)
+    prove(run, most_violated)
 
 
 def _tolerance(run: Run) -> float:
@@ -155,12 +156,12 @@ class Oracle:
 
     Attributes
     ----------
-    best : the largest lower(α) so far, and its α
+    best : the largest lower(α) so far, and its α (a `Combination` over labellings)
     """
 
     def __init__(self, problem: Problem, relaxation: str) -> None:
         self.problem, self.relaxation = problem, relaxation
-        self.best = -np.inf, np.zeros(problem.data.n_samples)
+        self.best: tuple[float, Array | Combination | None] = -np.inf, None
         self._loss = get_loss(problem.loss)
         selection = problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
@@ -172,7 +173,13 @@ class Oracle:
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower(α)."""
         g = dual_value_below(self._loss, alpha, self.problem.c_i)
-        found = self.at(alpha * self.problem.data.y, g)
+        return self._noted(self.at(alpha * self.problem.data.y, g), alpha)
+
+    def of(self, dual: Combination) -> tuple[Integers, Array, float]:
+        """The same of a dual vector over labellings."""
+        return self._noted(self.at(dual.v, dual.value_below), dual)
+
+    def _noted(self, found: tuple[Integers, Array, float], alpha: Array | Combination) -> tuple[Integers, Array, float]:
         if found[2] > self.best[0]:
             self.best = found[2], alpha
         return found
@@ -200,12 +207,12 @@ class Oracle:
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
 
 
-def _prove(run: Run, most_violated: Oracle) -> None:
+def prove(run: Run, most_violated: Oracle) -> None:
     """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum."""
     problem, (lower, alpha) = run.problem, most_violated.best
     if not problem.selects_features or problem.margin != "unit" or not np.isfinite(run.bound):
         return
-    proof = single(problem, alpha if lower >= run.bound else np.zeros_like(alpha), run.bound)
+    proof = single(problem, None if lower < run.bound else alpha, run.bound)
     if proof is not None and proof.bound is not None:
         if run.is_optimal and run.bound - proof.bound > SLACK * abs(run.objective):
             return  # it would not bear the gap that the result speaks of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, dual_value_below
 from mipfs.losses import loss_of
 from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
@@ -69,13 +69,13 @@ class Subproblem:
         self._weights[columns.ids] = svm.w
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
+        dual: Dual
         if svm.combination is None:
             g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+            dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
-            g = svm.combination.value_below
-        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g)
-        if svm.combination is None:
-            cut = replace(cut, dual=(np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q))
+            g, dual = svm.combination.value_below, svm.combination.dual
+        cut = replace(cut_from_dual(self.atoms, svm.alpha, problem.data.y, g), dual=dual)
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
 
     def weights(self) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from mipfs.atoms.tree import Tree
 from mipfs.drivers.inner_layer import Inner
-from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, prove, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
@@ -73,7 +73,7 @@ def run(run: Run) -> None:
     most_violated, inner = Oracle(problem, "hull"), Inner(problem)
     pool, last, sharpness = Pool(), None, 1.0
     while run.stop() is None:
-        ids, sigma, lower = most_violated.at(inner.dual.v, inner.dual.value_below)  # Step 1
+        ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
         if run.stop() is not None:
             break
@@ -88,7 +88,7 @@ def run(run: Run) -> None:
         if run.iteration == 1 and options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features))
         if options.T is not None and run.iteration >= options.T:
-            run.raise_bound(most_violated.at(inner.dual.v, inner.dual.value_below)[2])
+            run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
     if isinstance(problem.atoms, Tree):
@@ -97,6 +97,7 @@ def run(run: Run) -> None:
         run.extras["relaxed"] = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features))
+    prove(run, most_violated)
 
 
 def _tolerance(run: Run) -> float:

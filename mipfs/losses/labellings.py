@@ -44,6 +44,11 @@ class Combination:
     v: Array
     value_below: float
 
+    @property
+    def dual(self) -> tuple[npt.NDArray[Any], Integers, int]:
+        """What determines it, and what a certificate stores."""
+        return self.counts, self.whole, self.q
+
 
 class Labellings:
     """Labellings of one data set, and the rows of A = (a(ȳ_1), …, a(ȳ_K)) of the columns that were asked for.

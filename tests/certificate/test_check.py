@@ -216,6 +216,10 @@ def test_the_checker_shares_no_code_with_what_it_checks() -> None:
     assert {name for name in names if str(name).startswith("mipfs")} <= {"mipfs.instance", "mipfs.readers"}
     assert len(text.splitlines()) < 400
 
+    second = path.with_name("check_joint.py").read_text(encoding="utf-8")
+    names = {node.module for node in ast.walk(ast.parse(second)) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in names if str(name).startswith("mipfs")} <= {"mipfs.certificate.check", "mipfs.instance"}
+
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("bias", [True, False])

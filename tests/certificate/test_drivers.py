@@ -10,7 +10,6 @@ from scipy import sparse
 
 import mipfs
 from mipfs.drivers.cuts import CutPool
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.result import Status
 from mipfs.selection import Extras, Rows
@@ -116,13 +115,6 @@ def test_cuts_without_dual_vectors_leave_no_certificate() -> None:
     small = Problem(data, M=3, C=0.2)
     pool = pool_of(small.replace(C=1.0)).for_smaller_loss(0.2)
     result = mipfs.solve(small, "gbd", pool=pool, gap=1e-6)
-    with pytest.raises(mipfs.UsageError, match="no certificate"):
-        mipfs.verify(result, data)
-
-
-def test_structural_losses_have_none() -> None:
-    data: Instance = make_data(np.random.default_rng(1), n=20, p=4)
-    result = mipfs.solve(Problem(data, loss="structural", bias=False, measure="f1", M=2), "two_layer")
     with pytest.raises(mipfs.UsageError, match="no certificate"):
         mipfs.verify(result, data)
 
