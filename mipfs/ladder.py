@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from mipfs import drivers, formulation
-from mipfs.drivers.run import Observer, parameters
+from mipfs.drivers import kelley
+from mipfs.drivers.run import Observer, Run, parameters
 from mipfs.errors import UsageError
+from mipfs.losses import loss_of
 from mipfs.problem import Problem
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
 
@@ -175,6 +177,10 @@ class _Climb:
         return found
 
     def _solve(self, name: str) -> Rung:
+        if self.problem.loss == "structural" and name in CONIC and name != "plain":
+            raise UsageError("it is declared for losses that are a sum over the samples")
+        if name == "plain" and self.problem.loss == "structural":
+            return self._plain_structural()
         if name in CONIC:
             return self._conic(name)
         if name == "exact":
@@ -184,10 +190,28 @@ class _Climb:
             rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows[1])
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             return _rung(name, result.bound, result, size, "optimal" if result.status is Status.OPTIMAL else "")
-        result = self._run("kelley", relaxation="box" if name == "boolean" else "hull")
+        if self.problem.loss == "structural":
+            if name == "boolean" and not self.problem.selection.is_plain:
+                raise UsageError("two_layer solves the convex hull, which differs where there are rows")
+            result = self._run("two_layer")
+        else:
+            result = self._run("kelley", relaxation="box" if name == "boolean" else "hull")
         size = {"variables": self.problem.data.n_samples, "constraints": result.counters.get("selections", 0)}
         solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.STALLED)
         return _rung(name, result.bound, result, size, "solved" if solved else "")
+
+    def _plain_structural(self) -> Rung:
+        """The structural SVM on all features, by its bundle; the largest weights make a classifier."""
+        problem, run = self.problem, Run(self.problem, kelley.Options())
+        p = problem.data.n_features
+        svm = loss_of(problem).Solver(problem.data, problem.c_i, False).solve(np.arange(p), tol=GAP)
+        if problem.atoms.count == p:
+            kelley.round_to(run, np.abs(svm.w))
+        if run.incumbent is not None and run.objective < self.incumbent:
+            names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
+            self.incumbent, self.selected = run.objective, names
+        size = {"variables": p, "constraints": svm.combination.whole.size}
+        return Rung("plain", True, svm.dual, math.inf, run.elapsed, size, f"solved{_left_out(problem)}")
 
     def _conic(self, name: str) -> Rung:
         loaded = formulation.load(CONIC[name])
@@ -210,7 +234,7 @@ class _Climb:
         return _rung(name, value, result, size, f"solved{left_out}")
 
     def _run(self, driver: str, **options: Any) -> Result:
-        gap = KELLEY_GAP if driver == "kelley" else GAP
+        gap = KELLEY_GAP if driver in ("kelley", "two_layer") else GAP
         result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
         if result.objective < self.incumbent:
             self.incumbent, self.selected = result.objective, result.selected

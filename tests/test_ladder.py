@@ -216,3 +216,23 @@ def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     code = "import sys, mipfs; assert 'mipfs.ladder' not in sys.modules; assert callable(mipfs.compare); "
     code += "assert not {'cvxpy', 'pyomo', 'sklearn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("rows", ["cardinality", "dependencies"])
+@pytest.mark.parametrize("measure", ["f1", "roc-auc"])
+def test_the_ladder_of_a_measure(measure: str, rows: str) -> None:
+    for seed in range(2):
+        problem = make(seed, rows, loss="structural", measure=measure, bias=False, C=30.0)
+        found = ladder.compare(problem)
+        plain, relaxed, exact = (found[name].value for name in ("plain", "convex-hull", "exact"))
+        assert below(plain, relaxed)
+        assert below(relaxed, exact)
+        assert exact == pytest.approx(found.incumbent, rel=1e-5)
+        allowed = (np.array(sigma, dtype=bool) for sigma in itertools.product((0, 1), repeat=P))
+        values = [mipfs.solve(problem.replace(rows=None, forced_in=tuple(np.array(NAMES)[sigma]), M=int(sigma.sum())),
+                              "gbd").bound for sigma in allowed if problem.selection.contains(sigma)]  # fmt: skip
+        assert exact == pytest.approx(min(values), rel=2e-4)
+        said = found["boolean"].status
+        assert said == "solved" if rows == "cardinality" else said.startswith("skipped")
+        assert found["nmmkl"].status.startswith("skipped")
+        assert ("without the rows" in found["plain"].status) == (rows == "dependencies")

@@ -6,25 +6,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Scale, Seed, parse_params, read_options
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Param,
+    Positive,
+    Quiet,
+    Scale,
+    Seed,
+    SubjectTo,
+    problem_parameters,
+    read_options,
+)
 
 if TYPE_CHECKING:
-    from mipfs.instance import Instance
     from mipfs.ladder import Comparison
     from mipfs.problem import Problem
-
-PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin")
 
 
 def compare(
     data_file: DataFile,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias or margin, e.g. -p M=5."),
-    ] = None,
-    subject_to: Annotated[
-        str | None, typer.Option("--subject-to", metavar="rows.lp", help="More rows over the selection, an LP file.")
-    ] = None,
+    param: Param = None,
+    subject_to: SubjectTo = None,
     rungs: Annotated[
         str | None, typer.Option("--rungs", metavar="NAMES", help="Some of the rungs, separated by commas.")
     ] = None,
@@ -37,38 +41,22 @@ def compare(
     seed: Seed = 0,
 ) -> int:
     """Compare the relaxations of one problem with its exact optimum."""
+    import mipfs
     from mipfs import ladder, readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
     from mipfs.cli.output import check_target
+    from mipfs.cli.solve import with_lp_rows
 
-    params = parse_params(param or ())
+    params = problem_parameters(param or (), "compare")
     check_target(json)
-    data = readers.read(data_file, **read_options(scale, label, positive))
-    problem = _problem(data, params, subject_to)
+    problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
+    if subject_to is not None:
+        problem = with_lp_rows(problem, subject_to)
     chosen = None if rungs is None else parse_names(rungs)
     with live_table(quiet) as observers:
         comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
     return _finish(comparison, problem, json, quiet)
-
-
-def _problem(data: Instance, params: dict[str, Any], subject_to: str | None) -> Problem:
-    """The problem that the parameters and the LP file declare."""
-    from mipfs.cli.solve import with_lp_rows
-    from mipfs.errors import UsageError
-    from mipfs.formulation import ALIASES
-    from mipfs.problem import Problem
-
-    given: dict[str, Any] = {}
-    for key, value in params.items():
-        name = ALIASES.get(key, key)
-        if name not in PARAMETERS:
-            raise UsageError(f"compare has no parameter {key!r}; it takes M, C, lambda, loss, bias, margin")
-        if name in given:
-            raise UsageError(f"{key!r} is another name of {name!r}, which is given too")
-        given[name] = value
-    problem = Problem(data, **given)
-    return problem if subject_to is None else with_lp_rows(problem, subject_to)
 
 
 def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet: bool) -> int:
@@ -93,12 +81,11 @@ def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet:
 
 
 def _show(comparison: Comparison, problem: Problem) -> None:
-    from mipfs.cli.text import number, percent, show_pairs, show_table
+    from mipfs.cli.text import number, percent, show_pairs, show_table, stated
 
-    asked = ("M", "C", "lambda", "loss", "bias")
     show_pairs(
         [
-            ("problem", ", ".join(f"{name} = {_text(comparison.params[name])}" for name in asked)),
+            ("problem", stated(comparison.params)),
             ("incumbent", f"{number(comparison.incumbent)} with {len(comparison.selected)} features"),
             ("rows", str(len(problem.selection.rows))),
         ]
@@ -112,9 +99,3 @@ def _show(comparison: Comparison, problem: Problem) -> None:
 
 def _size(size: Any) -> str:
     return "-" if size is None else f"{size['constraints']} x {size['variables']}"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return "one per feature"
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

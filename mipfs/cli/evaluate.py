@@ -49,7 +49,7 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
     tp, fn = int((found & truth).sum()), int((~found & truth).sum())
     fp, tn = int((found & ~truth).sum()), int((~found & ~truth).sum())
     recall, specificity = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
-    return {
+    document: dict[str, Any] = {
         "schema": 1,
         "n_samples": len(truth),
         "labels": {"negative": result.labels["negative"], "positive": result.labels["positive"]},
@@ -60,6 +60,22 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
         "f1": _ratio(2 * tp, 2 * tp + fp + fn),
         "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
     }
+    if result.params.get("measure") is not None:
+        document["measure"] = _measure(result, data)
+    return document
+
+
+def _measure(result: Result, data: Instance) -> dict[str, Any]:
+    """The measure that the features were selected for, on this data; None where it is not defined."""
+    from mipfs.errors import DataError, UsageError
+    from mipfs.measures import value
+
+    name, given = result.params["measure"], {key: result.params.get(key) for key in ("beta", "k")}
+    try:
+        found: float | None = value(name, data.y, result.decision_function(data), **given)
+    except (DataError, UsageError):
+        found = None
+    return {"name": name, "value": found}
 
 
 def _show(document: dict[str, Any]) -> None:
@@ -67,6 +83,10 @@ def _show(document: dict[str, Any]) -> None:
 
     names = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
     values = [(name, "undefined" if document[name] is None else f"{document[name]:.4f}") for name in names]
+    if "measure" in document:
+        found = document["measure"]
+        values += [(found["name"], "undefined" if found["value"] is None else f"{found['value']:.4f}")]
+    values = list(dict(values).items())  # F1 once
     show_pairs([("samples", str(document["n_samples"])), *((n.replace("_", " "), v) for n, v in values)])
     negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
     cells = {name: str(count) for name, count in document["confusion"].items()}

@@ -36,6 +36,17 @@ Scale = Annotated[
 ]
 Label = Annotated[str | None, typer.Option("--label", metavar="COLUMN", help="The label column of a table.")]
 Positive = Annotated[str | None, typer.Option("--positive", metavar="LABEL", help="The label that counts as +1.")]
+Param = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, margin, measure, beta or k."),
+]
+SubjectTo = Annotated[
+    str | None,
+    typer.Option("--subject-to", metavar="rows.lp", help="Rows over the selection that hold too, an LP file."),
+]
+
+PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k")
+"""Parameters of a problem without a formulation's name."""
 
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -73,6 +84,22 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"-p {text}: {key} was given twice")
         params[name] = parsed
     return params
+
+
+def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
+    """The keyword arguments of `mipfs.Problem` that ``-p`` gives; a measure brings its loss along."""
+    from mipfs.formulation import ALIASES
+
+    params: dict[str, Any] = {}
+    for key, value in parse_params(given).items():
+        name = ALIASES.get(key, key)
+        if name not in PARAMETERS:
+            known = ", ".join("lambda" if one == "lam" else one for one in PARAMETERS)
+            raise UsageError(f"{command} has no parameter {key!r}; it takes {known}")
+        if name in params:
+            raise UsageError(f"{key!r} is another name of {name!r}, which is given too")
+        params[name] = value
+    return {"loss": "structural", "bias": False} | params if "measure" in params else params
 
 
 def _parse(value: str) -> tuple[Any, tuple[str, ...]]:

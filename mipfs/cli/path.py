@@ -7,21 +7,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Scale, Seed, parse_params, read_options
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Param,
+    Positive,
+    Quiet,
+    Scale,
+    Seed,
+    SubjectTo,
+    problem_parameters,
+    read_options,
+)
 
 if TYPE_CHECKING:
     from mipfs.solution_path import SolutionPath
 
-PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin")
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 
 
 def path(
     data_file: DataFile,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias or margin, e.g. -p C=1."),
-    ] = None,
+    param: Param = None,
     M: Annotated[
         str | None, typer.Option("--M", metavar="A:B", help="Every M from A to B, both included, or a list: 1,2,5.")
     ] = None,
@@ -32,9 +40,7 @@ def path(
     rows: Annotated[
         str | None, typer.Option("--rows", metavar="rows.lp", help="The rows of an LP file, added one after the other.")
     ] = None,
-    subject_to: Annotated[
-        str | None, typer.Option("--subject-to", metavar="rows.lp", help="Rows that hold at every point, an LP file.")
-    ] = None,
+    subject_to: SubjectTo = None,
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="K", help="Choose by K-fold cross-validation.", show_default=False)
     ] = None,
@@ -73,7 +79,10 @@ def path(
         axes["lam"] = _numbers("lambda", lam)
     if len(axes) + (rows is not None) != 1:
         raise UsageError("a path goes over one of --M, --C, --lambda and --rows; give one, for example --M 1:10")
-    params = _parameters(parse_params(param or ()), axes)
+    params = problem_parameters(param or (), "path")
+    for name in params.keys() & axes.keys():
+        shown = "lambda" if name == "lam" else name
+        raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     check_target(json)
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)
@@ -112,25 +121,6 @@ def _numbers(name: str, text: str) -> list[float]:
         raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10") from None
 
 
-def _parameters(params: dict[str, Any], axes: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of the problem, under the names that Python has for them."""
-    from mipfs.errors import UsageError
-    from mipfs.formulation import ALIASES
-
-    given: dict[str, Any] = {}
-    for key, value in params.items():
-        name = ALIASES.get(key, key)
-        if name not in PARAMETERS:
-            raise UsageError(f"path has no parameter {key!r}; it takes M, C, lambda, loss, bias, margin")
-        if name in given:
-            raise UsageError(f"{key!r} is another name of {name!r}, which is given too")
-        if name in axes:
-            shown = "lambda" if name == "lam" else name
-            raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
-        given[name] = value
-    return given
-
-
 def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
     """Write the JSON where it was asked for, show the path, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
@@ -159,12 +149,11 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
 
 def show_path(found: SolutionPath) -> None:
     """Print what was asked, a line for every point, and the supports."""
-    from mipfs.cli.text import show_pairs, show_table
+    from mipfs.cli.text import show_pairs, show_table, stated
 
-    fixed = [name for name in ("M", "C", "lambda", "loss", "bias") if name != found.axis]
     total = sum(point.seconds for point in found.points)
     pairs = [
-        ("problem", ", ".join(f"{name} = {_text(found.params[name])}" for name in fixed)),
+        ("problem", stated(found.params, without=found.axis)),
         ("driver", f"{found.driver}, {total:.2f} s"),
     ]
     if found.points and all(point.cold is not None for point in found.points):
@@ -203,9 +192,3 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             line += [f"{p.error:.4f}", f"{p.deviation:.4f}"] if p.errors else ["-", "-"]
         lines.append(tuple(line))
     return tuple(header), lines
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return "one per feature"
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

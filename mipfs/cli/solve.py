@@ -15,6 +15,7 @@ from mipfs.cli.options import (
     Quiet,
     Scale,
     Seed,
+    SubjectTo,
     parse_names,
     parse_params,
     read_options,
@@ -38,9 +39,7 @@ def solve(
     driver: Annotated[
         str | None, typer.Option("--driver", metavar="NAME", help="The algorithm; by default the model's.")
     ] = None,
-    subject_to: Annotated[
-        str | None, typer.Option("--subject-to", metavar="rows.lp", help="More rows over the selection, an LP file.")
-    ] = None,
+    subject_to: SubjectTo = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
     ] = None,

@@ -11,6 +11,7 @@ import pytest
 from sklearn import metrics
 
 import mipfs
+from mipfs.result import Result
 from tests.cli.outcome import Cli
 
 CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"
@@ -98,3 +99,15 @@ def test_the_file_and_python_predict_the_same(cli: Cli, result: Path) -> None:
     found = mipfs.Result.load(result).predict(data)
     assert found.tolist() == cli("predict", result, CREDIT).out.splitlines()
     assert np.mean(found == data.labels.of(data.y)) > 0.7
+
+
+def test_an_evaluation_has_the_measure_that_was_asked_for(cli: Cli, small: Path, tmp_path: Path) -> None:
+    target = tmp_path / "auc.json"
+    cli("solve", "structural", small, "-p", "measure=roc-auc", "-p", "M=1", "-p", "C=20", "--json", target)
+    outcome = cli("evaluate", target, small, "--json", "-")
+    found = json.loads(outcome.out)["measure"]
+    data = mipfs.read(small)
+    scores = Result.load(target).decision_function(data)
+    assert found["name"] == "roc-auc"
+    assert found["value"] == pytest.approx(metrics.roc_auc_score(data.y > 0, scores))
+    assert f"{found['value']:.4f}" in cli("evaluate", target, small).out

@@ -156,3 +156,10 @@ def test_the_live_table_has_a_row_for_every_point() -> None:
         assert ", ".join(point.selected) in shown
     assert "M = 3:" in shown
     assert "incumbent" in shown
+
+
+def test_a_path_for_a_measure(cli: Cli, small: Path) -> None:
+    outcome = cli("path", small, "-p", "measure=f1", "-p", "C=10", "--M", "1:2")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "measure = f1" in outcome.out
+    assert outcome.out.count("optimal") == 2
