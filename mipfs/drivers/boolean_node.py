@@ -64,7 +64,6 @@ class Outcome:
     sigma : (k,) σ of the relaxation on the alive features
     fixed_in, fixed_out : positions of the alive features that screening fixes
     steps : Newton steps taken
-    is_solved : whether the relaxation was solved to its tolerance
     """
 
     bound: float
@@ -75,7 +74,6 @@ class Outcome:
     fixed_in: Integers
     fixed_out: Integers
     steps: int
-    is_solved: bool
 
 
 def carries(problem: Problem) -> bool:
@@ -99,8 +97,7 @@ def prepare(problem: Problem) -> None:
     data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
     tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
     relaxation = Relaxation(tiny, np.array([0]))
-    warm = Warm(np.zeros(1, dtype=np.float32), 0.0, 0.5)
-    relaxation.solve(np.array([FREE], dtype=np.int8), warm, np.zeros(4), np.inf, 1e-6, 0.0, lambda: False)
+    relaxation.solve_cold(np.array([FREE], dtype=np.int8), 1e-6, lambda: False)
 
 
 def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut | None:
@@ -114,8 +111,7 @@ def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut
         return None
     boolean, (lb, ub) = Relaxation(bare, np.arange(bare.atoms.count)), bare.selection.sigma_bounds()
     states = np.where(lb > 0.5, INSIDE, np.where(ub > 0.5, FREE, OUTSIDE)).astype(np.int8)
-    warm, zero = Warm(np.zeros(lb.size, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
-    return boolean.cut(boolean.solve(states, warm, zero, np.inf, tol, 0.0, must_stop))
+    return boolean.cut(boolean.solve_cold(states, tol, must_stop))
 
 
 class Relaxation:
@@ -159,6 +155,11 @@ class Relaxation:
             self._X = np.asfortranarray(dense)
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
+    def solve_cold(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
+        """Solve the relaxation of a node to `tol`, from nothing."""
+        warm, zero = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5), np.zeros(self.problem.data.n_samples)
+        return self.solve(states, warm, zero, np.inf, tol, 0.0, must_stop)
+
     def solve(
         self,
         states: States,
@@ -190,7 +191,7 @@ class Relaxation:
         best, found = beta, -np.inf
         start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, PROXIMAL
         y, unit = self.problem.data.y, cutoff / self.size
-        steps, is_solved = 0, False
+        steps = 0
         for _ in range(SLICES):
             dual = np.empty(beta.size)
             kernel.relax(
@@ -200,7 +201,6 @@ class Relaxation:
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]
-            is_solved = start[kernel.WHY] == kernel.SOLVED
             if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < SLICE or must_stop():
                 break
         if not np.all(np.isfinite(w)):
@@ -213,7 +213,7 @@ class Relaxation:
         sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
         bound, fixed_in, fixed_out = self.bound(whole, q, states, cutoff)
         after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, BACK * float(start[kernel.RHO])))
-        return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps, is_solved)
+        return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have no slope."""

@@ -22,13 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
-from mipfs.drivers import boolean_node, gbd, near_optimal
+from mipfs.drivers import boolean_node, gbd
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
-from mipfs.drivers.subproblem import Subproblem
-from mipfs.drivers.validation import Validator
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -122,8 +121,7 @@ class Tree:
         self.run, self.supports, self.tol = run, supports, tol
         problem = run.problem
         lb, ub = problem.selection.sigma_bounds()
-        uneven = None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i
-        self.proof = Proof(problem.data.n_samples, problem.atoms.count, uneven)
+        self.proof = empty_proof(problem)
         self.relaxation = Relaxation(problem, np.flatnonzero(ub > 0.5))
         self.floor = math.inf
         self.n_nodes = self.steps = 0
@@ -147,14 +145,13 @@ class Tree:
 
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
-        relaxation, warm = self.relaxation, Warm(np.zeros(self._first.size, np.float32), 0.0, 0.5)
-        zero = np.zeros(self.run.problem.data.n_samples)
-        outcome = relaxation.solve(self._first, warm, zero, math.inf, self.tol, 0.0, lambda: self.run.must_stop)
+        relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
+        outcome = relaxation.solve_cold(self._first, self.tol, lambda: self.run.must_stop)
         self.n_nodes, self.steps = 1, outcome.steps
         self.supports.pool.add(relaxation.cut(outcome))
         self.round(outcome)
         self.supports.round(self.supports.pool.slopes[-1])
-        if self.run.problem.atoms.count > zero.size:  # screening pays for a good incumbent, and solves are cheap
+        if self.run.problem.atoms.count > n_samples:  # screening pays for a good incumbent, and solves are cheap
             self.supports.search(self.supports.pool)
         dual = self.proof.add_dual(outcome.whole, outcome.q)
         bound, goes_in, goes_out = relaxation.bound(outcome.whole, outcome.q, self._first, self.cutoff)
@@ -289,28 +286,28 @@ def prepare(problem: Problem) -> None:
         boolean_node.prepare(problem)
 
 
+def cores() -> int:
+    """Cores that this process may use; where the system does not say, all there are."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return (os.cpu_count() or 1) if usable is None else len(usable(0))
+
+
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     if not carries(problem):
         gbd.run(run)
         return
-    run.wants_all = near_optimal.is_asked(run)
-    first = problem.selection.minimise(problem.penalty)[0]
-    if first is None:
-        run.infeasible, run.conflict = True, problem.selection.conflict()
+    begun = gbd.begin(run)
+    if begun is None:
         return
-    subproblem = Subproblem(problem)
-    validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    supports = Supports(run, subproblem, tol=min(1e-7, max(1e-10, 1e-3 * options.gap)), validator=validator)
+    supports = begun[0]
     if options.pool is not None:
         supports.pool = options.pool
-    supports.evaluate(first if options.start is None else gbd.start_of(problem, options.start))
-
     tree = Tree(run, supports, tol=max(1e-10, 0.02 * options.gap))
     tree.plant()
     searched = False
-    with ThreadPoolExecutor(options.threads or len(os.sched_getaffinity(0))) as threads:
+    with ThreadPoolExecutor(options.threads or cores()) as threads:
         while run.stop() is None:
             nodes = tree.pop(BATCH)
             run.closed = not nodes
@@ -323,15 +320,9 @@ def run(run: Run) -> None:
                 searched = True
             run.iteration = tree.n_nodes
             run.raise_bound(min(tree.bound, run.objective))
-            run.counters.update(_counters(run, tree, subproblem))
+            totals = {"subproblems": supports.subproblem.count, "cuts": len(supports.pool)}
+            run.count(nodes=tree.n_nodes, newton_steps=tree.steps, **totals)
             run.record()
     run.extras["proof"], run.extras["pool"] = tree.finish(), supports.pool
     if run.wants_all:
         run.extras["found"] = supports.found
-
-
-def _counters(run: Run, tree: Tree, subproblem: Subproblem) -> dict[str, int]:
-    """What changed since the last record, for the run's counters."""
-    now = {"nodes": tree.n_nodes, "newton_steps": tree.steps, "subproblems": subproblem.count}
-    now["cuts"] = len(tree.supports.pool)
-    return {name: count - run.counters[name] for name, count in now.items()}

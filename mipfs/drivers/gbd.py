@@ -79,18 +79,12 @@ class Options:
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    selection = problem.selection
-    run.wants_all = near_optimal.is_asked(run)
-    first = selection.minimise(problem.penalty)[0]
-    if first is None:
-        run.infeasible, run.conflict = True, selection.conflict()
+    selection, begun = problem.selection, begin(run)
+    if begun is None:
         return
-    subproblem = Subproblem(problem)
-    validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    supports = Supports(run, subproblem, tol=min(1e-7, max(1e-10, 1e-3 * options.gap)), validator=validator)
+    supports, first = begun
+    subproblem = supports.subproblem
     pool = CutPool(selection.n_features) if options.pool is None else options.pool
-    supports.evaluate(first if options.start is None else start_of(problem, options.start))
-
     tol = max(1e-9, 1e-2 * options.gap)
     inner = _inner_point(selection, first)
     root = subproblem.solve(inner, tol)
@@ -123,7 +117,7 @@ def run(run: Run) -> None:
             if rounded < 0:
                 supports.search(pool)
             rounded = master.n_nodes // ROUNDING_NODES
-        run.counters.update(_counters(run, master, subproblem))
+        run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
     if run.wants_all:
         run.extras["found"] = supports.found
@@ -131,13 +125,28 @@ def run(run: Run) -> None:
         run.extras |= {"proof": record.finish(master.open_nodes()), "proof_slack": SLACK}
 
 
-def _counters(run: Run, master: Master, subproblem: Subproblem) -> dict[str, int]:
-    """What changed since the last record, for the run's counters."""
-    now = {"cuts": len(master.pool), "subproblems": subproblem.count, "nodes": master.n_nodes, "lps": master.n_lps}
-    return {name: count - run.counters[name] for name, count in now.items()}
+def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
+    """How every exact run begins: the first incumbent, from the user's start or from S; None when S is empty.
+
+    Returns
+    -------
+    supports : Supports
+    first : (p,) ndarray of bool, the cheapest selection
+    """
+    problem, options = run.problem, run.options
+    run.wants_all = near_optimal.is_asked(run)
+    first = problem.selection.minimise(problem.penalty)[0]
+    if first is None:
+        run.infeasible, run.conflict = True, problem.selection.conflict()
+        return None
+    validator = None if options.validation is None else Validator(run, options.validation, options.patience)
+    tol = min(1e-7, max(1e-10, 1e-3 * options.gap))
+    supports = Supports(run, Subproblem(problem), tol=tol, validator=validator)
+    supports.evaluate(first if options.start is None else _start(problem, options.start))
+    return supports, first
 
 
-def start_of(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _start(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ."""
     sigma = np.zeros(problem.atoms.count, dtype=bool)
     sigma[problem.atoms_of(names)] = True

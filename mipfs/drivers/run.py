@@ -143,6 +143,11 @@ class Run:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
         return objective
 
+    def count(self, **totals: int) -> None:
+        """Take over running totals for the counters."""
+        for name, total in totals.items():
+            self.counters[name] = total
+
     def lower_upper(self, value: float) -> None:
         """Take over an upper bound on the relaxation that is being solved; it never rises."""
         self.upper = min(self.upper, value)
