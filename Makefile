@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 	@$(BIN)/mipfs demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

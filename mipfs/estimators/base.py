@@ -61,6 +61,10 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     scale: Any
     class_weight: Any
 
+    def _prepared(self, instances: list[Instance]) -> list[Instance]:
+        """The binary problems' data, made ready for the fits."""
+        return instances
+
     @abstractmethod
     def _fit_binary(self, data: Instance) -> Fitted:
         """Solve one binary problem."""
@@ -103,7 +107,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 class_weight=self.class_weight,
                 feature_names=None if names is None else [str(name) for name in names],
             )
-            self._keep(list(map(self._fit_binary, instances)))
+            self._keep(list(map(self._fit_binary, self._prepared(instances))))
         return self
 
     def _keep(self, fits: list[Fitted]) -> None:

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mipfs.baselines.structural_svm import structural_svm
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
+from mipfs.estimators.base import Fitted, LinearClassifier, solved
+from mipfs.estimators.joint import constant_of, joint_problem, with_constant
 from mipfs.estimators.samples import scikit_errors
 from mipfs.instance import Instance
 from mipfs.measures import WITH_K, value
-from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 
@@ -53,18 +53,24 @@ class MeasureClassifier(LinearClassifier):
         is given. A limit that strikes makes the outcome depend on the machine's speed; without it, the same data
         give the same bytes.
     scale : {"none", "standard", "unit"}, default "none"
-        How columns are scaled before the fit; sparse data stay sparse. `coef_` is on the scale of X. The loss has no
-        bias, so that without centring ("standard") f is 0 at x = 0.
+        How columns are scaled before the fit; sparse data stay sparse. `coef_` is on the scale of X.
+    fit_intercept : bool, default False
+        The loss has no bias, and neither has the paper: f is 0 at x = 0, or at the mean with the scale "standard".
+        True adds a constant column, which is always selected, does not count among the M, and whose weight is
+        penalised as any other. Worth it where the classes are of different sizes and x = 0 is nothing special.
+    intercept_scaling : float > 0, default 1
+        The value of the constant column (on the scaled data): the larger, the less the intercept is penalised.
 
     Attributes
     ----------
     coef_ : (1, p) or (K, p) ndarray
     intercept_ : (1,) or (K,) ndarray
-        What the centring leaves; zeros without it.
+        That of `fit_intercept`, and what the centring leaves; zeros without both.
     classes_ : (K,) ndarray
     support_ : (p,) ndarray of bool
         The selected features; for more than two classes those of any class.
     result_ : Result, or list of K Results for more than two classes
+        With `fit_intercept` the constant column is called "(intercept)" there.
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
     n_features_in_ : int
@@ -98,6 +104,8 @@ class MeasureClassifier(LinearClassifier):
         gap: float = 1e-3,
         time_limit: float | None = 60.0,
         scale: str = "none",
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
     ) -> None:
         self.measure = measure
         self.M = M
@@ -108,6 +116,8 @@ class MeasureClassifier(LinearClassifier):
         self.gap = gap
         self.time_limit = time_limit
         self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # no sample weights
         """Fit.
@@ -175,23 +185,20 @@ class MeasureClassifier(LinearClassifier):
             raise UsageError(f"k = {self.k!r}; it is an integer, None or {TWICE!r}, for {' and '.join(WITH_K)} only")
         return min(2 * int(np.count_nonzero(y > 0)), y.size)
 
+    def _constant(self) -> float:
+        return constant_of(self.fit_intercept, self.intercept_scaling)
+
+    def _prepared(self, instances: list[Instance]) -> list[Instance]:
+        return with_constant(instances, self._constant())
+
     def _fit_binary(self, data: Instance) -> Fitted:
-        k = self._k(data.y)
-        problem = Problem(
-            data,
-            loss="structural",
-            bias=False,
-            M=at_most(self.M, data.n_features),
-            C=self.C,
-            measure=self.measure,
-            beta=self.beta,
-            k=k,
-        )
+        k, constant = self._k(data.y), self._constant()
+        problem = joint_problem(data, self.measure, M=self.M, C=self.C, beta=self.beta, k=k, constant=constant)
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        ids = np.sort(data.columns_of(result.selected))
-        support = np.zeros(data.n_features, dtype=bool)
-        support[ids] = True
+        ids, p = np.sort(data.columns_of(result.selected)), data.n_features - int(constant != 0.0)
         fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT)
-        coef = np.zeros(data.n_features)
-        coef[fitted.ids] = fitted.w
-        return Fitted(result, support, coef, fitted.b, n_iter, data.feature_names, support.astype(float))
+        coef, support = np.zeros(data.n_features), np.zeros(data.n_features, dtype=bool)
+        coef[fitted.ids], support[ids] = fitted.w, True
+        intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
+        support, names = support[:p], data.feature_names[:p]
+        return Fitted(result, support, coef[:p], intercept, n_iter, names, support.astype(float))

@@ -12,14 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.errors import UsageError
-from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.base import solved
+from mipfs.estimators.joint import constant_of, joint_problem, with_constant
 from mipfs.estimators.samples import binary_instances, scikit_errors
 from mipfs.instance import SCALINGS, Instance
 from mipfs.matrix import as_matrix, scaled
 from mipfs.mil.algorithm import bag_values, needed, weights_of
 from mipfs.mil.bags import Bags
 from mipfs.mil.miles import Miles, mean_distance
-from mipfs.problem import Problem
 from mipfs.result import Result
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ Array = npt.NDArray[np.float64]
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Labels bags of rows by their similarities to at most M of the training rows, chosen for a measure.
 
-        f(B) = Σ_k w_k max over x in B of exp(−‖x − z_k‖²/width²)
+        f(B) = Σ_k w_k max over x in B of exp(−‖x − z_k‖²/width²)  (+ b with `fit_intercept`)
 
     (MILES, with the concepts z_k selected for a multivariate measure: Mao 2013, Algorithm 3). Of two classes the last
     is the positive one, and **a bag is positive when one of its rows is**. More than two classes are fitted one
@@ -63,6 +63,11 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Relative gap at which the driver stops.
     time_limit : float or None, default 60
         Seconds per binary problem, after which what was found is kept, with a `ConvergenceWarning`.
+    fit_intercept : bool, default False
+        The paper's f has no intercept. True adds a constant concept, which is always selected, does not count among
+        the M, and whose weight is penalised as any other.
+    intercept_scaling : float > 0, default 1
+        The value of the constant concept: the larger, the less the intercept is penalised.
 
     Attributes
     ----------
@@ -71,6 +76,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Rows of the training data that are concepts with a weight (with `nearest`: all rows).
     concepts_ : (m, p) ndarray or sparse array, these rows
     coef_ : (1, m) or (K, m) ndarray, the weights
+    intercept_ : (1,) or (K,) ndarray, zeros without `fit_intercept`
     width_ : float
     result_ : Result, or list of K Results for more than two classes
         Row i of the training data is called x<i + 1> there.
@@ -110,6 +116,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         driver: str = "two_layer",
         gap: float = 1e-3,
         time_limit: float | None = 60.0,
+        fit_intercept: bool = False,
+        intercept_scaling: float = 1.0,
     ) -> None:
         self.M = M
         self.measure = measure
@@ -122,6 +130,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.driver = driver
         self.gap = gap
         self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
 
     def fit(self, X: Any, y: Any, bags: Any = None) -> Self:
         """Fit.
@@ -166,8 +176,11 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 class_weight=None,
                 feature_names=None,
             )
-            fits = list(map(self._fit_binary, instances))
-            weights = np.array([weights_of(result, X.shape[0]) for result, _ in fits])
+            constant = constant_of(self.fit_intercept, self.intercept_scaling)
+            fits = [self._fit_binary(data, constant) for data in with_constant(instances, constant)]
+            weights = np.array([weights_of(result, X.shape[0] + int(constant != 0.0)) for result, _ in fits])
+            self.intercept_ = constant * weights[:, X.shape[0] :].sum(axis=1)
+            weights = weights[:, : X.shape[0]]
             self.concept_rows_ = needed(weights, self.nearest)
         self.concepts_, self.coef_ = X[self.concept_rows_], weights[:, self.concept_rows_]
         self.result_ = fits[0][0] if len(fits) == 1 else [result for result, _ in fits]
@@ -180,17 +193,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"scale = {self.scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
         return np.array(scaled(as_matrix(X), self.scale)[3])
 
-    def _fit_binary(self, data: Instance) -> tuple[Result, int]:
-        problem = Problem(
-            data,
-            loss="structural",
-            bias=False,
-            M=at_most(self.M, data.n_features),
-            C=self.C,
-            measure=self.measure,
-            beta=self.beta,
-            k=self.k,
-        )
+    def _fit_binary(self, data: Instance, constant: float) -> tuple[Result, int]:
+        problem = joint_problem(data, self.measure, M=self.M, C=self.C, beta=self.beta, k=self.k, constant=constant)
         return solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
 
     def decision_function(self, X: Any, bags: Any = None) -> Array:
@@ -211,7 +215,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         every = self.nearest is not None and self.nearest < self.concept_rows_.size
         with scikit_errors():
             miles = Miles(self.concepts_, self.width_, self.scale_, self.nearest if every else None)
-            values = bag_values(miles, self.coef_.T, X, Bags.of(bags, X.shape[0]))
+            values: Array = bag_values(miles, self.coef_.T, X, Bags.of(bags, X.shape[0])) + self.intercept_
         return values[:, 0] if self.classes_.size == 2 else values
 
     def predict(self, X: Any, bags: Any = None) -> npt.NDArray[Any]:

@@ -168,3 +168,49 @@ def test_refused_in_one_line() -> None:
     with pytest.raises(ValueError, match="y has 3 labels for 60 samples"):
         fitted.measure_value(X, Y[:3])
     assert mipfs.MeasureClassifier is MeasureClassifier
+
+
+def test_an_intercept_is_the_weight_of_a_constant_column_beside_the_M() -> None:
+    for seed, name in enumerate(("f1", "error")):
+        Z, y = small(seed)
+        losses, V = labellings(name, 2.0 * y - 1.0)
+        wide = np.column_stack([Z, np.full(7, 2.0)])
+        values = {
+            ids: structural_svm(wide[:, [*ids, 4]], losses, V, 20.0) for ids in itertools.combinations(range(4), 2)
+        }
+        best = min(values, key=lambda ids: values[ids][0])
+        asked = {"M": 2, "C": 20.0, "driver": "branch", "gap": 1e-8, "fit_intercept": True, "intercept_scaling": 2.0}
+        for given in (Z, sparse.csr_array(Z)):
+            fitted = MeasureClassifier(name, **asked).fit(given, y)
+            assert tuple(np.flatnonzero(fitted.support_)) == best
+            assert fitted.result_.objective == pytest.approx(values[best][0], rel=1e-6)
+            assert fitted.coef_.shape == (1, 4)
+            np.testing.assert_allclose(fitted.coef_[0, list(best)], values[best][1][:2], atol=1e-3)
+            assert fitted.intercept_[0] == pytest.approx(2.0 * values[best][1][2], abs=2e-3)
+            np.testing.assert_allclose(
+                fitted.decision_function(given), Z @ fitted.coef_[0] + fitted.intercept_[0], atol=1e-12
+            )
+
+
+def test_an_intercept_helps_where_the_classes_are_of_different_sizes() -> None:
+    r = np.random.default_rng(0)
+    Z = r.standard_normal((400, 6))
+    y = (Z[:, 0] + Z[:, 1] > 2.3).astype(int)
+    plain = MeasureClassifier(M=2, C=1e4, scale="standard").fit(Z, y)
+    shifted = MeasureClassifier(M=2, C=1e4, scale="standard", fit_intercept=True).fit(Z, y)
+    assert shifted.support_[:2].all()
+    assert shifted.measure_value(Z, y) > 0.9 > plain.measure_value(Z, y) + 0.3
+
+
+def test_every_class_has_its_own_intercept() -> None:
+    fitted = MeasureClassifier(M=3, fit_intercept=True, scale="standard").fit(X3, Y3)
+    assert fitted.coef_.shape == (3, 8)
+    assert np.unique(fitted.intercept_).size == 3
+    assert "(intercept)" in fitted.result_[0].selected
+    assert fitted.score(X3, Y3) > 0.7
+
+
+@pytest.mark.parametrize("scaling", [0, -1.0, np.inf, "1", True])
+def test_a_constant_that_is_none(scaling: Any) -> None:
+    with pytest.raises(ValueError, match="intercept_scaling"):
+        MeasureClassifier(fit_intercept=True, intercept_scaling=scaling).fit(X, Y)

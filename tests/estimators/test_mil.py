@@ -197,3 +197,14 @@ def test_labels_that_were_not_there_in_training() -> None:
     with pytest.raises(ValueError, match=r"y has class 7; give every row one of the classes \[0, 1\]"):
         model.score(NEW_X, np.full(NEW_Y.size, 7), NEW_BAGS)
     assert 0 <= model.score(NEW_X[:1], NEW_Y[:1], NEW_BAGS[:1]) <= 1
+
+
+def test_an_intercept_is_a_constant_concept() -> None:
+    plain, shifted = MILClassifier(M=3), MILClassifier(M=3, fit_intercept=True)
+    values = shifted.fit(X, Y, bags=BAGS).decision_function(X, BAGS)
+    assert plain.fit(X, Y, bags=BAGS).intercept_.tolist() == [0.0]
+    assert shifted.intercept_[0] != 0.0
+    assert shifted.concept_rows_.size <= 3
+    alone = shifted.intercept_.copy()
+    shifted.intercept_ = np.zeros(1)
+    np.testing.assert_allclose(shifted.decision_function(X, BAGS) + alone, values)
