@@ -34,8 +34,8 @@ INWARD = 0.3
 """Labellings are asked for at this share of the way from the best w to that of (16)."""
 
 
-class Inner:
-    """Algorithm 1: the problem over a pool of selections, by a bundle of labellings that is kept.
+class Bundle:
+    """The labellings that a layer keeps, and what it has counted.
 
     Parameters
     ----------
@@ -52,15 +52,27 @@ class Inner:
         self.labellings.add(self.measure.violated(np.zeros(self.measure.n)))
         self.dual: Combination = self.labellings.combine(np.array([problem.C]), problem.C)
         self.oracles = self.masters = 0
-        self._solve = importlib.import_module("mipfs.models.structural_dual").solve
-        self._entries: list[tuple[Integers, Array]] = []
-        # The best point of the primal: μ, and x_t = μ_t A_t α in one vector; new selections enter with zeros.
-        self._mu, self._x, self._upper = np.empty(0), np.empty(0), math.inf
 
     def counters(self, pool: Pool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
         labellings = len(self.labellings)
         return {"selections": len(pool), "labellings": labellings, "oracles": self.oracles, "masters": self.masters}
+
+
+class Inner(Bundle):
+    """Algorithm 1: the problem over a pool of selections, by a bundle of labellings that is kept.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._solve = importlib.import_module("mipfs.models.structural_dual").solve
+        self._entries: list[tuple[Integers, Array]] = []
+        # The best point of the primal: μ, and x_t = μ_t A_t α in one vector; new selections enter with zeros.
+        self._mu, self._x, self._upper = np.empty(0), np.empty(0), math.inf
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""

@@ -5,6 +5,9 @@
     Algorithm 1  Step 1  solve the small dual (16) over the labellings found so far: α, the mixture μ and with it w
                  Step 2  find the labelling that w violates most; stop when its value and that of (16) meet
 
+Where S is a cardinality row and forced atoms, the problem of Step 2 is not over the hull of the selections that were
+found, but over that of all selections made of their atoms (`face_layer`): it needs far fewer of them.
+
 Both layers keep what they found. Algorithm 1 earns an upper bound on the relaxation, its objective at (μ, w), and by α
 a lower bound on the problem over the pool; lower(α) of `kelley` bounds the relaxation, and with it (P), from below. The
 inner gap follows the outer one, so the ε of the paper's Theorem 2 is the gap between the two bounds that are reported.
@@ -18,11 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.atoms.tree import Tree
+from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
 from mipfs.drivers.kelley import Oracle, prove, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
+from mipfs.losses import polytope
+from mipfs.problem import Problem
 from mipfs.result import StopReason
 
 LOSSES = frozenset({"structural"})
@@ -70,8 +76,8 @@ def run(run: Run) -> None:
     if options.refit:
         round_to(run, np.zeros(selection.n_features))
     run.raise_bound(least)  # α = 0 proves it
-    most_violated, inner = Oracle(problem, "hull"), Inner(problem)
-    pool, last, sharpness = Pool(), None, 1.0
+    most_violated, last, sharpness = Oracle(problem, "hull"), None, 1.0
+    pool, inner = layer(problem)
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -84,7 +90,7 @@ def run(run: Run) -> None:
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
         run.lower_upper(last.upper)
         run.iteration += 1
-        run.counters.update({name: now - run.counters[name] for name, now in inner.counters(pool).items()})
+        run.count(**inner.counters(pool))
         if run.iteration == 1 and options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features))
         if options.T is not None and run.iteration >= options.T:
@@ -98,6 +104,16 @@ def run(run: Run) -> None:
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features))
     prove(run, most_violated)
+
+
+def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
+    """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
+    return (Face(), FaceLayer(problem)) if problem.selection.is_plain else (Pool(), Inner(problem))
+
+
+def prepare(problem: Problem) -> None:
+    """Compile the kernels of the inner layer, so that no run pays for it."""
+    polytope.prepare()
 
 
 def _tolerance(run: Run) -> float:

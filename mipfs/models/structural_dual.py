@@ -10,7 +10,8 @@ Over all labellings and all of S this is the dual (6) of the convex relaxation o
 w_t = μ_t √σᵗ∘A_t α and σ = Σ_t μ_t σᵗ. Its size depends on K and T, not on the number of samples.
 
 `declare` states it in CVXPY, as the reference; `solve` hands the same program to Clarabel itself, which is what the
-driver ``two_layer`` does once per labelling: K and T grow, and CVXPY would canonicalise it anew each time.
+driver ``two_layer`` does once per labelling where S has rows: K and T grow, and CVXPY would canonicalise it anew each
+time. Where S has none, its master is over all selections of some features at once (`mipfs.losses.saddle`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from mipfs.atoms.groups import Groups
 from mipfs.cli import main
-from mipfs.drivers import solve
+from mipfs.drivers import face_layer, solve
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -52,6 +52,91 @@ def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
         assert len(result.selected) <= M
         ids = [int(feature[1:]) - 1 for feature in result.selected]
         assert result.objective == pytest.approx(structural_svm(data.X[:, ids], losses, V, C)[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_face_ends_at_the_enumerated_relaxation(seed: int) -> None:
+    """Penalties, forced features in and out, M up to p, and C from small to large."""
+    data, name = draw(seed, 7, 5), ("f1", "roc-auc", "error")[seed % 3]
+    losses, V = labellings(name, data.y)
+    given: dict[str, Any] = {"lam": [0.02, 0.0, 0.1, 0.05, 0.01]} if seed % 2 else {}
+    given |= {"forced_in": ("x4",), "forced_out": ("x1",)} if seed % 4 > 1 else {}
+    C, M = 10.0 ** (seed % 5), 1 + seed % 5
+    asked = problem(data, name, M=M, C=C, **given)
+    allowed = np.array(
+        [s for s in itertools.product((0.0, 1.0), repeat=5) if asked.selection.contains(np.array(s) > 0)]
+    )
+    value = relaxation(data.X, losses, V, C, allowed, asked.penalty)
+    result = solve(asked, "two_layer", gap=1e-6)
+    assert result.stop_reason is StopReason.GAP_CLOSED
+    assert result.bound == pytest.approx(value, rel=1e-5)
+    assert result.bound <= value * (1 + 1e-6)
+    if result.relaxed is not None:
+        assert result.relaxed["upper"] >= value * (1 - 1e-6)
+        sigma = result.relaxed["sigma"]
+        assert sum(sigma.values()) <= M * (1 + 1e-9)
+        assert "x1" not in sigma or "forced_out" not in given
+        assert sigma.get("x4") == 1.0 or "forced_in" not in given
+
+
+def test_groups_share_their_sigma() -> None:
+    data = draw(6, 7, 5)
+    losses, V = labellings("f1", data.y)
+    asked = problem(data, M=2, C=50.0, atoms=Groups(data, {"a": ["x1", "x3"], "b": ["x2"], "c": ["x4", "x5"]}))
+    parts = np.array([[1.0, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 1, 1]])
+    sigmas = np.array([s @ parts for s in itertools.product((0.0, 1.0), repeat=3) if sum(s) <= 2])
+    value = relaxation(data.X, losses, V, 50.0, sigmas)
+    result = solve(asked, "two_layer", gap=1e-6)
+    assert result.relaxed is not None
+    assert result.relaxed["lower"] == pytest.approx(value, rel=1e-5)
+    assert result.relaxed["upper"] == pytest.approx(value, rel=1e-5)
+
+
+def test_a_face_needs_fewer_selections_than_a_mixture() -> None:
+    """Many fractional features at large C, where a mixture needs about as many selections as there are of them."""
+    asked = problem(draw(1, 150, 80, 0.2), M=8, C=5000.0)
+    result = solve(asked, "two_layer", gap=1e-4, T=15)
+    assert result.stop_reason is StopReason.GAP_CLOSED
+    assert result.relaxed is not None
+    sigma = np.array(list(result.relaxed["sigma"].values()))
+    assert np.count_nonzero((sigma > 1e-3) & (sigma < 1 - 1e-3)) > result.counters["selections"]
+    assert sigma.sum() <= 8 * (1 + 1e-9)
+
+
+def test_dropped_labellings_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = problem(draw(1, 200, 30, 0.2), M=4, C=500.0)
+    kept = solve(asked, "two_layer", gap=1e-5)
+    monkeypatch.setattr(face_layer, "ENOUGH", 12)
+    monkeypatch.setattr(face_layer, "PATIENCE", 4)
+    found = solve(asked, "two_layer", gap=1e-5)
+    assert found.counters["labellings"] < kept.counters["labellings"]
+    assert found.stop_reason is StopReason.GAP_CLOSED
+    assert found.bound == pytest.approx(kept.bound, rel=2e-5)
+    for before, after in itertools.pairwise(found.trace):
+        assert after.bound >= before.bound
+        assert after.upper <= before.upper
+
+
+def test_the_inner_layer_hears_the_clock() -> None:
+    asked = problem(draw(2, 2000, 400, 0.2), "roc-auc", M=20, C=1e5)
+    begin = time.monotonic()
+    result = solve(asked, "two_layer", gap=1e-9, time_limit=0.5)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert time.monotonic() - begin < 4.0
+    assert -np.inf < result.bound <= result.objective < np.inf
+
+
+def test_a_face_holds_all_selections_of_its_atoms() -> None:
+    face, ones = face_layer.Face(), np.ones(2)
+    assert face.add(np.array([3, 5]), ones)
+    assert face.add(np.array([2, 5]), ones)
+    assert not face.add(np.array([2, 3]), ones)
+    assert face.atoms.tolist() == [3, 5, 2]
+    assert face.sparse_mixture(np.array([1.0, 0.5, 0.25])) == {3: 1.0, 5: 0.5, 2: 0.25}
+    assert face.mixture(np.array([1.0, 0.5, 0.25]), 6).tolist() == [0.0, 0.0, 0.25, 1.0, 0.0, 0.5]
+    nothing = face_layer.Face()
+    assert nothing.add(np.empty(0, dtype=np.int64), np.empty(0))
+    assert not nothing.add(np.empty(0, dtype=np.int64), np.empty(0))
 
 
 def test_penalties_rows_and_forced_features() -> None:
@@ -119,7 +204,7 @@ def test_limits_infeasibility_and_options() -> None:
     assert (one.counters["selections"], one.status) == (1, Status.FEASIBLE)
     assert -np.inf < one.bound < one.objective < np.inf
     begin = time.monotonic()
-    result = solve(asked, "two_layer", gap=1e-9, time_limit=0.3)
+    result = solve(asked, "two_layer", gap=1e-9, time_limit=0.01)
     assert time.monotonic() - begin < 2.0
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert solve(asked, "two_layer", callback=lambda record: True).stop_reason is StopReason.INTERRUPTED
