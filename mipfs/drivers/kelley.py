@@ -62,6 +62,8 @@ class Options:
         How the restricted problem is solved; "auto": proximal gradient where it applies.
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
+    polish : bool, default False
+        Splice the incumbent at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data.
     """
 
     gap: float = 1e-4
@@ -72,6 +74,7 @@ class Options:
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "proximal", "cutting"] = "auto"
     refit: bool = True
+    polish: bool = False
 
 
 def run(run: Run) -> None:
@@ -115,7 +118,7 @@ def run(run: Run) -> None:
     if last is not None:
         run.extras["relaxed"] = relaxed_of(run, pool, last)
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
     prove(run, most_violated)
 
 
@@ -220,12 +223,12 @@ def prove(run: Run, most_violated: Oracle) -> None:
         run.extras |= {"proof": proof, "proof_kind": kind, "proof_slack": 0.5 * SLACK}
 
 
-def round_to(run: Run, sigma_relaxed: Array) -> None:
-    """The allowed selection of largest total relaxed σ, refitted: an incumbent."""
-    sigma = run.problem.selection.repair(sigma_relaxed)
-    if sigma is not None:
-        subproblem = Subproblem(run.problem)
-        Supports(run, subproblem, tol=1e-7).evaluate(sigma)
+def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:
+    """The allowed selection of largest total relaxed σ, refitted and where asked for spliced: an incumbent."""
+    supports = Supports(run, Subproblem(run.problem), tol=1e-7)
+    supports.round(sigma_relaxed)
+    if polish and not run.is_optimal:
+        supports.splice()
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

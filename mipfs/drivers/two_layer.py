@@ -53,6 +53,8 @@ class Options:
         Unused: nothing in this driver is random.
     refit : bool, default True
         Round to an incumbent at the end and solve (P) on it.
+    polish : bool, default True
+        Splice the incumbent at the end (`Supports.splice`): some tens of solves on M features.
     """
 
     gap: float = 1e-4
@@ -61,6 +63,7 @@ class Options:
     iteration_limit: int | None = None
     seed: int = 0
     refit: bool = True
+    polish: bool = True
 
 
 def run(run: Run) -> None:
@@ -102,7 +105,7 @@ def run(run: Run) -> None:
     if last is not None:
         run.extras["relaxed"] = relaxed_of(run, pool, last)
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
     prove(run, most_violated)
 
 

@@ -1,0 +1,98 @@
+"""Splicing: never worse, inside S, and near the optimum that enumeration finds."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.drivers import gbd, kelley, two_layer
+from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.run import Run
+from mipfs.drivers.subproblem import Subproblem
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+LOSSES: tuple[dict[str, Any], ...] = (
+    {"loss": "hinge"},
+    {"loss": "squared-hinge", "bias": False},
+    {"loss": "structural", "bias": False, "measure": "f1"},
+)
+
+
+def drawn(seed: int, n: int = 60, p: int = 9) -> Instance:
+    """Columns that stand in for each other: the largest single scores are a bad support."""
+    r = np.random.default_rng(seed)
+    base = r.standard_normal((n, 3))
+    X = base[:, r.integers(0, 3, p)] + 0.4 * r.standard_normal((n, p))
+    y = np.where(base.sum(axis=1) + 0.3 * r.standard_normal(n) > 0, 1.0, -1.0)
+    return Instance.from_arrays(X, y)
+
+
+def values_of(problem: Problem) -> dict[tuple[int, ...], float]:
+    """The objective of every selection of S."""
+    found, subproblem = {}, Subproblem(problem)
+    for bits in itertools.product((False, True), repeat=problem.atoms.count):
+        sigma = np.array(bits)
+        if problem.selection.contains(sigma):
+            found[tuple(np.flatnonzero(sigma).tolist())] = subproblem.solve(sigma.astype(float), 1e-8).value
+    return found
+
+
+@pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
+@pytest.mark.parametrize("rows", [False, True])
+def test_it_improves_what_it_is_given_inside_S(given: dict[str, Any], rows: bool) -> None:
+    reached, worst_kept = 0, 0.0
+    for seed in range(6):
+        problem = Problem(drawn(seed), M=3, C=20.0 if "measure" in given else 1.0, lam=0.01 * (seed % 2), **given)
+        if rows:
+            cost = np.random.default_rng(seed).integers(1, 4, 9).astype(float)
+            problem = problem.with_rows(cost[None, :], -np.inf, 6.0)
+        values = values_of(problem)
+        full = [ids for ids in values if len(ids) == max(map(len, values))]
+        start = max(full, key=lambda ids: values[ids])
+        run = Run(problem, gbd.Options())
+        supports = Supports(run, Subproblem(problem), tol=1e-7)
+        sigma = np.zeros(9, dtype=bool)
+        sigma[list(start)] = True
+        supports.evaluate(sigma)
+        before = run.objective
+        assert before == pytest.approx(values[start], rel=1e-6)
+        supports.splice()
+        assert run.incumbent is not None
+        after = tuple(run.incumbent.selected.tolist())
+        assert run.objective <= before
+        assert run.objective == pytest.approx(values[after], rel=1e-6)
+        best = min(values.values())
+        reached += run.objective <= best * 1.02
+        worst_kept = max(worst_kept, (run.objective - best) / (before - best))
+    assert worst_kept <= 1.0
+    if not rows:  # an exchange keeps the cardinality; a budget it may break, and is left out then
+        assert reached >= 3
+        assert worst_kept < 0.5
+
+
+def test_it_stops_when_it_is_asked_to() -> None:
+    problem = Problem(drawn(1), M=3)
+    run = Run(problem, gbd.Options())
+    supports = Supports(run, Subproblem(problem), tol=1e-7)
+    supports.round(np.arange(9.0))
+    run.interrupted, count = True, supports.subproblem.count
+    supports.splice()
+    assert supports.subproblem.count == count
+
+
+def test_the_drivers_polish_where_they_are_asked_to() -> None:
+    data = drawn(3, 200, 60)
+    joint = Problem(data, loss="structural", bias=False, measure="f1", M=5, C=2000.0)
+    plain, polished = (mipfs.solve(joint, "two_layer", polish=polish) for polish in (False, True))
+    assert polished.objective < plain.objective
+    assert polished.bound == plain.bound
+    assert two_layer.Options().polish
+    problem = Problem(data, loss="squared-hinge", bias=False, M=5, C=100.0)
+    plain, polished = (mipfs.solve(problem, "kelley", polish=polish) for polish in (False, True))
+    assert polished.objective <= plain.objective
+    assert not kelley.Options().polish
