@@ -37,6 +37,8 @@ Integers = npt.NDArray[np.int64]
 
 LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
 ATOMS = "features, groups, trees"
+REFIT, ROUGH = 1e-7, 1e-4
+"""Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
 SHARPEST = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
@@ -225,10 +227,13 @@ def prove(run: Run, most_violated: Oracle) -> None:
 
 def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:
     """The allowed selection of largest total relaxed σ, refitted and where asked for spliced: an incumbent."""
-    supports = Supports(run, Subproblem(run.problem), tol=1e-7)
-    supports.round(sigma_relaxed)
-    if polish and not run.is_optimal:
-        supports.splice()
+    subproblem = Subproblem(run.problem)
+    Supports(run, subproblem, tol=REFIT).round(sigma_relaxed)
+    if polish and run.incumbent is not None and not run.is_optimal:
+        Supports(run, subproblem, tol=ROUGH).splice()
+        sigma = np.zeros(run.problem.atoms.count, dtype=bool)
+        sigma[run.incumbent.selected] = True
+        Supports(run, subproblem, tol=REFIT).evaluate(sigma)
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

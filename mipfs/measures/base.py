@@ -86,26 +86,35 @@ class Measure(ABC):
 
 
 class Table(Measure):
-    """A measure of the contingency table, with the scores of both classes sorted.
+    """A measure of the contingency table, with the scores of both classes sorted as values.
 
     With a positives and b negatives labelled +1, always those with the largest scores, −w'a(ȳ) is up[a] + down[b].
     """
 
-    def sorted(self, scores: Array) -> tuple[Integers, Integers, Array, Array]:
-        """The positives and the negatives, largest score first, and the sums up (P + 1,) and down (N + 1,)."""
-        top = self.positive[np.argsort(-scores[self.positive], kind="stable")]
-        others = self.negative[np.argsort(-scores[self.negative], kind="stable")]
+    def sorted(self, scores: Array) -> tuple[Array, Array, Array, Array]:
+        """Scores of positives and negatives, largest first, and the sums up (P + 1,) and down (N + 1,)."""
+        top, others = np.sort(scores[self.positive])[::-1], np.sort(scores[self.negative])[::-1]
         up, down = np.zeros(self.P + 1), np.zeros(self.N + 1)
-        np.cumsum(scores[top[::-1]], out=up[1:])
-        np.cumsum(scores[others], out=down[1:])
+        np.cumsum(top[::-1], out=up[1:])
+        np.cumsum(others, out=down[1:])
         return top, others, (-2.0 / self.n) * up[::-1], (2.0 / self.n) * down
 
-    def labelled(self, top: Integers, others: Integers, a: int, b: int, loss: float, scores: Array) -> Violated:
+    def labelled(self, top: Array, others: Array, a: int, b: int, loss: float, scores: Array) -> Violated:
         """The labelling with a of the positives and b of the negatives on top."""
         counts = np.zeros(self.n, dtype=self.count_type)
-        counts[top[a:]] = 1
-        counts[others[:b]] = 1
+        counts[self.positive] = ~_largest(scores[self.positive], top, a)
+        counts[self.negative] = _largest(scores[self.negative], others, b)
         return self.made(counts, loss, scores)
+
+
+def _largest(values: Array, ordered: Array, count: int) -> npt.NDArray[np.bool_]:
+    """Which are the `count` largest, of equal ones the first; sorting values is faster than sorting positions."""
+    if count == 0:
+        return np.zeros(values.size, dtype=bool)
+    last = ordered[count - 1]
+    chosen = np.asarray(values > last)
+    chosen[np.flatnonzero(values == last)[: count - int(np.count_nonzero(chosen))]] = True
+    return chosen
 
 
 class Ranking(Measure):
