@@ -181,6 +181,17 @@ def test_a_run_that_was_stopped_closes_its_open_nodes() -> None:
     assert report.gap > 1e-3
 
 
+def test_cuts_carried_along_a_path_certify_at_the_next_point() -> None:
+    data = make_data(np.random.default_rng(3), n=50, p=8)
+    problem = Problem(data, loss="structural", bias=False, measure="f1", M=3)
+    found = mipfs.path(problem, C=[5.0, 20.0, 80.0], driver="gbd", gap=1e-6)
+    assert sum(point.cuts_carried for point in found.points) > 0
+    for point in found.points:
+        report = mipfs.verify(point.result, data)
+        assert report.accepted, report.reason
+        assert report.gap <= 1e-6 + 1e-9
+
+
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_an_empty_selection_set_is_certified(driver: str) -> None:
     data = make_data(np.random.default_rng(2), n=20, p=5)
