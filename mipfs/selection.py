@@ -186,6 +186,10 @@ class Selection:
         """Whether cardinality and forced features are all there is (closed forms hold)."""
         return len(self.rows) == 0
 
+    def exceeds(self, low: npt.NDArray[Any]) -> bool:
+        """Whether more features are fixed to 1 than the cardinality row allows, low (p,)."""
+        return self.M is not None and int(low.sum()) > self.M
+
     def sigma_bounds(self) -> tuple[Array, Array]:
         """Lower and upper bounds (p,) of sigma after the forced features."""
         lb, ub = np.zeros(self.n_features), np.ones(self.n_features)

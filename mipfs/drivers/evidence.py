@@ -87,13 +87,10 @@ class Record:
         evidence = self._keep(evidence)
         node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
 
-    def refute(self, node: Node, lp: Any) -> None:
-        """Close a node whose LP holds no selection."""
-        selection = self.problem.selection
-        y = None if selection.is_plain else farkas(lp, selection, node.lb, node.ub)
-        by_cardinality = selection.M is not None and int(node.lb.sum()) > selection.M
-        self.lost = self.lost or (y is None and not by_cardinality)
-        self.tree.refute(node.place, None if by_cardinality else y)
+    def refute(self, node: Node, ray: Array | None) -> None:
+        """Close a node without a selection: by its cardinality, or by a Farkas ray."""
+        self.lost = self.lost or (ray is None and not self.problem.selection.exceeds(node.lb))
+        self.tree.refute(node.place, ray)
 
     def finish(self, open_nodes: Iterable[Node]) -> Callable[[], Proof] | None:
         """Close what is open; a function that makes the proof, or None when it was lost."""

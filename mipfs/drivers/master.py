@@ -19,13 +19,15 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
 from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.drivers.evidence import Evidence, Record
+from mipfs.drivers.evidence import Evidence, Record, farkas
 from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
@@ -192,7 +194,8 @@ class Master:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
         if not self.selection.contains(sigma > 0.5):
-            self._refute(node, solve=True)
+            if not self._is_empty(node):
+                self._refute(node, None)
             return None
         values = self.pool.values(sigma)
         best = int(np.argmax(values))
@@ -212,13 +215,10 @@ class Master:
             self.record.close(node)
         self._current = None
 
-    def _refute(self, node: Node, solve: bool = False) -> None:
-        """Drop a node without any selection; `solve` when its LP is not the last one."""
+    def _refute(self, node: Node, ray: Array | None) -> None:
+        """Drop a node without any selection, by its cardinality or by a Farkas ray."""
         if self.record is not None:
-            if solve and not self.selection.is_plain:
-                highs.fix_columns(self._lp, node.lb.astype(float), node.ub.astype(float))
-                highs.solve(self._lp)
-            self.record.refute(node, self._lp)
+            self.record.refute(node, ray)
         self._current = None
 
     def open_nodes(self) -> list[Node]:
@@ -259,8 +259,7 @@ class Master:
                 solution = highs.solve(self._lp)
             self._seconds = time.perf_counter() - begin
             self.n_lps += 1
-            if solution.status == "infeasible":
-                self._refute(node)
+            if solution.status == "infeasible" and self._is_empty(node):
                 return None
             if must_stop():
                 return None
@@ -278,6 +277,28 @@ class Master:
             self._fix_by_reduced_cost(node, bound, reduced, cutoff, evidence)
             if not self._separate_pool(sigma, solution.values[-1]):
                 return sigma
+
+    def _is_empty(self, node: Node) -> bool:
+        """Whether a node whose LP is said to be infeasible holds no selection; then it is dropped.
+
+        The rows alone must say so: at C of 1e9 the cuts beside them lead the solver astray.
+        """
+        selection, ray = self.selection, None
+        empty = selection.exceeds(node.lb)
+        if not empty and not selection.is_plain:
+            highs.fix_columns(self._rows_alone, node.lb.astype(float), node.ub.astype(float))
+            empty = highs.solve(self._rows_alone).status == "infeasible"
+            ray = farkas(self._rows_alone, selection, node.lb, node.ub) if empty else None
+        if empty:
+            self._refute(node, ray)
+        return empty
+
+    @cached_property
+    def _rows_alone(self) -> Any:
+        """The relaxed S, without cuts."""
+        lp = highs.selection_model(self.selection, relaxed=True)
+        lp.setOptionValue("presolve", "off")
+        return lp
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
