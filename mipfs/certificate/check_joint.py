@@ -32,12 +32,18 @@ class Measure:
         self.name, self.positive = params["measure"], y > 0
         require(self.name in TABLES + RANKINGS, f"no certificate is known for the measure {self.name!r}")
         self.P, self.N = int(self.positive.sum()), int((~self.positive).sum())
-        self.weight = float(params["beta"]) ** 2 if self.name == "fbeta" else 1.0
-        self.k = self.P if params.get("k") is None else int(params["k"])
+        beta, k = params.get("beta"), params.get("k")
+        fits = (beta is None) == (self.name != "fbeta") and (
+            k is None or self.name in ("precision-at-k", "recall-at-k")
+        )
+        require(fits, f"the measure {self.name!r} has other parameters")
+        require(type(k) in (int, type(None)) and type(beta) in (int, float, type(None)), "k or beta is no number")
+        require(beta is None or 0 < beta < 1e100, f"beta = {beta!r} is out of its range")
+        self.weight, self.k = (1.0 if beta is None else float(beta) ** 2), (self.P if k is None else k)
         self.whole = self.k if self.name == "precision-at-k" else self.P
         self.D = float(self.P) * float(self.N) if self.name in RANKINGS else float(y.size)
         both = self.P > 0 and (self.N > 0 or self.name in TABLES)
-        defined = self.name == "error" or (both and self.weight > 0 and 1 <= self.k <= y.size)
+        defined = self.name == "error" or (both and 1 <= self.k <= y.size)
         require(defined, f"the measure {self.name!r} is not defined on these labels")
 
     def delta(self, a: Any, b: Any) -> Array:
@@ -56,7 +62,12 @@ class Measure:
             found = self.delta(self.P - wrong.sum(axis=1, dtype=np.int64), lifted.sum(axis=1, dtype=np.int64))
             require(not np.any(np.isnan(found)), f"a labelling does not label {self.k} samples +1")
             return np.asarray(np.maximum(found - 16 * U, 0.0))
-        wrong, lifted = np.sort(wrong, axis=1).astype(np.int64), np.sort(lifted, axis=1)[:, ::-1]
+        require(
+            np.all((counts >= 0) & (counts <= max(self.P, self.N))),
+            "what a ranking gets wrong does not fit together with the samples",
+        )
+        wrong = np.sort(wrong.astype(np.int64), axis=1)
+        lifted = np.sort(lifted.astype(np.int64), axis=1)[:, ::-1]
         for row, other in zip(wrong, lifted, strict=True):  # the r-th negative passes those that r negatives pass
             passed = self.P - np.searchsorted(row, np.arange(self.N), side="right")
             fits = row[0] >= 0 and row[-1] <= self.N and np.array_equal(passed, other)
@@ -94,9 +105,12 @@ class JointStatement(Statement):
         require(plain, "a structural loss has no bias and no sample weights")
         self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
 
-    def loss_at(self, m: Array) -> float:
-        """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,)."""
-        return self.C * max(0.0, self.measure.worst(self.data.y * m))
+    def loss_at(self, m: Array, off: Array) -> tuple[float, float]:
+        """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,); the sum of |v_i| is at most 2, of a ranking 4."""
+        worst = self.measure.worst(self.data.y * m)
+        size = (m.size + 16) * U * float(np.abs(m).max())  # of the sums in the search
+        require(math.isfinite(worst), "a loss is beyond floating point")
+        return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size)
 
     def duals(self, arrays: Arrays) -> JointDuals:
         """The dual vectors of the sidecar."""
