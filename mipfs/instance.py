@@ -194,6 +194,12 @@ class Instance:
         if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
             raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
         values, center, shift, divisor = matrix.scaled(X, scale)
+        beyond = matrix.too_large(values) if training else None
+        if beyond is not None:
+            message = (
+                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed"
+            )
+            raise DataError(message, "divide the column, or scale it: 'standard' or 'unit'", path=path)
         instance = cls(
             values,
             signs,

@@ -21,6 +21,8 @@ DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
 
 _BLOCK, _PIECE = 1 << 20, 1 << 17
+LARGEST = 1e100
+"""Largest absolute value of a scaled column."""
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -147,6 +149,20 @@ def _check_finite(X: Any, path: str | None) -> None:
                 break
     for i, j, value in where:
         raise DataError(f"row {i + 1}, column {j + 1} is {value}", "every value must be a finite number", path=path)
+
+
+def too_large(X: Any) -> int | None:
+    """The first column with a value beyond ±`LARGEST`, too large for sums of products; None without one."""
+    if sparse.issparse(X):
+        if max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0))) <= LARGEST:
+            return None
+        first = np.flatnonzero(np.abs(X.data) > LARGEST)[0]
+        return int(np.searchsorted(X.indptr, first, "right")) - 1
+    for part in _blocks(X):
+        block = X[:, part]
+        if max(float(block.max()), -float(block.min())) > LARGEST:
+            return int(part.start + np.flatnonzero(np.abs(block).max(axis=0) > LARGEST)[0])
+    return None
 
 
 def _spread(squares: Array, n: int, kind: str) -> Array:

@@ -156,3 +156,17 @@ def test_the_hash_is_of_the_users_data():
 
 def test_nearest_of_nothing():
     assert nearest("a", []) == "there are none"
+
+
+@pytest.mark.parametrize("store", [np.asarray, sparse.csc_array])
+def test_values_that_cannot_be_squared_are_refused_unless_they_are_scaled(store) -> None:
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    X[:, 1] *= 1e200
+    y = np.array([1.0, -1.0] * 4)
+    with pytest.raises(DataError, match=r"'x2' has values beyond 1e\+100.*scale it"):
+        Instance.from_arrays(store(X), y)
+    for scale in ("standard", "unit"):
+        assert Instance.from_arrays(store(X), y, scale=scale).n_features == 3
+    X[:, 1] = -1e200  # a constant is left as it is
+    with pytest.raises(DataError, match="'x2'"):
+        Instance.from_arrays(store(X), y, scale="standard")
