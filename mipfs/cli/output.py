@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import number, percent, show_pairs, show_table
 from mipfs.errors import UsageError
-from mipfs.result import Result, Status, StopReason
+from mipfs.result import Result, Status, StopReason, relative_gap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,16 +54,21 @@ def show_result(result: Result) -> None:
     """Print status, numbers and the selected features with their weights."""
     counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items())
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
-    show_pairs(
-        [
-            ("status", f"{result.status.name} ({_BECAUSE[result.stop_reason]})"),
-            ("objective", number(result.objective)),
-            ("bound", number(result.bound) + word),
-            ("gap", percent(result.gap)),
-            ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-            ("selected", f"{len(result.selected)} of {result.n_features} features"),
-        ]
-    )
+    relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
+    pairs = [
+        ("status", f"{result.status.name} ({'its own gap is closed' if relaxed else _BECAUSE[result.stop_reason]})"),
+        ("objective", number(result.objective)),
+        ("bound", number(result.bound) + word),
+        ("gap", percent(result.gap)),
+        ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
+        ("selected", f"{len(result.selected)} of {result.n_features} features"),
+    ]
+    if result.relaxed is not None:
+        low, high = (result.relaxed[side] for side in ("lower", "upper"))
+        if low is not None and high is not None:
+            between = f"{number(low)} to {number(high)}, {percent(relative_gap(high, low))} apart"
+            pairs.insert(4, ("relaxation", between))
+    show_pairs(pairs)
     if result.has_classifier:
         rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
         show_table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))])

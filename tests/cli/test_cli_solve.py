@@ -16,6 +16,7 @@ import mipfs
 from mipfs import drivers
 from mipfs.drivers.gbd import Options
 from mipfs.drivers.run import Run
+from mipfs.models import structural_dual
 from mipfs.result import StopReason
 from tests.cli.outcome import Cli
 
@@ -233,3 +234,13 @@ def test_the_same_seed_gives_the_same_json(cli: Cli) -> None:
 
     args = ("solve", "fsp-m", CREDIT, "--seed", "3", "--json", "-")
     assert stable(cli(*args).out) == stable(cli(*args).out)
+
+
+def test_a_relaxation_says_how_far_its_own_sides_are_apart(cli: Cli, small: Path) -> None:
+    outcome = cli("solve", "structural", small, "-p", "measure=f1", "-p", "M=1", "-p", "C=30")
+    result = mipfs.solve(structural_dual.problem(mipfs.read(small), measure="f1", M=1, C=30.0), "two_layer")
+    assert outcome.code == 0
+    assert result.relaxed is not None
+    line = next(line for line in outcome.out.splitlines() if line.startswith("relaxation"))
+    assert f"{result.relaxed['lower']:.8g} to {result.relaxed['upper']:.8g}" in line
+    assert "the gap is closed" not in outcome.out or result.status.name == "OPTIMAL"
