@@ -21,7 +21,7 @@ from mipfs.instance import Instance
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
 from mipfs.result import Result, Status
-from tests.certificate.trees import Arrays, checked, make_data
+from tests.certificate.trees import Arrays, checked, damages, make_data
 from tests.structural_oracles import cases, labellings, structural_svm
 
 DRIVERS = ("gbd", "branch", "two_layer")
@@ -322,16 +322,7 @@ def test_another_problem(changes: dict[str, Any], reason: str, tmp_path: Path) -
 def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Path) -> None:
     result, data = solved()
 
-    def remove(arrays: Arrays) -> None:
-        del arrays[name]
-
-    def shorten(arrays: Arrays) -> None:
-        arrays[name] = arrays[name][:-1]
-
-    def garble(arrays: Arrays) -> None:
-        arrays[name] = np.random.default_rng(0).integers(0, 120, arrays[name].shape).astype(arrays[name].dtype)
-
-    for tamper in (remove, shorten, garble):
+    for tamper in damages(name):
         report = checked(result, data, tmp_path, tamper)
         assert not report.accepted
         assert report.reason

@@ -12,7 +12,7 @@ from mipfs.certificate.proof import REFUTED
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.result import Result
-from tests.certificate.trees import LOSSES, Arrays, checked, directly, make_data, rewritten, solve
+from tests.certificate.trees import LOSSES, Arrays, checked, damages, directly, make_data, rewritten, solve
 
 
 def case(loss: str = "hinge", bias: bool = True, seed: int = 1, M: int = 3) -> tuple[Result, Instance]:
@@ -190,16 +190,7 @@ def test_other_data(tmp_path: Path) -> None:
 def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Path) -> None:
     result, data = case()
 
-    def remove(arrays: Arrays) -> None:
-        del arrays[name]
-
-    def shorten(arrays: Arrays) -> None:
-        arrays[name] = arrays[name][:-1]
-
-    def garble(arrays: Arrays) -> None:
-        arrays[name] = np.random.default_rng(0).integers(0, 120, arrays[name].shape).astype(arrays[name].dtype)
-
-    for tamper in (remove, shorten, garble):
+    for tamper in damages(name):
         report = checked(result, data, tmp_path, tamper)
         assert not report.accepted
         assert report.reason

@@ -145,6 +145,21 @@ def rewritten(result: Result, index: int, change: Callable[[npt.NDArray[np.int64
     return tamper
 
 
+def damages(name: str) -> tuple[Callable[[Arrays], None], ...]:
+    """Ways to damage one array of a sidecar."""
+
+    def remove(arrays: Arrays) -> None:
+        del arrays[name]
+
+    def shorten(arrays: Arrays) -> None:
+        arrays[name] = arrays[name][:-1]
+
+    def garble(arrays: Arrays) -> None:
+        arrays[name] = np.random.default_rng(0).integers(0, 120, arrays[name].shape).astype(arrays[name].dtype)
+
+    return remove, shorten, garble
+
+
 def directly(result: Result, data: Instance, arrays: Arrays | None = None, **edits: Any) -> Report:
     """Check without files."""
     return check(document_of(result) | edits, arrays_of(result) if arrays is None else arrays, data)
