@@ -1,7 +1,7 @@
 """The checker's second file: structural losses, whose dual vectors are combinations of labellings.
 
 Like `check` it shares no code with what found them; it knows the measures by their definitions and finds the most
-violated labelling by a search in O(P·N). α = whole·2^−q ≥ 0 and Σα ≤ C are integer identities, v_i = (2/D) y_i Σ_k α_k
+violated labelling by a search of its own. α = whole·2^−q ≥ 0 and Σα ≤ C are integer identities, v_i = (2/D) y_i Σ_k α_k
 counts_ki is off by 4 ulp at most, and Δ is rounded down.
 """
 
@@ -19,6 +19,8 @@ from mipfs.instance import Instance
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
 RANKINGS = ("roc-auc", "average-precision")
+STRETCH, STRETCHES = 64, 256
+"""Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
 
 
 class Measure:
@@ -78,8 +80,10 @@ class Measure:
     def worst(self, f: Array) -> float:
         """The largest Δ(ȳ) − w'a(ȳ) at scores f (n,)."""
         top, others = np.sort(f[self.positive]), np.sort(f[~self.positive])[::-1]
-        if self.name == "roc-auc":  # every pair decides for itself
-            return math.fsum(float(np.maximum(0.0, 1.0 - 2.0 * (one - others)).sum()) for one in top) / self.D
+        if self.name == "roc-auc":  # every pair decides for itself: swapped where f_i < f_j + ½
+            swapped = np.searchsorted(-others, 0.5 - top, side="left")
+            sums = np.concatenate([[0.0], np.cumsum(others)])[swapped]
+            return math.fsum(swapped * (1.0 - 2.0 * top) + 2.0 * sums) / self.D
         if self.name == "average-precision":  # every negative goes where it adds most
             i, gains = np.arange(self.P, 0, -1), []
             for j, one in enumerate(others, 1):
@@ -87,10 +91,26 @@ class Measure:
                 gains.append(max(0.0, float(np.cumsum(gain).max())))
             return math.fsum(gains)
         missed, lifted = (np.concatenate([[0.0], np.cumsum(part)]) * (2.0 / self.D) for part in (top, others))
-        b, best = np.arange(self.N + 1), -math.inf
-        for a in range(self.P + 1):
-            value = self.delta(a, b) + lifted - missed[self.P - a]
-            best = max(best, float(value[~np.isnan(value)].max(initial=-math.inf)))
+        if self.name not in ("error", "f1", "fbeta"):
+            a = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
+            return float((self.delta(a, self.k - a) + lifted[self.k - a] - missed[self.P - a]).max())
+        return self._worst_table(missed, lifted)
+
+    def _worst_table(self, missed: Array, lifted: Array) -> float:
+        """The maximum over all (a, b). Δ rises with b, so its end and the largest sum bound a stretch of b at once."""
+        starts = np.arange(0, self.N + 1, max(STRETCH, (self.N + 1) // STRETCHES))
+        ends, tops = np.append(starts[1:], self.N + 1), np.maximum.reduceat(lifted, starts)
+        hopes = np.array(
+            [float((self.delta(a, ends - 1) + tops).max()) - missed[self.P - a] for a in range(self.P + 1)]
+        )
+        best = -math.inf
+        for a in np.argsort(-hopes, kind="stable").tolist():
+            if hopes[a] <= best:
+                break
+            base = missed[self.P - a]
+            for c in np.flatnonzero(self.delta(a, ends - 1) + tops - base > best):
+                b = np.arange(starts[c], ends[c])
+                best = max(best, float((self.delta(a, b) + lifted[b]).max()) - base)
         return best
 
 
@@ -144,7 +164,10 @@ class JointDuals(Duals):
             require(total * largest < 2**62, f"dual vector {d} is too wide for exact sums")
             inside = total <= math.floor(math.ldexp(self.C, int(q[row])))
             require(inside, f"dual vector {d} leaves its simplex: the sum of alpha exceeds C")
-            counts[row] = np.ldexp((k @ self.labellings[used].astype(np.int64)).astype(float), -int(q[row]))
+            exact = np.zeros(self.n, dtype=np.int64)
+            for whole_k, label in zip(k, used, strict=True):  # one after the other: they may be long
+                exact += whole_k * self.labellings[label].astype(np.int64)
+            counts[row] = np.ldexp(exact.astype(float), -int(q[row]))
             g[row] = math.fsum(np.ldexp(k.astype(float), -int(q[row])) * self.losses[used])
         v = self.statement.data.y * (counts * (2.0 / self.measure.D))
         return g, v, v.sum(axis=1)

@@ -21,6 +21,8 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 UNIT_ROUNDOFF = 2.0**-53
+BLOCK = 1 << 22
+"""Numbers in a block of labellings that are multiplied at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +121,13 @@ class Labellings:
         for start in np.unique(filled[filled < self.size]):
             late = np.flatnonzero(filled == start)
             part = self.data.X[:, ids[late]] if Z is None or late.size < ids.size else Z
-            V = self.measure.direction(self._counts[start : self.size])
-            fresh = np.asarray(part.T @ V.T)
-            center = self.data.center[ids[late]]
-            if np.any(center):
-                fresh -= np.outer(center, V.sum(axis=1))
-            self._A[rows[late], start : self.size] = fresh
+            center, step = self.data.center[ids[late]], max(1, BLOCK // self.data.n_samples)
+            for first in range(int(start), self.size, step):
+                V = self.measure.direction(self._counts[first : min(first + step, self.size)])
+                fresh = np.asarray(part.T @ V.T)
+                if np.any(center):
+                    fresh -= np.outer(center, V.sum(axis=1))
+                self._A[rows[late], first : first + V.shape[0]] = fresh
         self._filled[rows] = self.size
         return self._A[rows, : self.size]
 
