@@ -177,12 +177,8 @@ class _Climb:
         return found
 
     def _solve(self, name: str) -> Rung:
-        if self.problem.loss == "structural" and name in CONIC and name != "plain":
-            raise UsageError("it is declared for losses that are a sum over the samples")
-        if name == "plain" and self.problem.loss == "structural":
-            return self._plain_structural()
         if name in CONIC:
-            return self._conic(name)
+            return self._conic(name) if self.problem.loss != "structural" else self._joint(name)
         if name == "exact":
             if self.problem.atoms.count > MAX_EXACT:
                 raise formulation.TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
@@ -200,8 +196,10 @@ class _Climb:
         solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.STALLED)
         return _rung(name, result.bound, result, size, "solved" if solved else "")
 
-    def _plain_structural(self) -> Rung:
+    def _joint(self, name: str) -> Rung:
         """The structural SVM on all features, by its bundle; the largest weights make a classifier."""
+        if name != "plain":
+            raise UsageError("it is declared for losses that are a sum over the samples")
         problem, run = self.problem, Run(self.problem, kelley.Options())
         p = problem.data.n_features
         svm = loss_of(problem).Solver(problem.data, problem.c_i, False).solve(np.arange(p), tol=GAP)
@@ -211,7 +209,7 @@ class _Climb:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
             self.incumbent, self.selected = run.objective, names
         size = {"variables": p, "constraints": svm.combination.whole.size}
-        return Rung("plain", True, svm.dual, math.inf, run.elapsed, size, f"solved{_left_out(problem)}")
+        return Rung(name, True, svm.dual, math.inf, run.elapsed, size, f"solved{_left_out(problem)}")
 
     def _conic(self, name: str) -> Rung:
         loaded = formulation.load(CONIC[name])

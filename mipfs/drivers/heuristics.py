@@ -15,6 +15,7 @@ from mipfs.drivers.subproblem import Solved, Subproblem
 from mipfs.drivers.validation import Validator
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 LEAVING = 12
 """Features of the support that a swap may take out: those of smallest weight."""
@@ -40,12 +41,15 @@ class Supports:
         self.found: dict[bytes, float] = {}
         self._values: list[float] = []
 
-    def evaluate(self, sigma: npt.NDArray[np.bool_]) -> None:
-        """Solve at a selection of S, unless that was done before, and offer its classifier."""
-        if not self.was_seen(sigma):
-            self._keep(sigma, self.subproblem.solve(sigma.astype(float), self.tol))
+    def evaluate(self, sigma: Mask) -> Solved | None:
+        """Solve at a selection of S and offer its classifier; None when that was done before."""
+        if self.was_seen(sigma):
+            return None
+        solved = self.subproblem.solve(sigma.astype(float), self.tol)
+        self._keep(sigma, solved)
+        return solved
 
-    def offer(self, sigma: npt.NDArray[np.bool_], solved: Solved) -> None:
+    def offer(self, sigma: Mask, solved: Solved) -> None:
         """Offer a subproblem that was solved at a binary σ, if σ is in S."""
         if not self.was_seen(sigma) and self.run.problem.selection.contains(sigma):
             self._keep(sigma, solved)
@@ -56,7 +60,7 @@ class Supports:
         if sigma is not None:
             self.evaluate(sigma)
 
-    def _keep(self, sigma: npt.NDArray[np.bool_], solved: Solved) -> None:
+    def _keep(self, sigma: Mask, solved: Solved) -> None:
         value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
         self.found[np.packbits(sigma).tobytes()] = value
         insort(self._values, value)
@@ -64,7 +68,7 @@ class Supports:
             columns = self.run.problem.atoms.columns(solved.ids)
             self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
 
-    def was_seen(self, sigma: npt.NDArray[np.bool_]) -> bool:
+    def was_seen(self, sigma: Mask) -> bool:
         """Whether the selection was evaluated before."""
         return np.packbits(sigma).tobytes() in self.found
 
@@ -79,25 +83,31 @@ class Supports:
         Half of the support at a time, then half of that, down to one (Zhu et al. 2020, Algorithm 1); a feature inside
         is worth ½ w_j² − c_j, one outside ½ s_j − c_j. A few solves per improvement, whatever M is.
         """
-        run, selection, penalty = self.run, self.run.problem.selection, self.run.problem.penalty
-        while run.incumbent is not None and not run.must_stop:
-            before = run.incumbent
-            sigma = np.zeros(selection.n_features, dtype=bool)
-            sigma[before.selected] = True
-            solved = self.subproblem.solve(sigma.astype(float), self.tol)
-            inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
-            least = inside[np.argsort(0.5 * self.subproblem.weights()[inside] ** 2 - penalty[inside], kind="stable")]
-            gains = 0.5 * solved.cut.slopes[outside] - penalty[outside]
-            most = outside[np.argsort(-gains, kind="stable")[: inside.size]]
-            size = min(-(-inside.size // 2), most.size)
-            while size > 0 and run.incumbent is before and not run.must_stop:
-                exchanged = sigma.copy()
-                exchanged[least[:size]], exchanged[most[:size]] = False, True
-                if selection.contains(exchanged):
-                    self.evaluate(exchanged)
-                size //= 2
-            if run.incumbent is before:
-                return
+        run = self.run
+        if run.incumbent is None or run.must_stop:
+            return
+        sigma = np.zeros(run.problem.selection.n_features, dtype=bool)
+        sigma[run.incumbent.selected] = True
+        solved: Solved | None = self.subproblem.solve(sigma.astype(float), self.tol)
+        while solved is not None:
+            sigma, solved = self._exchanged(sigma, solved.cut.slopes, self.subproblem.weights())
+
+    def _exchanged(self, sigma: Mask, scores: Array, sizes: Array) -> tuple[Mask, Solved | None]:
+        """The largest exchange that improves on the incumbent, and its solved subproblem; None when none does."""
+        run, penalty = self.run, self.run.problem.penalty
+        inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
+        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
+        gains = 0.5 * scores[outside] - penalty[outside]
+        most = outside[np.argsort(-gains, kind="stable")[: inside.size]]
+        size = min(-(-inside.size // 2), most.size)
+        while size > 0 and not run.must_stop:
+            exchanged, before = sigma.copy(), run.objective
+            exchanged[least[:size]], exchanged[most[:size]] = False, True
+            solved = self.evaluate(exchanged) if run.problem.selection.contains(exchanged) else None
+            if run.objective < before:
+                return exchanged, solved
+            size //= 2
+        return sigma, None
 
     def search(self, pool: CutPool) -> None:
         """Best-improvement search over drops, additions and swaps around the incumbent.
@@ -124,7 +134,7 @@ class Supports:
                 return
 
 
-def _neighbours(sigma: npt.NDArray[np.bool_], scores: Array, sizes: Array) -> Iterator[npt.NDArray[np.bool_]]:
+def _neighbours(sigma: Mask, scores: Array, sizes: Array) -> Iterator[Mask]:
     """Additions, drops and swaps: largest scores outside, smallest weights inside."""
     inside = np.flatnonzero(sigma)
     inside = inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]]
