@@ -1,0 +1,1 @@
+"""Inner problems: v(σ) and its relaxations over columns that are handed in."""

@@ -1,0 +1,403 @@
+"""The Boolean relaxation of (P) with some atoms fixed, from nothing: an interior point on a working set, and pricing.
+
+    R_box = max over α ∈ A of g(α) + min of c'σ − ½ s(α)'σ over the rows of S with 0 ≤ σ ≤ 1
+
+Atoms outside the working set have σ = 0 there. Its α is scaled along its ray to the best multiple, made feasible
+exactly and priced over all atoms: that earns the bound, and shows who is missing. Equal samples are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.inner.designs import Dense, Interrupted, Sparse, equal_rows
+from mipfs.inner.interior import InteriorPoint, Point, Polytope, iterate
+from mipfs.inner.pointwise import POINTWISE, Pointwise
+from mipfs.losses import get_loss
+from mipfs.losses.perspective import phi
+from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.problem import Problem
+from mipfs.selection import lagrangian_bound
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+FIRST, GROWTH, MORE = 100, 300, 2
+"""Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
+NEAR = 0.7
+"""With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
+ROUNDS = 40
+"""Rounds of pricing at most."""
+LOOSE = 0.1
+"""Share of the gap over all atoms to which a working set is solved while it is still growing."""
+MERGE_ABOVE = 500
+"""Samples from which on equal ones are looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solved relaxation.
+
+    Attributes
+    ----------
+    lower : float, the bound that the dual vector earns
+    upper : float, the relaxation's objective at (w, b, σ), within round-off
+    cut : Cut of the dual vector, with the dual vector itself
+    multipliers : (r,) of `Selection.all_rows`
+    ids, w : columns in play and their weights (scaled data, of the atoms' scaled columns)
+    b : float, intercept on the centred columns
+    sigma : (count,) relaxed σ
+    steps : int, of the interior point, all rounds
+    solved : bool, whether the two bounds met
+    """
+
+    lower: float
+    upper: float
+    cut: Cut
+    multipliers: Array
+    ids: Integers
+    w: Array
+    b: float
+    sigma: Array
+    steps: int
+    solved: bool
+
+
+def carries(problem: Problem) -> bool:
+    """Whether the loss is a sum over the samples."""
+    return problem.loss in POINTWISE
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The columns of atoms in play: positions in X, the σ of each (-1: fixed at 1), factors, the movable atoms."""
+
+    ids: Integers
+    atom: Integers
+    scale: Array
+    movable: Integers
+    inside: Integers
+
+
+class Boolean:
+    """The relaxation of one problem.
+
+    Parameters
+    ----------
+    problem : Problem with `carries`
+    must_stop : asked between products
+    """
+
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool]) -> None:
+        self.problem, self.must_stop = problem, must_stop
+        data = problem.data
+        self.loss = get_loss(problem.loss)
+        self.size = float(problem.c_i.max())
+        self.off = taken_off(data, problem.bias)
+        every = np.arange(data.n_samples)
+        self.first, self.kind = equal_rows(data.X, data.y) if every.size >= MERGE_ABOVE else (every, every)
+        self.c = np.bincount(self.kind, problem.c_i) / self.size
+        self.y = np.ascontiguousarray(data.y[self.first])
+        self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
+
+    def solve(self, low: npt.NDArray[Any], high: npt.NDArray[Any], tol: float) -> Solved:
+        """Solve to a relative gap `tol`, with ends low, high (count,) of σ that are 0 or 1."""
+        self.low, self.high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+        inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
+        start = _uniform(self.c, self.y, self.problem.bias)
+        best, y, steps = self._earn(start, np.zeros(self.row_lb.size)), np.zeros(self.row_lb.size), 0
+        working = self._first(best.cut.slopes, free)
+        goal = LOOSE if working.size < free.size else 0.5 * tol
+        upper, kept = np.inf, None
+        for _ in range(ROUNDS):
+            columns = self._columns(inside, working)
+            value, point = self._restricted(columns, goal, start)
+            y = self._multipliers(point)
+            earned = self._earn(point.alpha, y)
+            steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
+            if value < upper:
+                upper, kept = value, (point, columns)
+            gap = (upper - best.lower) / max(1e-300, abs(upper))
+            import os
+            if os.environ.get("DBG"): print("round k",working.size,"steps",point.steps,"gap %.1e goal %.1e"%(gap,goal),"support",(point.x[:working.size]>1e-5).sum(), (np.abs(point.w)>1e-6*np.abs(point.w).max()).sum())
+            if gap <= tol or self.must_stop():
+                break
+            missing = self._missing(earned, y, free, working)
+            if missing.size == 0 and goal <= 0.5 * tol:
+                break
+            goal = max(0.3 * tol, min(goal, LOOSE * gap)) if missing.size else 0.5 * tol
+            working = np.union1d(working, missing)
+        assert kept is not None
+        point, columns = kept
+        sigma = self.low.copy()
+        sigma[columns.movable] = np.clip(point.x[: columns.movable.size], 0.0, 1.0)
+        w = point.w * columns.scale
+        b = point.b - float((self.off - self.problem.data.center)[columns.ids] @ w) if self.problem.bias else 0.0
+        gap = (upper - best.lower) / max(1e-300, abs(upper))
+        return Solved(best.lower, upper, best.cut, best.y, columns.ids, w, b, sigma, steps, gap <= tol)
+
+    def _first(self, slopes: Array, free: Integers) -> Integers:
+        """The first working set: all that there are, or those of largest score and those that the user's rows name."""
+        M = free.size if self.problem.M is None else self.problem.M
+        count = max(FIRST, 4 * M)
+        if free.size <= 2 * count:
+            return free
+        best = free[np.argsort(-slopes[free], kind="stable")[:count]]
+        assert self.problem.rows is not None
+        named = np.unique(self.problem.rows.matrix.indices)
+        return np.intersect1d(np.union1d(best, named), free)
+
+    def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
+        """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
+        outside = np.setdiff1d(free, working, assume_unique=True)
+        if outside.size == 0:
+            return outside
+        worth = 0.5 / earned.factor**2 * earned.cut.slopes[outside]
+        price = self.problem.penalty[outside] - (self.matrix.T @ y)[outside]
+        if not np.any(worth > price):
+            return outside[:0]
+        near = worth > NEAR * price
+        order = np.argsort(price[near] - worth[near], kind="stable")
+        return outside[near][order[: max(GROWTH, MORE * working.size)]]
+
+    def _columns(self, inside: Integers, working: Integers) -> _Columns:
+        atoms = np.concatenate([inside, working])
+        columns = self.problem.atoms.columns(atoms)
+        atom = columns.atom - inside.size
+        return _Columns(columns.ids, np.maximum(atom, -1), columns.scale, working, inside)
+
+    def _design(self, columns: _Columns) -> Dense | Sparse:
+        data, root = self.problem.data, np.sqrt(self.size)
+        part = data.X[:, columns.ids]
+        if self.first.size < data.n_samples:
+            part = sparse.csc_array(sparse.csr_array(part)[self.first]) if sparse.issparse(part) else part[self.first]
+        n, k = part.shape
+        if sparse.issparse(part):
+            implicit = self.problem.bias or not np.any(data.center[columns.ids])
+            if implicit and part.nnz < DENSE_ABOVE * n * k:
+                Z = sparse.csc_array(part * (columns.scale * root)[None, :])
+                Z.data *= self.y[Z.indices]
+                return Sparse(Z, self.must_stop)
+            part = part.toarray()
+        Z = np.asfortranarray((part - self.off[columns.ids]) * (columns.scale * root) * self.y[:, None])
+        return Dense(Z, self.must_stop)
+
+    def _polytope(self, columns: _Columns) -> tuple[Polytope, Integers, Array]:
+        """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
+        problem, count = self.problem, self.problem.atoms.count
+        extra = problem.selection.rows.extra
+        places = np.concatenate([columns.movable, count + np.arange(len(extra))])
+        part = self.matrix[:, places].toarray()
+        held = np.asarray(self.matrix[:, columns.inside].sum(axis=1), dtype=float).ravel()
+        lb, ub = self.row_lb - held, self.row_ub - held
+        equal = lb == ub
+        uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
+        A = np.concatenate([part[uppers], -part[lowers]])
+        u = np.concatenate([ub[uppers], -lb[lowers]])
+        size = np.abs(A).max(axis=1, initial=0.0)
+        row, sign = np.concatenate([uppers, lowers]), np.concatenate([np.full(uppers.size, -1.0), np.ones(lowers.size)])
+        most = np.maximum(A[:, : columns.movable.size], 0.0).sum(axis=1)
+        bounded = np.all(A[:, columns.movable.size :] == 0.0, axis=1)
+        keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])  # rows that cannot bind say nothing
+        A, u, row, sign, size = A[keep], u[keep], row[keep], sign[keep], size[keep]
+        box = np.zeros(columns.movable.size), np.ones(columns.movable.size)
+        low, high = np.concatenate([box[0], extra.lb]), np.concatenate([box[1], extra.ub])
+        return Polytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
+
+    def _restricted(self, columns: _Columns, goal: float, start: Array) -> tuple[float, Point]:
+        """Solve on the columns in play to a relative gap; its objective in the problem's units, and where it ended."""
+        problem, size = self.problem, self.size
+        Z = self._design(columns)
+        polytope, self._row, self._sign = self._polytope(columns)
+        penalty = np.concatenate([problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)])
+        watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, self.must_stop)
+        alpha = start
+        if problem.loss == "logistic":
+            alpha = start * min(1.0, watch.multiple(start))
+        loss: Pointwise = POINTWISE[problem.loss](self.c, alpha)
+        method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        try:
+            last = iterate(method, watch)
+        except Interrupted:
+            last = method.point
+        point = watch.best or last
+        base = float(problem.penalty[columns.inside].sum())
+        return size * watch.upper + base, Point(point.w * np.sqrt(size), point.b, point.x, point.alpha, size * point.multipliers, last.steps)
+
+    def _multipliers(self, point: Point) -> Array:
+        """Multipliers (r,) of `Selection.all_rows`."""
+        return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size)
+
+    def _earn(self, alpha: Array, y: Array) -> Earned:
+        """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
+        problem = self.problem
+        spread = problem.c_i * (alpha / self.c)[self.kind]
+        factor = 1.0
+        if problem.loss != "logistic" and not np.any(problem.penalty) and problem.selection.is_plain:
+            whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
+            exact = np.ldexp(whole.astype(float), -q)
+            scores = problem.atoms.scores(exact * problem.data.y)
+            factor = _best_multiple(self.loss, exact, problem.c_i, self._largest(scores), problem.loss)
+            spread = factor * exact
+        whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
+        exact = np.ldexp(whole.astype(float), -q)
+        cut = cut_from_dual(problem.atoms, exact, problem.data.y, dual_value_below(self.loss, exact, problem.c_i))
+        cut = Cut(cut.constant, cut.slopes, (whole, q))
+        cost = problem.penalty - 0.5 * cut.slopes
+        if problem.selection.is_plain:
+            gains = -cost
+            inside = self.low > 0.5
+            room = problem.atoms.count if problem.M is None else problem.M - int(inside.sum())
+            free = gains[(self.low < 0.5) & (self.high > 0.5)]
+            free = free[free > 0.0]
+            if room < free.size:
+                free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
+            held = gains[inside]
+            size = abs(cut.constant) + float(np.abs(held).sum() + free.sum())
+            lower = cut.constant - float(held.sum()) - float(free.sum())
+            lower -= 2.0 * (free.size + held.size + 8) * UNIT_ROUNDOFF * size
+            return Earned(lower, cut, y, factor)
+        extra = problem.selection.rows.extra
+        ends = np.concatenate([self.low, extra.lb]), np.concatenate([self.high, extra.ub])
+        whole_cost = np.concatenate([cost, np.zeros(len(extra))])
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        inner = lagrangian_bound(whole_cost, (self.matrix, self.row_lb, self.row_ub), *ends, y, scale)[0]
+        return Earned(cut.constant + inner, cut, y, factor)
+
+    def _largest(self, scores: Array) -> float:
+        """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
+        inside = self.low > 0.5
+        room = scores.size if self.problem.M is None else self.problem.M - int(inside.sum())
+        free = scores[(self.low < 0.5) & (self.high > 0.5)]
+        if room < free.size:
+            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
+        return float(free.sum() + scores[inside].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Earned:
+    """A bound, the cut of its dual vector, the multipliers of the rows, and the multiple of α that was taken."""
+
+    lower: float
+    cut: Cut
+    y: Array
+    factor: float
+
+
+class _Watch:
+    """Looks at the iterates: both values on the columns in play, the best point so far, and whether it is enough."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        Z: Dense | Sparse,
+        y: Array,
+        c: Array,
+        columns: _Columns,
+        penalty: Array,
+        polytope: Polytope,
+        goal: float,
+        must_stop: Callable[[], bool],
+    ) -> None:
+        self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
+        self.penalty, self.polytope, self.goal, self.must_stop = penalty, polytope, goal, must_stop
+        self.loss = get_loss(problem.loss)
+        self.lower, self.upper = -np.inf, np.inf
+        self.best: Point | None = None
+        self.movable = columns.atom >= 0
+
+    def __call__(self, point: Point) -> bool:
+        lower = self._lower(point)
+        upper = self._upper(point)
+        if lower > self.lower:
+            self.lower, self.best = lower, point
+        self.upper = min(self.upper, upper)
+        return self.upper - self.lower <= self.goal * abs(self.upper) or self.must_stop()
+
+    def multiple(self, alpha: Array) -> float:
+        """Σα over the largest scores: about the best multiple of α."""
+        total = float(np.sum(self._gains(np.square(self.Z.pull(alpha)), np.zeros_like(self.penalty), None)[1]))
+        return float(alpha.sum()) / max(total, 1e-300)
+
+    def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
+        count = self.columns.movable.size
+        scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
+        held = float(squares[~self.movable].sum())
+        gains = np.maximum(0.5 * scores - penalty[:count], 0.0)
+        return held, np.append(self._taken(gains, point) * 2.0, held)
+
+    def _taken(self, gains: Array, point: Point | None) -> Array:
+        """The gains that the inner minimum takes: the largest under a cardinality row, all without."""
+        rows = self.polytope.u.size
+        if rows == 0:
+            return gains
+        room = int(round(float(self.polytope.u[0])))
+        return np.sort(gains)[::-1][:room]
+
+    def _lower(self, point: Point) -> float:
+        problem, c = self.problem, self.c
+        alpha = np.clip(point.alpha, 0.0, np.inf if problem.loss == "squared-hinge" else c)
+        if problem.bias:
+            positive = self.y > 0
+            up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
+            least = min(up, down)
+            alpha = alpha * np.where(positive, least / max(up, 1e-300), least / max(down, 1e-300))
+        squares = np.square(self.Z.pull(alpha))
+        if problem.selection.is_plain:
+            taken = self._gains(squares, self.penalty, point)[1]
+            if not np.any(self.penalty) and problem.loss != "logistic":
+                t = _best_multiple(self.loss, alpha, c, float(taken.sum()), problem.loss)
+                return float(self.loss.dual_value(t * alpha, c)) - 0.5 * t * t * float(taken.sum())
+            return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
+        count, polytope = self.columns.movable.size, self.polytope
+        scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
+        reduced = self.penalty + polytope.A.T @ point.multipliers
+        reduced[:count] -= 0.5 * scores
+        ends = np.where(reduced > 0, polytope.low, polytope.high)
+        box = float(np.sum(np.where(np.isfinite(ends), reduced * np.where(np.isfinite(ends), ends, 0.0), 0.0)))
+        g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
+        return g + box - float(polytope.u @ point.multipliers)
+
+    def _upper(self, point: Point) -> float:
+        m = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
+        value = float(self.loss.value(m, self.c))
+        count = self.columns.movable.size
+        plain = self.problem.selection.is_plain
+        if plain and self.columns.ids.size == count + self.columns.inside.size:
+            forced = self.columns.inside.size
+            costs = np.concatenate([np.zeros(forced), self.penalty])
+            room = count if self.polytope.u.size == 0 else int(round(float(self.polytope.u[0])))
+            classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
+            return value + float(phi(point.w, costs, forced, room, classes, tau))
+        sigma = np.clip(point.x, 1e-12, 1.0)
+        if plain and self.polytope.u.size:
+            sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
+        own = np.ones(point.w.size)
+        own[self.movable] = sigma[self.columns.atom[self.movable]]
+        return value + 0.5 * float(np.sum(np.square(point.w) / own)) + float(self.penalty[:count] @ sigma[:count])
+
+
+def _uniform(c: Array, y: Array, bias: bool) -> Array:
+    """Half of every weight, balanced between the classes."""
+    share = np.full(c.size, 0.5)
+    if bias:
+        positive, negative = float(c[y > 0].sum()), float(c[y < 0].sum())
+        share = share * np.where(y > 0, min(1.0, negative / positive), min(1.0, positive / negative))
+    return share * c
+
+
+def _best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
+    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box, for the two hinges."""
+    total = float(alpha.sum())
+    if name == "squared-hinge":
+        return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
+    most = float(np.min(np.where(alpha > 0, c / np.maximum(alpha, 1e-300), np.inf), initial=np.inf))
+    return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

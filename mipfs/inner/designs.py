@@ -1,0 +1,140 @@
+"""The columns Z = y∘x of an inner problem, dense or sparse, and the products that an interior point needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg.blas import dsyrk
+
+from mipfs.kernels.gram import hash_dense_rows, hash_sparse_rows, sparse_gram
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+BLOCK = 1 << 21
+"""Numbers in a block of a product: some hundredths of a second."""
+
+
+class Interrupted(Exception):
+    """The run must stop in the middle of a product."""
+
+
+class Dense:
+    """Dense columns.
+
+    Parameters
+    ----------
+    Z : (n, k) ndarray
+    must_stop : asked between blocks of a product; `Interrupted` where it says so
+    """
+
+    def __init__(self, Z: Array, must_stop: Callable[[], bool]) -> None:
+        self.Z, self.must_stop = Z, must_stop
+        self.shape: tuple[int, int] = Z.shape
+
+    def times(self, w: Array) -> Array:
+        """Zw, shape (n,)."""
+        return np.asarray(self.Z @ w)
+
+    def pull(self, alpha: Array) -> Array:
+        """Z'α, shape (k,)."""
+        return np.asarray(self.Z.T @ alpha)
+
+    def gram(self, weights: Array) -> Array:
+        """Upper triangle of Z' diag(weights) Z, shape (k, k), weights >= 0."""
+        n, k = self.shape
+        return self._sum(self.Z, np.sqrt(weights), n, k, 1)
+
+    def outer(self, weights: Array) -> Array:
+        """Upper triangle of Z diag(weights) Z', shape (n, n), weights >= 0."""
+        n, k = self.shape
+        return self._sum(self.Z.T, np.sqrt(weights), k, n, 1)
+
+    def _sum(self, rows: Array, root: Array, count: int, size: int, _trans: int) -> Array:
+        """Σ_r root_r² z_r z_r' over the rows, block by block."""
+        total = np.zeros((size, size), order="F")
+        step = max(16, BLOCK // max(size, 1))
+        for start in range(0, count, step):
+            if start and self.must_stop():
+                raise Interrupted
+            part = rows[start : start + step] * root[start : start + step, None]
+            total = dsyrk(1.0, part.T, beta=1.0, c=total, trans=0, overwrite_c=1)
+        return total
+
+
+class Sparse:
+    """Sparse columns, kept by columns and by rows.
+
+    Parameters
+    ----------
+    Z : (n, k) csc_array
+    must_stop : asked between blocks of a product
+    """
+
+    def __init__(self, Z: Any, must_stop: Callable[[], bool]) -> None:
+        self.by_columns, self.must_stop = sparse.csc_array(Z), must_stop
+        self.by_columns.sort_indices()
+        self.by_rows = sparse.csr_array(self.by_columns)
+        self.by_rows.sort_indices()
+        self.shape: tuple[int, int] = Z.shape
+
+    def times(self, w: Array) -> Array:
+        """Zw, shape (n,)."""
+        return np.asarray(self.by_rows @ w)
+
+    def pull(self, alpha: Array) -> Array:
+        """Z'α, shape (k,)."""
+        return np.asarray(self.by_columns.T @ alpha)
+
+    def gram(self, weights: Array) -> Array:
+        """Upper triangle of Z' diag(weights) Z, shape (k, k)."""
+        return self._sum(self.by_rows, weights, self.shape[1])
+
+    def outer(self, weights: Array) -> Array:
+        """Upper triangle of Z diag(weights) Z', shape (n, n)."""
+        return self._sum(self.by_columns, weights, self.shape[0])
+
+    def _sum(self, major: Any, weights: Array, size: int) -> Array:
+        total = np.zeros((size, size))
+        step = max(16, BLOCK * weights.size // max(1, major.nnz * 8))
+        for start in range(0, weights.size, step):
+            if start and self.must_stop():
+                raise Interrupted
+            stop = min(start + step, weights.size)
+            sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, total)
+        return total
+
+
+def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
+    """Samples with the same values and label.
+
+    Parameters
+    ----------
+    X : (n, p) ndarray or csc_array
+    y : (n,) labels
+
+    Returns
+    -------
+    first : (m,) a sample of every kind
+    kind : (n,) the kind of every sample
+    """
+    n = y.size
+    keys = np.where(y > 0, np.uint64(1), np.uint64(2))
+    if sparse.issparse(X):
+        hash_sparse_rows(X.data.view(np.uint64), X.indices, X.indptr, keys)
+    else:
+        hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    if first.size == n:
+        return np.arange(n), np.arange(n)
+    others = np.setdiff1d(np.arange(n), first)
+    rows = sparse.csr_array(X) if sparse.issparse(X) else X
+    same = rows[others] - rows[first[kind[others]]]
+    differ = np.asarray(abs(same).max(axis=1).toarray() if sparse.issparse(same) else np.abs(same).max(axis=1)).ravel()
+    if np.any(differ) or np.any(y[others] != y[first[kind[others]]]):  # two rows share a hash
+        return np.arange(n), np.arange(n)
+    return first.astype(np.int64), kind.astype(np.int64)

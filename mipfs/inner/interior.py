@@ -1,0 +1,397 @@
+"""The Boolean relaxation by a structured primal-dual interior point: no scale, loss or row stops it.
+
+    min  ½ Σ_g ‖w_g‖²/σ_g + c'σ + L(Zw + yb)   over w, b, 0 ≤ σ ≤ 1, lb ≤ A(σ, e) ≤ ub
+
+The rows of Z leave with D = 1/(slack over dual), σ with q = ‖w_g‖²/σ_g³ + ζ_g, ζ = z/σ + v/(1 − σ), the rows of A as a
+Schur complement S of their number. What is left is one of two positive definite systems, whichever is smaller:
+
+    (B + Z'DZ) dw = …   with k unknowns,    (D⁻¹ + Z B⁻¹ Z') dα = …   with n,
+    B = diag(1/σ) − h Q⁻¹ h' + G S⁻¹ G',    h = −w/σ²,    G = h Q⁻¹ A'
+
+both bordered by the free intercept. One iteration is one product and one Cholesky factor. The losses differ in D alone.
+Mehrotra's predictor and corrector; one step length for both sides, because the perspective terms are not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from mipfs.inner.pointwise import Pointwise, to_boundary
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+BACK = 0.99
+"""Share of the way to the boundary that a step may go."""
+REGULAR = 1e-13
+"""Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
+FALLS = 0.9
+"""A weight whose σ falls by more than this share moves with the ratio w/σ, not with w: the ratio would not be bounded."""
+MAX_STEPS = 200
+"""Steps after which the numbers are taken as they are."""
+
+
+class Design(Protocol):
+    """The columns Z = y∘x, scaled, of the features in play."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, k)."""
+
+    def times(self, w: Array) -> Array:
+        """Zw, shape (n,)."""
+
+    def pull(self, alpha: Array) -> Array:
+        """Z'α, shape (k,)."""
+
+    def gram(self, weights: Array) -> Array:
+        """Z' diag(weights) Z, shape (k, k)."""
+
+    def outer(self, weights: Array) -> Array:
+        """Z diag(weights) Z', shape (n, n)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """0 ≤ x ≤ 1 on σ, ends of their own on the extra variables, and rows A x ≤ u or A x = u.
+
+    Attributes
+    ----------
+    A : (r, m) ndarray; u : (r,); equal : (r,) bool, which rows are equations
+    low, high : (m,) ends of x = (σ, e); infinite ones only of extra variables
+    """
+
+    A: Array
+    u: Array
+    equal: npt.NDArray[np.bool_]
+    low: Array
+    high: Array
+
+
+def cardinality(count: int, room: int | None) -> Polytope:
+    """0 ≤ σ ≤ 1 with Σσ ≤ room where that says anything."""
+    rows = int(room is not None and room < count)
+    A, u = np.ones((rows, count)), np.full(rows, float(room or 0))
+    return Polytope(A, u, np.zeros(rows, bool), np.zeros(count), np.ones(count))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An iterate: weights (k,), intercept, x = (σ, e) (m,), α (n,) inside its box, multipliers (r,) of the rows A."""
+
+    w: Array
+    b: float
+    x: Array
+    alpha: Array
+    multipliers: Array
+    steps: int
+
+
+class InteriorPoint:
+    """The iteration.
+
+    Parameters
+    ----------
+    Z : Design of k columns
+    y : (n,) labels
+    loss : Pointwise, at a dual vector inside its box
+    bias : whether the intercept is free
+    atom : (k,) the σ of every column; -1 where it is fixed at 1
+    penalty : (m,) cost of x
+    polytope : Polytope of x
+    dual_form : bool, optional
+        Solve the n×n system; by default where n is smaller.
+    """
+
+    def __init__(
+        self,
+        Z: Design,
+        y: Array,
+        loss: Pointwise,
+        bias: bool,
+        atom: Integers,
+        penalty: Array,
+        polytope: Polytope,
+        dual_form: bool | None = None,
+    ) -> None:
+        self.Z, self.y, self.loss, self.bias = Z, y, loss, bias
+        self.polytope, self.penalty = polytope, penalty
+        self.free = np.flatnonzero(atom >= 0)
+        self.atom = atom[self.free]
+        n, k = Z.shape
+        m = penalty.size
+        self.single = self.atom.size == np.unique(self.atom).size
+        self.dual_form = n < k if dual_form is None else dual_form
+        low, high = polytope.low, polytope.high
+        self.has_low, self.has_high = np.isfinite(low), np.isfinite(high)
+        self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)
+        self.steps = 0
+        self._begin(k, m)
+
+    def _begin(self, k: int, m: int) -> None:
+        """x inside its box and, where they allow it, its rows; w = 0; every product near one half."""
+        loss, A = self.loss, self.polytope.A
+        x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)
+        x = x + (self.has_low & ~self.has_high) - (self.has_high & ~self.has_low)
+        if len(A):
+            width = np.where(self.has_low & self.has_high, self.above - self.below, 1.0)
+            use = np.abs(A) @ width
+            room = np.where(self.polytope.equal, np.inf, self.polytope.u - A @ self.below)
+            share = float(np.min(np.where(use > 0, 0.9 * room / np.maximum(use, 1e-300), np.inf), initial=0.5))
+            if share > 0:
+                x = np.where(self.has_low & self.has_high, self.below + min(0.5, share) * width, x)
+        self.x = x
+        self.w, self.b = np.zeros(k), 0.0
+        level = 0.5
+        gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
+        self.z = np.where(self.has_low, level / gap_low, 0.0)
+        self.v = np.where(self.has_high, level / gap_high, 0.0)
+        self.r = np.where(self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u))))
+        self.tau = np.where(self.polytope.equal, 0.0, level / np.where(self.polytope.equal, 1.0, self.r))
+
+    @property
+    def point(self) -> Point:
+        """Where the iteration is."""
+        return Point(self.w, self.b, self.x, self.loss.alpha, self.tau, self.steps)
+
+    def step(self) -> bool:
+        """One predictor and corrector; False when the numbers allow no more."""
+        loss, polytope, A = self.loss, self.polytope, self.polytope.A
+        k = self.w.size
+        D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))
+        gap_low, gap_high = self.x - self.below, self.above - self.x
+        low, high = self.has_low, self.has_high
+        zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
+        zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + 1e-20
+        wf, sf = self.w[self.free], self.x[self.atom]
+        squares = np.zeros(self.x.size)
+        np.add.at(squares, self.atom, np.square(wf))
+        sigma = np.where(squares > 0, self.x, 1.0)
+        q = squares / sigma**3 + zeta
+        self.h = -wf / np.square(sf)
+        self.q, self.zeta = q, zeta
+        sigma_all = np.ones(self.w.size)
+        sigma_all[self.free] = sf
+        self.pulled = self.Z.pull(loss.alpha)
+        self.rw = self.w / sigma_all - self.pulled
+        rs = self.penalty - 0.5 * squares / np.square(sigma) - self.z + self.v + A.T @ self.tau
+        rr = polytope.u - A @ self.x - self.r
+        total, number = loss.products()
+        number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
+        total += float(self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r)
+        mu = total / max(number, 1)
+        theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
+        S = (A / q) @ A.T
+        S[np.diag_indices_from(S)] += theta
+        S[np.diag_indices_from(S)] *= 1.0 + REGULAR
+        if not self._factor(D, S, sigma_all):
+            return False
+        self.D, self.S = D, S
+
+        def solve(target: float, second: tuple[Array, ...] | None) -> tuple[Any, ...]:
+            cz, cv = target - self.z * gap_low, target - self.v * gap_high
+            ct = target - self.tau * self.r
+            if second is not None:
+                cz, cv, ct = cz - second[0], cv - second[1], ct - second[2]
+            R = -rs + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
+            R = R - np.where(high, cv / np.where(high, gap_high, 1.0), 0.0)
+            g = np.where(polytope.equal, rr, rr - ct / np.where(polytope.equal, 1.0, self.tau))
+            gamma = loss.target(target, second is not None)
+            dw, db, d_alpha, dm = self._directions(R, g, gamma)
+            U = R.copy()
+            np.subtract.at(U, self.atom, self.h * dw[self.free])
+            d_tau = self._rows_solve(A @ (U / q) - g)
+            dx = (U - A.T @ d_tau) / q
+            dz = np.where(low, (cz - self.z * dx) / np.where(low, gap_low, 1.0), 0.0)
+            dv = np.where(high, (cv + self.v * dx) / np.where(high, gap_high, 1.0), 0.0)
+            dr = np.where(polytope.equal, 0.0, rr - A @ dx)
+            loss.direction(d_alpha, dm)
+            return dw, db, dx, dz, dv, d_tau, dr
+
+        def longest(d: tuple[Any, ...]) -> float:
+            _, _, dx, dz, dv, d_tau, dr = d
+            unequal = ~polytope.equal
+            pairs = (gap_low[low], dx[low]), (gap_high[high], -dx[high]), (self.z[low], dz[low]), (self.v[high], dv[high])
+            rows = (self.tau[unequal], d_tau[unequal]), (self.r[unequal], dr[unequal])
+            return min(1.0, BACK * min(loss.longest(), *(to_boundary(a, b) for a, b in (*pairs, *rows))))
+
+        first = solve(0.0, None)
+        reach = longest(first)
+        center = max(1e-3, (1.0 - reach) ** 3)
+        _, _, dx, dz, dv, d_tau, dr = first
+        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr)
+        last = solve(center * mu, second)
+        if not all(np.all(np.isfinite(part)) for part in last):
+            return False
+        reach = longest(last)
+        dw, db, dx, dz, dv, d_tau, dr = last
+        self.b, self.x = self.b + reach * db, self.x + reach * dx
+        self.z, self.v = self.z + reach * dz, self.v + reach * dv
+        self.tau, self.r = self.tau + reach * d_tau, self.r + reach * dr
+        loss.move(reach)
+        ratio = self.w / sigma_all
+        moved = self.w + reach * dw
+        sigma_all[self.free] = self.x[self.atom]
+        falls = np.zeros(k, bool)
+        falls[self.free] = reach * dx[self.atom] < -FALLS * sf
+        bent = (1.0 - reach) * ratio + reach * (self.pulled + self.Z.pull(loss.d_alpha))
+        self.w = np.where(falls, sigma_all * bent, moved)
+        self.steps += 1
+        return reach > 1e-9 and self.steps < MAX_STEPS
+
+    def _rows_solve(self, right: Array) -> Array:
+        """S⁻¹ right."""
+        return np.linalg.solve(self.S, right) if right.size else right
+
+    def _factor(self, D: Array, S: Array, sigma: Array) -> bool:
+        """Build and factor the smaller system."""
+        A, h, q, atom = self.polytope.A, self.h, self.q, self.atom
+        k = self.w.size
+        self.E = np.ones(k)
+        per = self.zeta[atom]
+        own = sigma[self.free]
+        scaled = np.zeros((k, len(S)))
+        scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
+        self.G = scaled
+        if self.single:
+            self.E[self.free] = per / (own * q[atom])
+        else:
+            self.E[self.free] = 1.0 / own
+        self.sigma = sigma
+        if not self.dual_form:
+            return self._factor_primal(D, S)
+        return self._factor_dual(D, S)
+
+    def _factor_primal(self, D: Array, S: Array) -> bool:
+        k, border = self.w.size, int(self.bias)
+        M = np.empty((k + border, k + border))
+        M[:k, :k] = self.Z.gram(D)
+        M[np.arange(k), np.arange(k)] += self.E
+        if not self.single:
+            same = self.atom[:, None] == self.atom[None, :]
+            M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
+        if len(S):
+            M[:k, :k] += self.G @ np.linalg.solve(S, self.G.T)
+        if border:
+            M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
+            M[k, k] = D.sum()
+        return self._cholesky(M)
+
+    def _factor_dual(self, D: Array, S: Array) -> bool:
+        n, border = self.y.size, int(self.bias)
+        inverse = self._inverse_columns()
+        M = np.empty((n, n))
+        M[:] = self.Z.outer(inverse[0])
+        if inverse[1] is not None:
+            M += inverse[1] @ inverse[1].T
+        if len(S):
+            self.BG = self._apply_inverse0(self.G)
+            self.T = S + self.G.T @ self.BG
+            ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
+            M -= ZB @ np.linalg.solve(self.T, ZB.T)
+        M[np.arange(n), np.arange(n)] += 1.0 / D
+        done = self._cholesky(M)
+        if done and border:
+            self.Fy = self._solve(self.y)
+            self.yFy = float(self.y @ self.Fy)
+        return done
+
+    def _inverse_columns(self) -> tuple[Array, Array | None]:
+        """B0⁻¹ as weights of the columns and, with groups, the extra columns Z_g h σ_g/√ζ_g."""
+        if self.single:
+            return 1.0 / self.E, None
+        own = self.sigma
+        m = self.q.size
+        factor = self.x / np.sqrt(self.zeta)
+        w = np.zeros(self.w.size)
+        extra = np.zeros((self.y.size, m))
+        for g in range(m):
+            members = self.free[self.atom == g]
+            if members.size:
+                w[:] = 0.0
+                w[members] = self.h[self.atom == g] * factor[g]
+                extra[:, g] = self.Z.times(w)
+        return own, extra
+
+    def _apply_inverse0(self, f: Array) -> Array:
+        """B0⁻¹ f, B0 = diag(1/σ) − h Q⁻¹ h' without the rows; f is (k,) or (k, r)."""
+        if self.single:
+            return f / (self.E if f.ndim == 1 else self.E[:, None])
+        if f.ndim == 2:
+            return np.column_stack([self._apply_inverse0(column) for column in f.T])
+        out = self.sigma * f
+        inner = np.zeros(self.q.size)
+        np.add.at(inner, self.atom, self.h * f[self.free])
+        out[self.free] += self.h * (np.square(self.x) / self.zeta * inner)[self.atom]
+        return out
+
+    def _apply_inverse(self, f: Array) -> Array:
+        """B⁻¹ f."""
+        out = self._apply_inverse0(f)
+        if len(self.S):
+            out = out - self.BG @ np.linalg.solve(self.T, self.G.T @ out)
+        return out
+
+    def _directions(self, R: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
+        """dw, db, dα and dm of the reduced system."""
+        A, q = self.polytope.A, self.q
+        rows = self._rows_solve(A @ (R / q) - g)
+        PR = (R - A.T @ rows) / q
+        f = -self.rw
+        f[self.free] -= self.h * PR[self.atom]
+        Z, y, D = self.Z, self.y, self.D
+        rb = float(y @ self.loss.alpha)
+        if not self.dual_form:
+            right = f + Z.pull(D * gamma)
+            if self.bias:
+                right = np.append(right, rb + float(y @ (D * gamma)))
+            solution = self._solve(right)
+            dw = solution[: self.w.size]
+            db = float(solution[-1]) if self.bias else 0.0
+            dm = Z.times(dw) + (y * db if self.bias else 0.0)
+            return dw, db, D * (gamma - dm), dm
+        base = self._apply_inverse(f)
+        t = gamma - Z.times(base)
+        u = self._solve(t)
+        db = 0.0
+        if self.bias:
+            db = (float(y @ u) + rb) / self.yFy
+            u = u - db * self.Fy
+        dw = base + self._apply_inverse(Z.pull(u))
+        dm = Z.times(dw) + (y * db if self.bias else 0.0)
+        return dw, db, u, dm
+
+    def _cholesky(self, M: Array) -> bool:
+        """Factor M with its diagonal scaled to one; lifted where it is not positive definite."""
+        diagonal = np.diag(M).copy()
+        if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
+            return False
+        self._root = 1.0 / np.sqrt(diagonal)
+        M *= self._root[:, None]
+        M *= self._root
+        lift = REGULAR
+        while lift < 1e-4:
+            np.fill_diagonal(M, 1.0 + lift)
+            try:
+                self._factored = cho_factor(M, lower=False, check_finite=False)
+                return True
+            except (LinAlgError, ValueError):
+                lift *= 100.0
+        return False
+
+    def _solve(self, right: Array) -> Array:
+        solved: Array = self._root * cho_solve(self._factored, self._root * right, check_finite=False)
+        return solved
+
+
+def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:
+    """Iterate until `look` at a point says that it is enough."""
+    while not look(method.point) and method.step():
+        pass
+    return method.point

@@ -1,0 +1,1 @@
+"""Compiled kernels: numba over dense columns and CSC or CSR triples."""

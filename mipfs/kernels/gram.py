@@ -1,0 +1,49 @@
+"""Products of sparse rows with themselves, and hashes of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def sparse_gram(data, indices, indptr, weights, first, last, out):  # type: ignore[no-untyped-def]
+    """Add Σ_r weights_r z_r z_r' of the CSR rows first … last − 1 to the upper triangle of out (k, k).
+
+    The columns of every row are in ascending order.
+    """
+    for r in range(first, last):
+        if weights[r] == 0.0:
+            continue
+        for a in range(indptr[r], indptr[r + 1]):
+            value = weights[r] * data[a]
+            i = indices[a]
+            for b in range(a, indptr[r + 1]):
+                out[i, indices[b]] += value * data[b]
+
+
+@njit(cache=True, nogil=True)
+def _mixed(bits, j):  # type: ignore[no-untyped-def]
+    x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
+    """Add a hash of every row to out (n,); bits (n, k) are the values as uint64, zeros count for nothing."""
+    n, k = bits.shape
+    for j in range(k):
+        for i in range(n):
+            if bits[i, j] << np.uint64(1) != 0:
+                out[i] += _mixed(bits[i, j], j)
+
+
+@njit(cache=True, nogil=True)
+def hash_sparse_rows(bits, indices, indptr, out):  # type: ignore[no-untyped-def]
+    """The same of CSC columns."""
+    for j in range(indptr.size - 1):
+        for a in range(indptr[j], indptr[j + 1]):
+            if bits[a] << np.uint64(1) != 0:
+                out[indices[a]] += _mixed(bits[a], j)
