@@ -18,6 +18,7 @@ from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
 from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.inner.boolean import Boolean
 from mipfs.instance import Instance
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
@@ -159,6 +160,20 @@ class Relaxation:
         """Solve the relaxation of a node to `tol`, from nothing."""
         warm, zero = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5), np.zeros(self.problem.data.n_samples)
         return self.solve(states, warm, zero, np.inf, tol, 0.0, must_stop)
+
+    def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
+        """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""
+        low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
+        low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
+        solved = Boolean(self.problem, must_stop).solve(low, high, tol)
+        place = np.full(self.problem.atoms.count, -1)
+        place[self.alive] = np.arange(self.alive.size)
+        weights = np.zeros(self.alive.size, dtype=np.float32)
+        weights[place[solved.ids]] = solved.w
+        whole, q = solved.cut.dual
+        warm = Warm(weights, solved.b, 0.5)
+        nothing = np.empty(0, dtype=np.int64)
+        return Outcome(solved.lower, whole, q, warm, solved.sigma[self.alive], nothing, nothing, solved.steps)
 
     def solve(
         self,

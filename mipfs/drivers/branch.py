@@ -146,7 +146,7 @@ class Tree:
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
         relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
-        outcome = relaxation.solve_cold(self._first, self.tol, lambda: self.run.must_stop)
+        outcome = relaxation.solve_root(self._first, self.tol, lambda: self.run.must_stop)
         self.n_nodes, self.steps = 1, outcome.steps
         self.supports.pool.add(relaxation.cut(outcome))
         self.round(outcome)

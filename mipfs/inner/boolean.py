@@ -126,8 +126,6 @@ class Boolean:
             if value < upper:
                 upper, kept = value, (point, columns)
             gap = (upper - best.lower) / max(1e-300, abs(upper))
-            import os
-            if os.environ.get("DBG"): print("round k",working.size,"steps",point.steps,"gap %.1e goal %.1e"%(gap,goal),"support",(point.x[:working.size]>1e-5).sum(), (np.abs(point.w)>1e-6*np.abs(point.w).max()).sum())
             if gap <= tol or self.must_stop():
                 break
             missing = self._missing(earned, y, free, working)
