@@ -5,8 +5,8 @@
     incumbents, and split them on the fractional feature of largest |w_j|
 
 Nodes are taken in batches of a fixed size, solved by as many threads as there are, and merged in order, so the tree
-and the answer do not depend on the number of threads. Selections with rows, groups and trees, and structural losses
-have no closed form for the inner minimisation: there the nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
+and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have nodes of their own
+(`mipfs.drivers.rows_tree`); for structural losses the nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Propagation:
         rows, p = selection.rows, selection.n_features
         part = sparse.csr_array(rows.matrix[:, alive])
         extra = rows.matrix[:, p:].toarray()
-        self.count, self.M = len(rows), alive.size if selection.M is None else selection.M
+        self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
         sides = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
         ends = np.concatenate([rows.ub, -rows.lb])
         low, high = rows.extra.lb, rows.extra.ub
@@ -81,6 +81,40 @@ class Propagation:
         found, broken = propagate(*self._rows, self._ends, self._base, self._beyond, self.M, after, atoms, causes)
         rays = [self._ray(int(cause)) for cause in causes[:found]]
         return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self._ray(int(broken)))
+
+    def dive(self, order: Integers) -> States | None:
+        """A selection that satisfies every row, atom by atom: in where the rows allow it; None where they end up broken.
+
+        Parameters
+        ----------
+        order : positions of the atoms that are wanted, first first; the others go in where a row asks for them
+        """
+        states = self(np.full(self.size, FREE, dtype=np.int8)).states
+        for j in order:
+            if np.count_nonzero(states == INSIDE) >= self.M:
+                break
+            found = self._either(states, j, (INSIDE, OUTSIDE))
+            if found is None:
+                return None
+            states = found
+        rest = self(np.where(states == FREE, OUTSIDE, states).astype(np.int8))
+        for j in range(self.size) if rest.broken is not None else ():
+            found = self._either(states, j, (OUTSIDE, INSIDE))
+            if found is None:
+                return None
+            states = found
+        states = states if rest.broken is not None else rest.states
+        return None if np.count_nonzero(states == INSIDE) > self.M else states
+
+    def _either(self, states: States, j: int, values: tuple[int, int]) -> States | None:
+        """The first of two values of an atom that breaks no row, with what follows; None when both do."""
+        for value in values if states[j] == FREE else ():
+            tried = states.copy()
+            tried[j] = value
+            after = self(tried)
+            if after.broken is None:
+                return after.states
+        return None if states[j] == FREE else states
 
     def binding(self, y: Array, states: States) -> Array:
         """The multipliers (r,) without those of rows that cannot bind in a node."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.certificate.proof import REFUTED, Proof
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, States
+from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, SHARE, WHOLE, Node, Tree
 from mipfs.drivers.evidence import cancelled
 from mipfs.drivers.heuristics import Supports
@@ -64,7 +64,7 @@ class RowsTree(Tree):
         self.steps = outcome.steps
         self.supports.pool.add(cut)
         self.round(outcome)
-        self.supports.round(cut.slopes)
+        self.dive(np.argsort(-(0.5 * cut.slopes - problem.penalty)[self.relaxation.alive], kind="stable"))
         if problem.atoms.count > problem.data.n_samples:  # screening pays for a good incumbent, and solves are cheap
             self.supports.search(self.supports.pool)
         dual = self.proof.add_dual(outcome.whole, outcome.q)
@@ -127,6 +127,23 @@ class RowsTree(Tree):
                 return
         size = np.abs(outcome.warm.w[free])
         self.split(node, int(free[np.argmax(np.where(undecided, size + 1e-300, -1.0) if undecided.any() else size)]))
+
+    def round(self, outcome: Outcome) -> None:
+        """Offer what diving by the relaxed σ, and by the size of the weights, leads to."""
+        size = np.abs(outcome.warm.w).astype(float)
+        wanted = np.flatnonzero(outcome.sigma > 0.0)
+        for scores in (outcome.sigma + 1e-3 * size / (size.max(initial=0.0) + 1e-300), size):
+            self.dive(wanted[np.argsort(-scores[wanted], kind="stable")])
+
+    def dive(self, order: Integers) -> None:
+        """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
+        states = self.relaxation.propagation.dive(order)
+        if states is None:
+            return
+        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
+        sigma[self.relaxation.alive[states == INSIDE]] = True
+        if not self.supports.was_seen(sigma) and self.run.problem.selection.contains(sigma):
+            self.supports.evaluate(sigma)
 
     def split(self, node: RowsNode, j: int) -> None:
         """Open both children of a node on atom j, with what the rows fix in them."""
