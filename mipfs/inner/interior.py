@@ -157,7 +157,9 @@ class InteriorPoint:
         gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
         self.z = np.where(self.has_low, level / gap_low, 0.0)
         self.v = np.where(self.has_high, level / gap_high, 0.0)
-        self.r = np.where(self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u))))
+        self.r = np.where(
+            self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u)))
+        )
         self.tau = np.where(self.polytope.equal, 0.0, level / np.where(self.polytope.equal, 1.0, self.r))
 
     @property
@@ -193,7 +195,9 @@ class InteriorPoint:
         rr = polytope.u - A @ self.x - self.r
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
-        total += float(self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r)
+        total += float(
+            self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r
+        )
         mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
@@ -226,7 +230,12 @@ class InteriorPoint:
         def longest(d: tuple[Any, ...]) -> float:
             _, _, dx, dz, dv, d_tau, dr = d
             unequal = ~polytope.equal
-            pairs = (gap_low[low], dx[low]), (gap_high[high], -dx[high]), (self.z[low], dz[low]), (self.v[high], dv[high])
+            pairs = (
+                (gap_low[low], dx[low]),
+                (gap_high[high], -dx[high]),
+                (self.z[low], dz[low]),
+                (self.v[high], dv[high]),
+            )
             rows = (self.tau[unequal], d_tau[unequal]), (self.r[unequal], dr[unequal])
             return min(1.0, BACK * min(loss.longest(), *(to_boundary(a, b) for a, b in (*pairs, *rows))))
 

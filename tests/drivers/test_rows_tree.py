@@ -73,7 +73,9 @@ def test_equals_enumeration(loss: str, kind: str) -> None:
     data = draw(int(r.integers(100)), int(r.choice([8, 40])), 6, str(r.choice(["dense", "csc"])))
     atoms = atoms_of(data, kind, r)
     lam = [0.0, tuple(r.uniform(0, 1.0, atoms.count))][int(r.integers(2))]
-    problem = Problem(data, loss=loss, bias=bool(r.integers(2)), M=max(1, atoms.count // 2), C=2.0, lam=lam, atoms=atoms)
+    problem = Problem(
+        data, loss=loss, bias=bool(r.integers(2)), M=max(1, atoms.count // 2), C=2.0, lam=lam, atoms=atoms
+    )
     problem = problem.replace(rows=rows_of(atoms.names, r, r.permutation(KINDS)[:3]))
     value, result = enumerated(problem), solve(problem, "branch", gap=1e-7)
     if not np.isfinite(value):
@@ -122,9 +124,7 @@ def test_extra_variables_leave_nothing_out() -> None:
     rows.append(Row("one", dict.fromkeys(extra.names, 1.0), -np.inf, 1.0, ""))
     problem = Problem(data, M=3, C=3.0, rows=Rows.of(rows, data.index, extra))
     plain = Problem(data, M=3, C=3.0)
-    values = [
-        solve(plain.replace(forced_out=tuple(names[side::2])), "branch", gap=1e-8).objective for side in (0, 1)
-    ]
+    values = [solve(plain.replace(forced_out=tuple(names[side::2])), "branch", gap=1e-8).objective for side in (0, 1)]
     result = solve(problem, "branch", gap=1e-7)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(min(values), rel=1e-6)
