@@ -20,7 +20,7 @@ from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.inner.designs import Dense, Interrupted, Sparse, equal_rows
 from mipfs.inner.interior import InteriorPoint, Point, Polytope, iterate
-from mipfs.inner.pointwise import POINTWISE, Pointwise
+from mipfs.inner.pointwise import POINTWISE
 from mipfs.losses import get_loss
 from mipfs.losses.perspective import phi
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
@@ -112,6 +112,8 @@ class Boolean:
         """Solve to a relative gap `tol`, with ends low, high (count,) of σ that are 0 or 1."""
         self.low, self.high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
+        if self.problem.M is not None and inside.size >= self.problem.M:
+            free = free[:0]
         start = _uniform(self.c, self.y, self.problem.bias)
         best, y, steps = self._earn(start, np.zeros(self.row_lb.size)), np.zeros(self.row_lb.size), 0
         working = self._first(best.cut.slopes, free)
@@ -217,10 +219,7 @@ class Boolean:
         polytope, self._row, self._sign = self._polytope(columns)
         penalty = np.concatenate([problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)])
         watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, self.must_stop)
-        alpha = start
-        if problem.loss == "logistic":
-            alpha = start * min(1.0, watch.multiple(start))
-        loss: Pointwise = POINTWISE[problem.loss](self.c, alpha)
+        loss = POINTWISE[problem.loss](self.c, start)
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         try:
             last = iterate(method, watch)
@@ -320,11 +319,6 @@ class _Watch:
         self.upper = min(self.upper, upper)
         return self.upper - self.lower <= self.goal * abs(self.upper) or self.must_stop()
 
-    def multiple(self, alpha: Array) -> float:
-        """Σα over the largest scores: about the best multiple of α."""
-        total = float(np.sum(self._gains(np.square(self.Z.pull(alpha)), np.zeros_like(self.penalty), None)[1]))
-        return float(alpha.sum()) / max(total, 1e-300)
-
     def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
         count = self.columns.movable.size
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
@@ -369,6 +363,8 @@ class _Watch:
         value = float(self.loss.value(m, self.c))
         count = self.columns.movable.size
         plain = self.problem.selection.is_plain
+        if count == 0:
+            return value + 0.5 * float(point.w @ point.w)
         if plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])

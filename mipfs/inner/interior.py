@@ -31,8 +31,6 @@ BACK = 0.99
 """Share of the way to the boundary that a step may go."""
 REGULAR = 1e-13
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
-FALLS = 0.9
-"""A weight whose σ falls by more than this share moves with the ratio w/σ, not with w: the ratio would not be bounded."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -147,7 +145,7 @@ class InteriorPoint:
             if share > 0:
                 x = np.where(self.has_low & self.has_high, self.below + min(0.5, share) * width, x)
         self.x = x
-        self.w, self.b = np.zeros(k), 0.0
+        self.w, self.omega, self.b = np.zeros(k), np.zeros(k), 0.0
         level = 0.5
         gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
         self.z = np.where(self.has_low, level / gap_low, 0.0)
@@ -169,18 +167,16 @@ class InteriorPoint:
         low, high = self.has_low, self.has_high
         zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
         zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + 1e-20
-        wf, sf = self.w[self.free], self.x[self.atom]
-        squares = np.zeros(self.x.size)
-        np.add.at(squares, self.atom, np.square(wf))
-        sigma = np.where(squares > 0, self.x, 1.0)
-        q = squares / sigma**3 + zeta
-        self.h = -wf / np.square(sf)
-        self.q, self.zeta = q, zeta
-        sigma_all = np.ones(self.w.size)
-        sigma_all[self.free] = sf
-        self.pulled = self.Z.pull(loss.alpha)
-        self.rw = self.w / sigma_all - self.pulled
-        rs = self.penalty - 0.5 * squares / np.square(sigma) - self.z + self.v + A.T @ self.tau
+        sigma = np.ones(k)
+        sigma[self.free] = self.x[self.atom]
+        of, sf = self.omega[self.free], sigma[self.free]
+        squares = np.bincount(self.atom, np.square(of), minlength=self.x.size)
+        q = squares / np.where(squares > 0, self.x, 1.0) + zeta
+        self.h = -of / sf
+        self.q, self.zeta, self.sigma = q, zeta, sigma
+        pulled = self.Z.pull(loss.alpha)
+        apart = sigma * self.omega - self.w
+        rs = self.penalty - 0.5 * squares - self.z + self.v + A.T @ self.tau
         rr = polytope.u - A @ self.x - self.r
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
@@ -190,32 +186,35 @@ class InteriorPoint:
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
         S[np.diag_indices_from(S)] *= 1.0 + REGULAR
-        if not self._factor(D, S, sigma_all):
+        if not self._factor(D, S, sigma):
             return False
         self.D, self.S = D, S
 
         def solve(target: float, second: tuple[Array, ...] | None) -> tuple[Any, ...]:
             cz, cv = target - self.z * gap_low, target - self.v * gap_high
-            ct = target - self.tau * self.r
+            ct, rp, R = target - self.tau * self.r, apart, -rs
             if second is not None:
                 cz, cv, ct = cz - second[0], cv - second[1], ct - second[2]
-            R = -rs + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
+                rp, R = rp + second[3], R + second[4]
+            R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
+            R = R + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
             R = R - np.where(high, cv / np.where(high, gap_high, 1.0), 0.0)
             g = np.where(polytope.equal, rr, rr - ct / np.where(polytope.equal, 1.0, self.tau))
             gamma = loss.target(target, second is not None)
-            dw, db, d_alpha, dm = self._directions(R, g, gamma)
-            U = R.copy()
-            np.subtract.at(U, self.atom, self.h * dw[self.free])
+            dw, db, d_alpha, dm = self._directions(R, pulled + (rp - sigma * self.omega) / sigma, g, gamma)
+            U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
             d_tau = self._rows_solve(A @ (U / q) - g)
             dx = (U - A.T @ d_tau) / q
             dz = np.where(low, (cz - self.z * dx) / np.where(low, gap_low, 1.0), 0.0)
             dv = np.where(high, (cv + self.v * dx) / np.where(high, gap_high, 1.0), 0.0)
             dr = np.where(polytope.equal, 0.0, rr - A @ dx)
-            loss.direction(d_alpha, dm)
-            return dw, db, dx, dz, dv, d_tau, dr
+            d_omega = (dw - rp) / sigma
+            d_omega[self.free] += self.h * dx[self.atom]
+            loss.direction(d_alpha)
+            return dw, db, d_omega, dx, dz, dv, d_tau, dr
 
         def longest(d: tuple[Any, ...]) -> float:
-            _, _, dx, dz, dv, d_tau, dr = d
+            _, _, _, dx, dz, dv, d_tau, dr = d
             unequal = ~polytope.equal
             pairs = (gap_low[low], dx[low]), (gap_high[high], -dx[high]), (self.z[low], dz[low]), (self.v[high], dv[high])
             rows = (self.tau[unequal], d_tau[unequal]), (self.r[unequal], dr[unequal])
@@ -224,24 +223,21 @@ class InteriorPoint:
         first = solve(0.0, None)
         reach = longest(first)
         center = max(1e-3, (1.0 - reach) ** 3)
-        _, _, dx, dz, dv, d_tau, dr = first
-        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr)
+        _, _, d_omega, dx, dz, dv, d_tau, dr = first
+        bent = np.zeros(k)
+        bent[self.free] = reach * d_omega[self.free] * dx[self.atom]
+        curved = 0.5 * reach * np.bincount(self.atom, np.square(d_omega[self.free]), minlength=dx.size)
+        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr, bent, curved)
         last = solve(center * mu, second)
         if not all(np.all(np.isfinite(part)) for part in last):
             return False
         reach = longest(last)
-        dw, db, dx, dz, dv, d_tau, dr = last
-        self.b, self.x = self.b + reach * db, self.x + reach * dx
+        dw, db, d_omega, dx, dz, dv, d_tau, dr = last
+        self.w, self.b, self.omega = self.w + reach * dw, self.b + reach * db, self.omega + reach * d_omega
+        self.x = self.x + reach * dx
         self.z, self.v = self.z + reach * dz, self.v + reach * dv
         self.tau, self.r = self.tau + reach * d_tau, self.r + reach * dr
         loss.move(reach)
-        ratio = self.w / sigma_all
-        moved = self.w + reach * dw
-        sigma_all[self.free] = self.x[self.atom]
-        falls = np.zeros(k, bool)
-        falls[self.free] = reach * dx[self.atom] < -FALLS * sf
-        bent = (1.0 - reach) * ratio + reach * (self.pulled + self.Z.pull(loss.d_alpha))
-        self.w = np.where(falls, sigma_all * bent, moved)
         self.steps += 1
         return reach > 1e-9 and self.steps < MAX_STEPS
 
@@ -263,7 +259,6 @@ class InteriorPoint:
             self.E[self.free] = per / (own * q[atom])
         else:
             self.E[self.free] = 1.0 / own
-        self.sigma = sigma
         if not self.dual_form:
             return self._factor_primal(D, S)
         return self._factor_dual(D, S)
@@ -338,12 +333,11 @@ class InteriorPoint:
             out = out - self.BG @ np.linalg.solve(self.T, self.G.T @ out)
         return out
 
-    def _directions(self, R: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
+    def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
         """dw, db, dα and dm of the reduced system."""
         A, q = self.polytope.A, self.q
         rows = self._rows_solve(A @ (R / q) - g)
         PR = (R - A.T @ rows) / q
-        f = -self.rw
         f[self.free] -= self.h * PR[self.atom]
         Z, y, D = self.Z, self.y, self.D
         rb = float(y @ self.loss.alpha)
