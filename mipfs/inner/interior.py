@@ -31,6 +31,8 @@ BACK = 0.99
 """Share of the way to the boundary that a step may go."""
 REGULAR = 1e-13
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
+PROXIMAL = 1e-7
+"""Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -129,6 +131,9 @@ class InteriorPoint:
         low, high = polytope.low, polytope.high
         self.has_low, self.has_high = np.isfinite(low), np.isfinite(high)
         self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)
+        owned = np.zeros(m, bool)
+        owned[self.atom] = True
+        self.proximal = np.where(owned, 1e-20, PROXIMAL)
         self.steps = 0
         self._begin(k, m)
 
@@ -166,7 +171,7 @@ class InteriorPoint:
         gap_low, gap_high = self.x - self.below, self.above - self.x
         low, high = self.has_low, self.has_high
         zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
-        zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + 1e-20
+        zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
         sigma = np.ones(k)
         sigma[self.free] = self.x[self.atom]
         of, sf = self.omega[self.free], sigma[self.free]
@@ -185,10 +190,10 @@ class InteriorPoint:
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
-        S[np.diag_indices_from(S)] *= 1.0 + REGULAR
-        if not self._factor(D, S, sigma):
-            return False
         self.D, self.S = D, S
+        self.rows = Factor.of(S.copy()) if len(S) else None
+        if (len(S) and self.rows is None) or not self._factor(D, S, sigma):
+            return False
 
         def solve(target: float, second: tuple[Array, ...] | None) -> tuple[Any, ...]:
             cz, cv = target - self.z * gap_low, target - self.v * gap_high
@@ -243,7 +248,7 @@ class InteriorPoint:
 
     def _rows_solve(self, right: Array) -> Array:
         """S⁻¹ right."""
-        return np.linalg.solve(self.S, right) if right.size else right
+        return right if self.rows is None else self.rows.solve(right)
 
     def _factor(self, D: Array, S: Array, sigma: Array) -> bool:
         """Build and factor the smaller system."""
@@ -272,7 +277,7 @@ class InteriorPoint:
             same = self.atom[:, None] == self.atom[None, :]
             M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
         if len(S):
-            M[:k, :k] += self.G @ np.linalg.solve(S, self.G.T)
+            M[:k, :k] += self.G @ self._rows_solve(self.G.T)
         if border:
             M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
             M[k, k] = D.sum()
@@ -280,6 +285,7 @@ class InteriorPoint:
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n, border = self.y.size, int(self.bias)
+        self.T: Factor | None = None
         inverse = self._inverse_columns()
         M = np.empty((n, n))
         M[:] = self.Z.outer(inverse[0])
@@ -287,9 +293,11 @@ class InteriorPoint:
             M += inverse[1] @ inverse[1].T
         if len(S):
             self.BG = self._apply_inverse0(self.G)
-            self.T = S + self.G.T @ self.BG
+            self.T = Factor.of(S + self.G.T @ self.BG)
+            if self.T is None:
+                return False
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
-            M -= ZB @ np.linalg.solve(self.T, ZB.T)
+            M -= ZB @ self.T.solve(ZB.T)
         M[np.arange(n), np.arange(n)] += 1.0 / D
         done = self._cholesky(M)
         if done and border:
@@ -329,8 +337,8 @@ class InteriorPoint:
     def _apply_inverse(self, f: Array) -> Array:
         """B⁻¹ f."""
         out = self._apply_inverse0(f)
-        if len(self.S):
-            out = out - self.BG @ np.linalg.solve(self.T, self.G.T @ out)
+        if self.T is not None:
+            out = out - self.BG @ self.T.solve(self.G.T @ out)
         return out
 
     def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
@@ -362,26 +370,43 @@ class InteriorPoint:
         return dw, db, u, dm
 
     def _cholesky(self, M: Array) -> bool:
-        """Factor M with its diagonal scaled to one; lifted where it is not positive definite."""
+        self._factored = Factor.of(M)
+        return self._factored is not None
+
+    def _solve(self, right: Array) -> Array:
+        assert self._factored is not None
+        return self._factored.solve(right)
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A Cholesky factor of a matrix whose diagonal was scaled to one, and the scale."""
+
+    factor: tuple[Array, bool]
+    root: Array
+
+    @classmethod
+    def of(cls, M: Array) -> Factor | None:
+        """Factor M (overwritten), lifted where it is not positive definite; None where that does not help."""
         diagonal = np.diag(M).copy()
         if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
-            return False
-        self._root = 1.0 / np.sqrt(diagonal)
-        M *= self._root[:, None]
-        M *= self._root
+            return None
+        root = 1.0 / np.sqrt(diagonal)
+        M *= root[:, None]
+        M *= root
         lift = REGULAR
         while lift < 1e-4:
             np.fill_diagonal(M, 1.0 + lift)
             try:
-                self._factored = cho_factor(M, lower=False, check_finite=False)
-                return True
+                return cls(cho_factor(M, lower=False, check_finite=False), root)
             except (LinAlgError, ValueError):
                 lift *= 100.0
-        return False
+        return None
 
-    def _solve(self, right: Array) -> Array:
-        solved: Array = self._root * cho_solve(self._factored, self._root * right, check_finite=False)
-        return solved
+    def solve(self, right: Array) -> Array:
+        """M⁻¹ right, right (k,) or (k, r)."""
+        scale = self.root if right.ndim == 1 else self.root[:, None]
+        return np.asarray(scale * cho_solve(self.factor, scale * right, check_finite=False))
 
 
 def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:
