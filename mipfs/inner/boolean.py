@@ -42,6 +42,8 @@ FEASIBLE = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
+DUST = 1e-7
+"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 MERGE_ABOVE = 500
 """Samples from which on equal ones are looked for."""
 
@@ -431,9 +433,10 @@ def _uniform(c: Array, y: Array, bias: bool) -> Array:
 
 
 def _best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
-    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box, for the two hinges."""
+    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust), for the two hinges."""
     total = float(alpha.sum())
     if name == "squared-hinge":
         return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
-    most = float(np.min(np.where(alpha > 0, c / np.maximum(alpha, 1e-300), np.inf), initial=np.inf))
+    held = alpha > DUST * float(alpha.max(initial=0.0))
+    most = float(np.min(c[held] / alpha[held], initial=np.inf))
     return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

@@ -29,10 +29,12 @@ Integers = npt.NDArray[np.int64]
 
 BACK = 0.99
 """Share of the way to the boundary that a step may go."""
-REGULAR = 1e-13
+REGULAR = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
 PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
+REFINEMENTS, EXACT = 2, 1e-10
+"""Refinements of a direction at most, and the relative residual that needs none."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -281,7 +283,7 @@ class InteriorPoint:
         if border:
             M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
             M[k, k] = D.sum()
-        return self._cholesky(M)
+        return self._factor_of(M)
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n, border = self.y.size, int(self.bias)
@@ -299,11 +301,17 @@ class InteriorPoint:
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
             M -= ZB @ self.T.solve(ZB.T)
         M[np.arange(n), np.arange(n)] += 1.0 / D
-        done = self._cholesky(M)
+        done = self._factor_of(M)
         if done and border:
-            self.Fy = self._solve(self.y)
+            self.Fy = self._factored.solve(self.y)
             self.yFy = float(self.y @ self.Fy)
         return done
+
+    def _factor_of(self, M: Array) -> bool:
+        factored = Factor.of(M)
+        if factored is not None:
+            self._factored = factored
+        return factored is not None
 
     def _inverse_columns(self) -> tuple[Array, Array | None]:
         """B0⁻¹ as weights of the columns and, with groups, the extra columns Z_g h σ_g/√ζ_g."""
@@ -347,36 +355,56 @@ class InteriorPoint:
         rows = self._rows_solve(A @ (R / q) - g)
         PR = (R - A.T @ rows) / q
         f[self.free] -= self.h * PR[self.atom]
-        Z, y, D = self.Z, self.y, self.D
-        rb = float(y @ self.loss.alpha)
-        if not self.dual_form:
-            right = f + Z.pull(D * gamma)
+        right = f, gamma, float(self.y @ self.loss.alpha)
+        return self._solved_dual(*right) if self.dual_form else self._solved_primal(*right)
+
+    def _solved_primal(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
+        """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
+        Z, y, D, k = self.Z, self.y, self.D, self.w.size
+        dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
+        for turn in range(1 + REFINEMENTS):
+            left = f - self._times(dw) + Z.pull(d_alpha)
             if self.bias:
-                right = np.append(right, rb + float(y @ (D * gamma)))
-            solution = self._solve(right)
-            dw = solution[: self.w.size]
-            db = float(solution[-1]) if self.bias else 0.0
+                left = np.append(left, rb + float(y @ d_alpha))
+            size = self._factored.size(left)
+            if turn == 0:
+                first = size
+            elif size <= EXACT * first:
+                break
+            change = self._factored.solve(left)
+            dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
             dm = Z.times(dw) + (y * db if self.bias else 0.0)
-            return dw, db, D * (gamma - dm), dm
+            d_alpha = D * (gamma - dm)
+        return dw, db, d_alpha, dm
+
+    def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
+        """The same by the n×n factor."""
+        Z, y, D = self.Z, self.y, self.D
         base = self._apply_inverse(f)
-        t = gamma - Z.times(base)
-        u = self._solve(t)
-        db = 0.0
-        if self.bias:
-            db = (float(y @ u) + rb) / self.yFy
-            u = u - db * self.Fy
-        dw = base + self._apply_inverse(Z.pull(u))
-        dm = Z.times(dw) + (y * db if self.bias else 0.0)
-        return dw, db, u, dm
+        dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
+        for turn in range(1 + REFINEMENTS):
+            left = gamma - dm - d_alpha / D
+            size = self._factored.size(left)
+            if turn == 0:
+                first = size
+            elif size <= EXACT * first:
+                break
+            change = self._factored.solve(left)
+            if self.bias:
+                step = (float(y @ (d_alpha + change)) + rb) / self.yFy
+                change, db = change - step * self.Fy, db + step
+            d_alpha = d_alpha + change
+            dw = base + self._apply_inverse(Z.pull(d_alpha))
+            dm = Z.times(dw) + (y * db if self.bias else 0.0)
+        return dw, db, d_alpha, dm
 
-    def _cholesky(self, M: Array) -> bool:
-        self._factored = Factor.of(M)
-        return self._factored is not None
-
-    def _solve(self, right: Array) -> Array:
-        assert self._factored is not None
-        return self._factored.solve(right)
-
+    def _times(self, w: Array) -> Array:
+        """B w."""
+        out = self.E * w
+        if not self.single:
+            inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q
+            out[self.free] -= self.h * inner[self.atom]
+        return out + self.G @ self._rows_solve(self.G.T @ w)
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -402,6 +430,10 @@ class Factor:
             except (LinAlgError, ValueError):
                 lift *= 100.0
         return None
+
+    def size(self, right: Array) -> float:
+        """Norm of a right side in the scale of the factor."""
+        return float(np.linalg.norm(self.root * right))
 
     def solve(self, right: Array) -> Array:
         """M⁻¹ right, right (k,) or (k, r)."""
