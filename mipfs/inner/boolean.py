@@ -20,12 +20,12 @@ from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.inner.designs import Dense, Interrupted, Sparse, equal_rows
 from mipfs.inner.interior import InteriorPoint, Point, Polytope, iterate
-from mipfs.inner.pointwise import POINTWISE, Pointwise
+from mipfs.inner.pointwise import POINTWISE
+from mipfs.inner.prices import Prices, Pricing
 from mipfs.losses import get_loss
 from mipfs.losses.perspective import phi
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
-from mipfs.selection import lagrangian_bound
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -38,6 +38,12 @@ ROUNDS = 40
 """Rounds of pricing at most."""
 LOOSE = 0.1
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
+FEASIBLE = 1e-6
+"""Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
+FAR = 100.0
+"""An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
+DUST = 1e-7
+"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 MERGE_ABOVE = 500
 """Samples from which on equal ones are looked for."""
 
@@ -51,7 +57,7 @@ class Solved:
     lower : float, the bound that the dual vector earns
     upper : float, the relaxation's objective at (w, b, σ), within round-off
     cut : Cut of the dual vector, with the dual vector itself
-    multipliers : (r,) of `Selection.all_rows`
+    multipliers : (r,) of the user's rows
     ids, w : columns in play and their weights (scaled data, of the atoms' scaled columns)
     b : float, intercept on the centred columns
     sigma : (count,) relaxed σ
@@ -107,26 +113,43 @@ class Boolean:
         self.c = np.bincount(self.kind, problem.c_i) / self.size
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
+        self.pricing = Pricing(problem.selection)
 
-    def solve(self, low: npt.NDArray[Any], high: npt.NDArray[Any], tol: float) -> Solved:
-        """Solve to a relative gap `tol`, with ends low, high (count,) of σ that are 0 or 1."""
-        self.low, self.high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    def solve(
+        self,
+        low: npt.NDArray[Any],
+        high: npt.NDArray[Any],
+        tol: float,
+        enough: Callable[[float, float], bool] = lambda lower, upper: False,
+    ) -> Solved:
+        """Solve the relaxation with some atoms fixed; a copy of this object for every thread.
+
+        Parameters
+        ----------
+        low, high : (count,) ends of σ, 0 or 1
+        tol : relative gap
+        enough : asked with a lower and an upper bound whether to stop there
+        """
+        self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
+        if self.problem.M is not None and inside.size >= self.problem.M:
+            free = free[:0]
         start = _uniform(self.c, self.y, self.problem.bias)
-        best, y, steps = self._earn(start, np.zeros(self.row_lb.size)), np.zeros(self.row_lb.size), 0
+        best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
         goal = LOOSE if working.size < free.size else 0.5 * tol
         upper, kept = np.inf, None
         for _ in range(ROUNDS):
             columns = self._columns(inside, working)
-            value, point = self._restricted(columns, goal, start)
+            whole = working.size == free.size
+            value, point = self._restricted(columns, goal, start, whole)
             y = self._multipliers(point)
             earned = self._earn(point.alpha, y)
             steps, best = steps + point.steps, max(earned, best, key=lambda one: one.lower)
-            if value < upper:
+            if kept is None or value < upper:
                 upper, kept = value, (point, columns)
             gap = (upper - best.lower) / max(1e-300, abs(upper))
-            if gap <= tol or self.must_stop():
+            if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
             missing = self._missing(earned, y, free, working)
             if missing.size == 0 and goal <= 0.5 * tol:
@@ -140,7 +163,7 @@ class Boolean:
         w = point.w * columns.scale
         b = point.b - float((self.off - self.problem.data.center)[columns.ids] @ w) if self.problem.bias else 0.0
         gap = (upper - best.lower) / max(1e-300, abs(upper))
-        return Solved(best.lower, upper, best.cut, best.y, columns.ids, w, b, sigma, steps, gap <= tol)
+        return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, steps, gap <= tol)
 
     def _first(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
@@ -210,25 +233,32 @@ class Boolean:
         low, high = np.concatenate([box[0], extra.lb]), np.concatenate([box[1], extra.ub])
         return Polytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
-    def _restricted(self, columns: _Columns, goal: float, start: Array) -> tuple[float, Point]:
-        """Solve on the columns in play to a relative gap; its objective in the problem's units, and where it ended."""
+    def _restricted(self, columns: _Columns, goal: float, start: Array, whole: bool) -> tuple[float, Point]:
+        """Solve on the columns in play, to a relative gap or until it is enough; its objective, and where it ended.
+
+        `whole`: all atoms are in play, so both bounds are those of the relaxation.
+        """
         problem, size = self.problem, self.size
         Z = self._design(columns)
         polytope, self._row, self._sign = self._polytope(columns)
-        penalty = np.concatenate([problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)])
-        watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, self.must_stop)
-        alpha = start
-        if problem.loss == "logistic":
-            alpha = start * min(1.0, watch.multiple(start))
-        loss: Pointwise = POINTWISE[problem.loss](self.c, alpha)
+        penalty = np.concatenate(
+            [problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)]
+        )
+        base = float(problem.penalty[columns.inside].sum())
+
+        def enough(lower: float, upper: float) -> bool:
+            return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
+
+        watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
+        loss = POINTWISE[problem.loss](self.c, start)
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         try:
             last = iterate(method, watch)
         except Interrupted:
             last = method.point
         point = watch.best or last
-        base = float(problem.penalty[columns.inside].sum())
-        return size * watch.upper + base, Point(point.w * np.sqrt(size), point.b, point.x, point.alpha, size * point.multipliers, last.steps)
+        w, multipliers = point.w * np.sqrt(size), size * point.multipliers
+        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, last.steps)
 
     def _multipliers(self, point: Point) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
@@ -250,25 +280,24 @@ class Boolean:
         cut = cut_from_dual(problem.atoms, exact, problem.data.y, dual_value_below(self.loss, exact, problem.c_i))
         cut = Cut(cut.constant, cut.slopes, (whole, q))
         cost = problem.penalty - 0.5 * cut.slopes
-        if problem.selection.is_plain:
-            gains = -cost
-            inside = self.low > 0.5
-            room = problem.atoms.count if problem.M is None else problem.M - int(inside.sum())
-            free = gains[(self.low < 0.5) & (self.high > 0.5)]
-            free = free[free > 0.0]
-            if room < free.size:
-                free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
-            held = gains[inside]
-            size = abs(cut.constant) + float(np.abs(held).sum() + free.sum())
-            lower = cut.constant - float(held.sum()) - float(free.sum())
-            lower -= 2.0 * (free.size + held.size + 8) * UNIT_ROUNDOFF * size
-            return Earned(lower, cut, y, factor)
-        extra = problem.selection.rows.extra
-        ends = np.concatenate([self.low, extra.lb]), np.concatenate([self.high, extra.ub])
-        whole_cost = np.concatenate([cost, np.zeros(len(extra))])
-        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-        inner = lagrangian_bound(whole_cost, (self.matrix, self.row_lb, self.row_ub), *ends, y, scale)[0]
-        return Earned(cut.constant + inner, cut, y, factor)
+        user = y[int(problem.M is not None) :]
+        found = (self._priced(cut, cost, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
+        lower, prices = max(found, key=lambda one: one[0])
+        return Earned(lower, cut, y, factor, prices)
+
+    def _priced(self, cut: Cut, cost: Array, prices: Prices) -> tuple[float, Prices]:
+        """The bound with some prices of the rows, rounded down, and the prices."""
+        gains = prices.shift + prices.slack - cost
+        inside = self.low > 0.5
+        room = gains.size if self.problem.M is None else self.problem.M - int(inside.sum())
+        free = gains[(self.low < 0.5) & (self.high > 0.5)]
+        free = free[free > 0.0]
+        if room < free.size:
+            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
+        held = gains[inside]
+        size = abs(cut.constant) + abs(prices.constant) + float(np.abs(held).sum() + free.sum())
+        lower = cut.constant + prices.constant - float(held.sum()) - float(free.sum())
+        return lower - 2.0 * (free.size + held.size + 10) * UNIT_ROUNDOFF * size, prices
 
     def _largest(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
@@ -282,12 +311,13 @@ class Boolean:
 
 @dataclass(frozen=True, eq=False)
 class Earned:
-    """A bound, the cut of its dual vector, the multipliers of the rows, and the multiple of α that was taken."""
+    """A bound, its cut, the multipliers of all rows, the multiple of α that was taken, and the prices of the rows."""
 
     lower: float
     cut: Cut
     y: Array
     factor: float
+    prices: Prices
 
 
 class _Watch:
@@ -303,10 +333,10 @@ class _Watch:
         penalty: Array,
         polytope: Polytope,
         goal: float,
-        must_stop: Callable[[], bool],
+        enough: Callable[[float, float], bool],
     ) -> None:
         self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
-        self.penalty, self.polytope, self.goal, self.must_stop = penalty, polytope, goal, must_stop
+        self.penalty, self.polytope, self.goal, self.enough = penalty, polytope, goal, enough
         self.loss = get_loss(problem.loss)
         self.lower, self.upper = -np.inf, np.inf
         self.best: Point | None = None
@@ -318,12 +348,8 @@ class _Watch:
         if lower > self.lower:
             self.lower, self.best = lower, point
         self.upper = min(self.upper, upper)
-        return self.upper - self.lower <= self.goal * abs(self.upper) or self.must_stop()
-
-    def multiple(self, alpha: Array) -> float:
-        """Σα over the largest scores: about the best multiple of α."""
-        total = float(np.sum(self._gains(np.square(self.Z.pull(alpha)), np.zeros_like(self.penalty), None)[1]))
-        return float(alpha.sum()) / max(total, 1e-300)
+        closed = np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper)
+        return bool(closed) or self.enough(self.lower, self.upper)
 
     def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
         count = self.columns.movable.size
@@ -360,7 +386,9 @@ class _Watch:
         reduced = self.penalty + polytope.A.T @ point.multipliers
         reduced[:count] -= 0.5 * scores
         ends = np.where(reduced > 0, polytope.low, polytope.high)
-        box = float(np.sum(np.where(np.isfinite(ends), reduced * np.where(np.isfinite(ends), ends, 0.0), 0.0)))
+        bounded = np.isfinite(ends)
+        box = float(np.sum(reduced[bounded] * ends[bounded]))
+        box -= FAR * float(np.sum(np.abs(reduced[~bounded]) * (1.0 + np.abs(point.x[~bounded]))))
         g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
         return g + box - float(polytope.u @ point.multipliers)
 
@@ -369,6 +397,8 @@ class _Watch:
         value = float(self.loss.value(m, self.c))
         count = self.columns.movable.size
         plain = self.problem.selection.is_plain
+        if count == 0:
+            return value + 0.5 * float(point.w @ point.w)
         if plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
@@ -378,9 +408,19 @@ class _Watch:
         sigma = np.clip(point.x, 1e-12, 1.0)
         if plain and self.polytope.u.size:
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
+        else:
+            over = self._violation(point.x)
+            if over.max(initial=0.0) > FEASIBLE:
+                return np.inf
+            value += 2.0 * float(np.abs(point.multipliers) @ over)
         own = np.ones(point.w.size)
         own[self.movable] = sigma[self.columns.atom[self.movable]]
         return value + 0.5 * float(np.sum(np.square(point.w) / own)) + float(self.penalty[:count] @ sigma[:count])
+
+    def _violation(self, x: Array) -> Array:
+        """How far a point is outside of every row, (r,)."""
+        short = self.polytope.A @ x - self.polytope.u
+        return np.asarray(np.where(self.polytope.equal, np.abs(short), np.maximum(short, 0.0)))
 
 
 def _uniform(c: Array, y: Array, bias: bool) -> Array:
@@ -393,9 +433,10 @@ def _uniform(c: Array, y: Array, bias: bool) -> Array:
 
 
 def _best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
-    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box, for the two hinges."""
+    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust), for the two hinges."""
     total = float(alpha.sum())
     if name == "squared-hinge":
         return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
-    most = float(np.min(np.where(alpha > 0, c / np.maximum(alpha, 1e-300), np.inf), initial=np.inf))
+    held = alpha > DUST * float(alpha.max(initial=0.0))
+    most = float(np.min(c[held] / alpha[held], initial=np.inf))
     return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

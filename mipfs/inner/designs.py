@@ -58,7 +58,7 @@ class Dense:
         """Σ_r root_r² z_r z_r' over the rows, block by block."""
         total = np.zeros((size, size), order="F")
         step = max(16, BLOCK // max(size, 1))
-        for start in range(0, count, step):
+        for start in range(0, count if size else 0, step):
             if start and self.must_stop():
                 raise Interrupted
             part = rows[start : start + step] * root[start : start + step, None]

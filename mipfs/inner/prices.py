@@ -1,0 +1,143 @@
+"""Multipliers of the user's rows as penalties of the atoms: what is left is a plain problem.
+
+    min over S of cost'σ  ≥  y'(row bounds) + Σ_e min over its bounds of −(A'y)_e e + min over Σσ ≤ M of (cost − A'y)'σ
+
+for any y (Neumaier and Shcherbina 2004). An extra variable without a bound must have (A'y)_e = 0, or nothing is proven:
+such multipliers are projected, or replaced by those of an LP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.backends import highs
+from mipfs.selection import Selection
+
+Array = npt.NDArray[np.float64]
+
+DUST = 1e-9
+"""Multipliers up to this size, relative to the largest, are a solver's round-off where they must cancel."""
+NEARLY = 16.0
+"""A reduced cost of so many times its rounding error is zero on an extra variable without a bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What multipliers of the rows make of the inner minimum.
+
+    Attributes
+    ----------
+    y : (r,) multipliers of the user's rows, none of which points to an absent bound
+    constant : float, what rows and extra variables add to the bound, rounded down
+    shift : (count,) A'y of the atoms
+    slack : (count,) bound on its rounding error
+    """
+
+    y: Array
+    constant: float
+    shift: Array
+    slack: Array
+
+
+class Pricing:
+    """Prices of one selection set.
+
+    Parameters
+    ----------
+    selection : Selection
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        rows, p = selection.rows, selection.n_features
+        self.selection, self.low, self.high = selection, rows.lb, rows.ub
+        self.on_atoms = rows.matrix[:, :p].T.tocsr()
+        self.on_extra = rows.matrix[:, p:].T.tocsr()
+        self.sizes, self.extra_sizes = abs(self.on_atoms), abs(self.on_extra)
+        extra = rows.extra
+        self.ends = extra.lb, extra.ub
+        self.unbounded = np.flatnonzero(~np.isfinite(extra.lb) | ~np.isfinite(extra.ub))
+        self.none = Prices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
+        self._lock = Lock()
+
+    def of(self, y: Array) -> Prices | None:
+        """Prices of multipliers (r,); None where they leave an extra variable without a bound."""
+        limit = np.where(y > 0, self.low, self.high)
+        y = np.where(np.isfinite(limit) & np.isfinite(y), y, 0.0)
+        if not y.any():
+            return self.none
+        parts = y * np.where(np.isfinite(limit), limit, 0.0)
+        of_extra = self._extra(y)
+        if of_extra is None:
+            return None
+        size = float(np.abs(parts).sum()) + of_extra[1]
+        constant = float(parts.sum()) + of_extra[0] - 2.0 * (y.size + self.ends[0].size + 8) * UNIT_ROUNDOFF * size
+        gamma = 1.01 * (y.size + 4) * UNIT_ROUNDOFF
+        return Prices(y, constant, self.on_atoms @ y, gamma * (self.sizes @ np.abs(y)))
+
+    def mended(self, y: Array) -> Prices | None:
+        """Prices of y, moved as little as needed to bound the extra variables; None where that does not do it."""
+        largest = float(np.abs(y).max(initial=0.0))
+        if self.unbounded.size and largest > 0.0:
+            y = np.where(np.abs(y) > DUST * largest, y, 0.0)
+            part, reduced = self.on_extra[self.unbounded].toarray(), -(self.on_extra @ y)[self.unbounded]
+            ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
+            must, may = ~np.isfinite(ends), y != 0.0
+            part = part[np.ix_(must, may)]
+            for _ in range(2):  # the second takes off the rounding of the first
+                y[may] -= np.linalg.lstsq(part, part @ y[may], rcond=None)[0]
+        return self.of(y)
+
+    def choices(self, y: Array, cost: Array, low: Array, high: Array) -> Iterator[Prices]:
+        """Prices near y (r,), those of an LP where they need it, and none at all, which always hold.
+
+        Parameters
+        ----------
+        cost : (count,) of the inner minimum
+        low, high : (count,) ends of σ
+        """
+        given = self.mended(y)
+        if given is not None:
+            yield given
+        if self.unbounded.size:
+            by_lp = self.by_lp(cost, low, high)
+            if by_lp is not None:
+                yield by_lp
+        yield self.none
+
+    def by_lp(self, cost: Array, low: Array, high: Array) -> Prices | None:
+        """Prices of the multipliers of min cost'σ over the rows' polytope with σ in [low, high], by HiGHS."""
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        with self._lock:
+            highs.fix_columns(self._model, low, high)
+            highs.set_costs(self._model, cost / scale)
+            solution = highs.solve(self._model)
+            if solution.status != "optimal":
+                return None
+            y = np.array(self._model.getSolution().row_dual)[int(self.selection.M is not None) :]
+        return self.mended(scale * y)
+
+    @cached_property
+    def _model(self) -> Any:
+        model = highs.selection_model(self.selection, relaxed=True)
+        model.setOptionValue("presolve", "off")
+        return model
+
+    def _extra(self, y: Array) -> tuple[float, float] | None:
+        """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""
+        low, high = self.ends
+        reduced, error = -(self.on_extra @ y), 1.01 * (y.size + 4) * UNIT_ROUNDOFF * (self.extra_sizes @ np.abs(y))
+        ends = np.where(reduced > 0, low, high)
+        bounded = np.isfinite(ends)
+        if np.any(np.abs(reduced[~bounded]) > NEARLY * error[~bounded]):
+            return None
+        far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in self.ends))
+        parts = reduced[bounded] * ends[bounded]
+        return float(parts.sum() - error @ far), float(np.abs(parts).sum())
