@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
+from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.drivers.reduced_costs import screened
 from mipfs.inner.boolean import Boolean
 from mipfs.instance import Instance
 from mipfs.kernels import subtree
@@ -338,25 +339,8 @@ class Relaxation:
     def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:
         """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
-        gains = 0.5 * s - self.penalty
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        room = free.size if self.M is None else min(self.M - inside.size, free.size)
-        mine = gains[free]
-        order = np.argsort(-mine, kind="stable")
-        chosen = order[: min(room, int(np.count_nonzero(mine > 0.0)))]
-        taken, held = mine[chosen], gains[inside]
-        size = abs(g) + float(np.abs(taken).sum() + np.abs(held).sum() + self.penalty[inside].sum())
-        error = 2.0 * (free.size + inside.size + 8) * UNIT_ROUNDOFF * size
-        bound = g - float(held.sum()) - float(taken.sum()) - error
-        if not np.isfinite(cutoff) or free.size == 0:
-            return bound, order[:0], order[:0]
-        # the other value of a chosen feature lets the next best in; of another it pushes the worst chosen one out
-        following = max(0.0, float(mine[order[chosen.size]])) if room and chosen.size < free.size else 0.0
-        weakest = float(taken[-1]) if chosen.size == room and room else 0.0
-        rest = order[chosen.size :]
-        goes_in = chosen[bound + taken - following >= cutoff]
-        goes_out = rest[bound + weakest - mine[rest] >= cutoff] if room else rest
-        return bound, free[np.sort(goes_in)], free[np.sort(goes_out)]
+        return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
 
 
 def _sigma(w: Array, penalty: Array, room: int) -> Array:

@@ -129,7 +129,7 @@ class Tree:
         problem = run.problem
         lb, ub = problem.selection.sigma_bounds()
         self.proof = empty_proof(problem)
-        self.relaxation = Relaxation(problem, np.flatnonzero(ub > 0.5))
+        self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.floor = math.inf
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self.stop = np.zeros(1, dtype=np.int8)
@@ -151,6 +151,10 @@ class Tree:
         closed = min(run.objective, run.cutoff + SLACK * abs(run.objective))
         return max(closed, self.supports.cutoff)
 
+    def relaxed(self, alive: Integers) -> Relaxation:
+        """The node solver on some of the features."""
+        return Relaxation(self.run.problem, alive)
+
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
         relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
@@ -168,9 +172,13 @@ class Tree:
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         warm = outcome.warm
         if keep.size < states.size:
-            self.relaxation = Relaxation(self.run.problem, relaxation.alive[keep])
+            self.relaxation = self.relaxed(relaxation.alive[keep])
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
         self.push(Node(bound, place, dual, states, warm))
+
+    def take_least(self) -> Node:
+        """The open node of least bound, which is open no more."""
+        return heapq.heappop(self._heap)[2]
 
     def push(self, node: Node) -> None:
         """Keep an open node."""
@@ -181,7 +189,7 @@ class Tree:
         nodes: list[Node] = []
         cutoff = self.cutoff
         while self._heap and len(nodes) < count:
-            node = heapq.heappop(self._heap)[2]
+            node = self.take_least()
             if node.bound >= cutoff:
                 self.close(node.place, node.dual, node.bound)
             else:
@@ -324,6 +332,10 @@ def prepare(problem: Problem) -> None:
     """Compile the kernels (some seconds the first time, then read from disk), so that no run pays for it."""
     if carries(problem):
         boolean_node.prepare(problem)
+    elif problem.loss != "structural":
+        from mipfs.drivers import rows_node
+
+        rows_node.prepare(problem)
 
 
 def cores() -> int:
@@ -332,10 +344,16 @@ def cores() -> int:
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
 
 
+def _rows_tree(run: Run, supports: Supports, tol: float) -> Tree:
+    from mipfs.drivers.rows_tree import RowsTree
+
+    return RowsTree(run, supports, tol)
+
+
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    if not carries(problem):
+    if problem.loss == "structural":
         gbd.run(run)
         return
     begun = gbd.begin(run)
@@ -344,7 +362,8 @@ def run(run: Run) -> None:
     supports = begun[0]
     if options.pool is not None:
         supports.pool = options.pool
-    tree = Tree(run, supports, tol=max(1e-10, 0.02 * options.gap))
+    tol = max(1e-10, 0.02 * options.gap)
+    tree = Tree(run, supports, tol) if carries(problem) else _rows_tree(run, supports, tol)
     tree.plant()
     searched = False
     with ThreadPoolExecutor(options.threads or cores()) as threads:
