@@ -69,7 +69,7 @@ class DualStore:
         return len(self._q) - 1
 
     def extend(self, packed: bytes, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
-        """Store vectors that are packed already, one behind the other up to `ends`; returns the position of the first."""
+        """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
         first, offset = len(self._q), len(self._bytes)
         self._bytes += packed
         self._start += (ends + offset).tolist()

@@ -28,7 +28,6 @@ from mipfs.losses.dyadic import balance, grid
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
-from mipfs.selection import Rows
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -125,22 +124,11 @@ def prepare(problem: Problem) -> None:
     X, y = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0, -1.0])
     data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
     tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
-    relaxation = Relaxation(tiny, np.array([0]))
-    relaxation.solve_cold(np.array([FREE], dtype=np.int8), 1e-6, lambda: False)
-
-
-def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut | None:
-    """The Benders cut of the dual vector that solves the Boolean relaxation without the user's rows.
-
-    It holds for every selection set; None where the kernel cannot take the problem.
-    """
-    assert problem.rows is not None
-    bare = problem.replace(rows=Rows.empty(problem.atoms.count)) if len(problem.rows) else problem
-    if not carries(bare) or bare.selection.minimise(bare.penalty)[0] is None:
-        return None
-    boolean, (lb, ub) = Relaxation(bare, np.arange(bare.atoms.count)), bare.selection.sigma_bounds()
-    states = np.where(lb > 0.5, INSIDE, np.where(ub > 0.5, FREE, OUTSIDE)).astype(np.int8)
-    return boolean.cut(boolean.solve_cold(states, tol, must_stop))
+    relaxation, states = Relaxation(tiny, np.array([0])), np.array([FREE], dtype=np.int8)
+    warm, zero = Warm(np.zeros(1, dtype=np.float32), 0.0, 0.5), np.zeros(y.size)
+    relaxation.solve(states, warm, zero, np.inf, 1e-6, 0.0, lambda: False)
+    relaxation.explore(states, warm, zero, 0.0, np.inf, np.inf, 1e-6, 0.0, np.zeros(1, dtype=np.int8))
+    relaxation.solve_root(states, 1e-6, lambda: False)
 
 
 class Relaxation:
@@ -189,11 +177,6 @@ class Relaxation:
             self._raw = self._X
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
-    def solve_cold(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
-        """Solve the relaxation of a node to `tol`, from nothing."""
-        warm, zero = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5), np.zeros(self.problem.data.n_samples)
-        return self.solve(states, warm, zero, np.inf, tol, 0.0, must_stop)
-
     def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
         """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""
         low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
@@ -203,6 +186,7 @@ class Relaxation:
         place[self.alive] = np.arange(self.alive.size)
         weights = np.zeros(self.alive.size, dtype=np.float32)
         weights[place[solved.ids]] = solved.w
+        assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         warm = Warm(weights, solved.b, 0.5)
         nothing = np.empty(0, dtype=np.int64)

@@ -226,12 +226,14 @@ class Tree:
         assert isinstance(duals, DualStore)
         kept = slice(0, n_duals - 1)
         first = duals.extend(
-            piece.packed[:n_bytes].tobytes(), piece.ends[1:n_duals], piece.grids[1:n_duals], piece.tops[kept], piece.widths[kept]
-        )
+            piece.packed[:n_bytes].tobytes(), piece.ends[1:n_duals], piece.grids[1:n_duals],
+            piece.tops[kept], piece.widths[kept],
+        )  # fmt: skip
         position = np.concatenate([[node.dual], first + np.arange(n_duals - 1)])
         feature, dual = piece.feature[:places], piece.dual[:places]
         feature = np.append(self.relaxation.alive, -1)[feature]
-        offset = self.proof.graft(node.place, feature, piece.children[:places], np.where(dual >= 0, position[dual], OPEN))
+        dual = np.where(dual >= 0, position[dual], OPEN)
+        offset = self.proof.graft(node.place, feature, piece.children[:places], dual)
         for t in range(n_nodes):
             place, why = piece.found[t]
             if place < 0:

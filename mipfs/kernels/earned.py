@@ -26,8 +26,8 @@ def to_grid(alpha, top, kind, q, whole):  # type: ignore[no-untyped-def]
         size = 0.0
         for i in range(n):
             size = max(size, alpha[i])
-        bits = min(BITS, 61 - max(1, int(math.ceil(math.log2(n)))))
-        q = bits - int(math.ceil(math.log2(size if size > 0.0 else 1.0)))
+        bits = min(BITS, 61 - max(1, math.ceil(math.log2(n))))
+        q = bits - math.ceil(math.log2(size if size > 0.0 else 1.0))
     unit = 2.0**q
     for i in range(n):
         value = np.rint(alpha[i] * unit)

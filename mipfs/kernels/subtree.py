@@ -10,14 +10,21 @@ import numpy as np
 from numba import njit
 
 from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
-from mipfs.losses.boolean_newton import HINGE, INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
+from mipfs.losses.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
 from mipfs.losses.perspective import IN, classify
 
 U = 2.0**-53
+"""Unit round-off."""
 FREE, INSIDE, OUTSIDE = 0, 1, 2
+"""States of a feature in a node."""
 SLICE, SLICES = 30, 12
+"""Newton steps between two looks at `stop`, and slices per node."""
 GROWTH, PROXIMAL, BACK = 5.0, 0.1, 0.5
+"""Factor of ρ between minimisations; the proximal weight that a warm start begins with, and its share of the last ρ."""
 WHOLE = 1e-6
+"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
+EXACT = 1e-10
+"""Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
 OPEN, LEAF, STUCK = 0, 1, 2
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved."""
 FAR = 0.5
@@ -32,7 +39,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
     """
     q = columns.size
     free = q - forced
-    gains, held, size, base = np.empty(free), 0.0, abs(g), 0.0
+    gains, held, size = np.empty(free), 0.0, abs(g)
     for t in range(forced):
         gain = 0.5 * s[t] - penalty[columns[t]]
         held += gain
@@ -88,7 +95,8 @@ def explore(  # type: ignore[no-untyped-def]
     found : (m, 2) int64 out: proof place of a node, and OPEN or LEAF; −1 where it is done
     offers, sums : (m, k) float32, (m,) out: sizes of the weights to round, and what their σ add up to: of the first
         node, if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
-    totals : (9,) out: nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers
+    totals : (9,) out
+        Nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers.
     """
     k, n, budget = states.shape[1], y.size, grids.size - 1
     n_nodes, n_places, n_duals, n_bytes = 1, 1, 1, 0
@@ -138,9 +146,9 @@ def explore(  # type: ignore[no-untyped-def]
         lower, upper, goal, part = -np.inf, np.inf, tol, share
         best[:] = alpha
         if leaf:
-            goal, part = 1e-11, 0.0
+            goal, part = 0.1 * EXACT, 0.0
         undecided, chosen = 0, -1
-        for attempt in range(2):
+        for _attempt in range(2):
             for _ in range(SLICES):
                 trial = np.empty(n)
                 relax(
@@ -170,9 +178,9 @@ def explore(  # type: ignore[no-untyped-def]
                 undecided += unclear
                 if (unclear or undecided == 0) and abs(w[t]) > largest:
                     largest, chosen = abs(w[t]), t
-            if leaf or undecided > 0 or lower * size >= cutoff or goal <= 1e-10:
+            if leaf or undecided > 0 or lower * size >= cutoff or goal <= EXACT:
                 break
-            goal, part = 1e-10, 0.0  # integral, and its fate not clear: a full solve
+            goal, part = EXACT, 0.0  # integral, and its fate not clear: a full solve
         if stop[0] != 0 and not lower > -np.inf:
             break
         solved += 1
@@ -215,7 +223,7 @@ def explore(  # type: ignore[no-untyped-def]
             offers[place_of] = 0.0
             for t in range(count):
                 sigma = 1.0 if t < forced or classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
-                offers[place_of, cols[t]] = (np.inf if t < forced else abs(w[t]) * root + 1e-3 * sigma)
+                offers[place_of, cols[t]] = np.inf if t < forced else abs(w[t]) * root + 1e-3 * sigma
             sums[place_of] = total
         stuck = state[WHY] == STALLED and rhos[node] > 0.0 and np.isfinite(cutoff)
         if stuck and not leaf and upper - lower > FAR * (cutoff / size - lower):
