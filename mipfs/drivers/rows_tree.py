@@ -78,7 +78,7 @@ class RowsTree(Tree):
             states, warm = states[keep], type(warm)(warm.w[keep], warm.b, warm.rho)
         self.open(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
 
-    def solve(self, node: Node, alpha: Array, cutoff: float) -> RowsOutcome:
+    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
         """Solve a node's relaxation from its dual vector and prices (any thread)."""
         assert isinstance(node, RowsNode)
         tol, share = (1e-10, 0.0) if node.tight else (self.tol, SHARE)

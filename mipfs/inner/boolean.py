@@ -20,7 +20,7 @@ from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.inner.designs import Dense, Interrupted, Sparse, equal_rows
 from mipfs.inner.interior import InteriorPoint, Point, Polytope, iterate
-from mipfs.inner.pointwise import POINTWISE, Pointwise
+from mipfs.inner.pointwise import POINTWISE
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.losses import get_loss
 from mipfs.losses.perspective import phi
@@ -42,6 +42,8 @@ FEASIBLE = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
+DUST = 1e-7
+"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 MERGE_ABOVE = 500
 """Samples from which on equal ones are looked for."""
 
@@ -133,6 +135,8 @@ class Boolean:
         """
         self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
+        if self.problem.M is not None and inside.size >= self.problem.M:
+            free = free[:0]
         start = _uniform(self.c, self.y, self.problem.bias)
         best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
@@ -250,10 +254,7 @@ class Boolean:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
         watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
-        alpha = start
-        if problem.loss == "logistic":
-            alpha = start * min(1.0, watch.multiple(start))
-        loss: Pointwise = POINTWISE[problem.loss](self.c, alpha)
+        loss = POINTWISE[problem.loss](self.c, start)
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         try:
             last = iterate(method, watch)
@@ -354,11 +355,6 @@ class _Watch:
         closed = np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper)
         return bool(closed) or self.enough(self.lower, self.upper)
 
-    def multiple(self, alpha: Array) -> float:
-        """Σα over the largest scores: about the best multiple of α."""
-        total = float(np.sum(self._gains(np.square(self.Z.pull(alpha)), np.zeros_like(self.penalty), None)[1]))
-        return float(alpha.sum()) / max(total, 1e-300)
-
     def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
         count = self.columns.movable.size
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
@@ -405,6 +401,8 @@ class _Watch:
         value = float(self.loss.value(m, self.c))
         count = self.columns.movable.size
         plain = self.problem.selection.is_plain
+        if count == 0:
+            return value + 0.5 * float(point.w @ point.w)
         if plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
@@ -439,9 +437,10 @@ def _uniform(c: Array, y: Array, bias: bool) -> Array:
 
 
 def _best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
-    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box, for the two hinges."""
+    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust), for the two hinges."""
     total = float(alpha.sum())
     if name == "squared-hinge":
         return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
-    most = float(np.min(np.where(alpha > 0, c / np.maximum(alpha, 1e-300), np.inf), initial=np.inf))
+    held = alpha > DUST * float(alpha.max(initial=0.0))
+    most = float(np.min(c[held] / alpha[held], initial=np.inf))
     return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

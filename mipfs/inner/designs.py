@@ -60,7 +60,7 @@ class Dense:
         if size == 0:
             return total
         step = max(16, BLOCK // max(size, 1))
-        for start in range(0, count, step):
+        for start in range(0, count if size else 0, step):
             if start and self.must_stop():
                 raise Interrupted
             part = rows[start : start + step] * root[start : start + step, None]

@@ -29,12 +29,12 @@ Integers = npt.NDArray[np.int64]
 
 BACK = 0.99
 """Share of the way to the boundary that a step may go."""
-REGULAR = 1e-13
+REGULAR = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
-FALLS = 0.9
-"""A weight whose σ falls by more than this share moves with the ratio w/σ, not with w: the ratio would not be bounded."""
 PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
+REFINEMENTS, EXACT = 2, 1e-10
+"""Refinements of a direction at most, and the relative residual that needs none."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -152,7 +152,7 @@ class InteriorPoint:
             if share > 0:
                 x = np.where(self.has_low & self.has_high, self.below + min(0.5, share) * width, x)
         self.x = x
-        self.w, self.b = np.zeros(k), 0.0
+        self.w, self.omega, self.b = np.zeros(k), np.zeros(k), 0.0
         level = 0.5
         gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
         self.z = np.where(self.has_low, level / gap_low, 0.0)
@@ -180,18 +180,16 @@ class InteriorPoint:
         low, high = self.has_low, self.has_high
         zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
         zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
-        wf, sf = self.w[self.free], self.x[self.atom]
-        squares = np.zeros(self.x.size)
-        np.add.at(squares, self.atom, np.square(wf))
-        sigma = np.where(squares > 0, self.x, 1.0)
-        q = squares / sigma**3 + zeta
-        self.h = -wf / np.square(sf)
-        self.q, self.zeta = q, zeta
-        sigma_all = np.ones(self.w.size)
-        sigma_all[self.free] = sf
-        self.pulled = self.Z.pull(loss.alpha)
-        self.rw = self.w / sigma_all - self.pulled
-        rs = self.penalty - 0.5 * squares / np.square(sigma) - self.z + self.v + A.T @ self.tau
+        sigma = np.ones(k)
+        sigma[self.free] = self.x[self.atom]
+        of, sf = self.omega[self.free], sigma[self.free]
+        squares = np.bincount(self.atom, np.square(of), minlength=self.x.size)
+        q = squares / np.where(squares > 0, self.x, 1.0) + zeta
+        self.h = -of / sf
+        self.q, self.zeta, self.sigma = q, zeta, sigma
+        pulled = self.Z.pull(loss.alpha)
+        apart = sigma * self.omega - self.w
+        rs = self.penalty - 0.5 * squares - self.z + self.v + A.T @ self.tau
         rr = polytope.u - A @ self.x - self.r
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
@@ -204,31 +202,34 @@ class InteriorPoint:
         S[np.diag_indices_from(S)] += theta
         self.D, self.S = D, S
         self.rows = Factor.of(S.copy()) if len(S) else None
-        if (len(S) and self.rows is None) or not self._factor(D, S, sigma_all):
+        if (len(S) and self.rows is None) or not self._factor(D, S, sigma):
             return False
 
         def solve(target: float, second: tuple[Array, ...] | None) -> tuple[Any, ...]:
             cz, cv = target - self.z * gap_low, target - self.v * gap_high
-            ct = target - self.tau * self.r
+            ct, rp, R = target - self.tau * self.r, apart, -rs
             if second is not None:
                 cz, cv, ct = cz - second[0], cv - second[1], ct - second[2]
-            R = -rs + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
+                rp, R = rp + second[3], R + second[4]
+            R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
+            R = R + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
             R = R - np.where(high, cv / np.where(high, gap_high, 1.0), 0.0)
             g = np.where(polytope.equal, rr, rr - ct / np.where(polytope.equal, 1.0, self.tau))
             gamma = loss.target(target, second is not None)
-            dw, db, d_alpha, dm = self._directions(R, g, gamma)
-            U = R.copy()
-            np.subtract.at(U, self.atom, self.h * dw[self.free])
+            dw, db, d_alpha, dm = self._directions(R, pulled + (rp - sigma * self.omega) / sigma, g, gamma)
+            U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
             d_tau = self._rows_solve(A @ (U / q) - g)
             dx = (U - A.T @ d_tau) / q
             dz = np.where(low, (cz - self.z * dx) / np.where(low, gap_low, 1.0), 0.0)
             dv = np.where(high, (cv + self.v * dx) / np.where(high, gap_high, 1.0), 0.0)
             dr = np.where(polytope.equal, 0.0, rr - A @ dx)
-            loss.direction(d_alpha, dm)
-            return dw, db, dx, dz, dv, d_tau, dr
+            d_omega = (dw - rp) / sigma
+            d_omega[self.free] += self.h * dx[self.atom]
+            loss.direction(d_alpha)
+            return dw, db, d_omega, dx, dz, dv, d_tau, dr
 
         def longest(d: tuple[Any, ...]) -> float:
-            _, _, dx, dz, dv, d_tau, dr = d
+            _, _, _, dx, dz, dv, d_tau, dr = d
             unequal = ~polytope.equal
             pairs = (
                 (gap_low[low], dx[low]),
@@ -242,24 +243,21 @@ class InteriorPoint:
         first = solve(0.0, None)
         reach = longest(first)
         center = max(1e-3, (1.0 - reach) ** 3)
-        _, _, dx, dz, dv, d_tau, dr = first
-        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr)
+        _, _, d_omega, dx, dz, dv, d_tau, dr = first
+        bent = np.zeros(k)
+        bent[self.free] = reach * d_omega[self.free] * dx[self.atom]
+        curved = 0.5 * reach * np.bincount(self.atom, np.square(d_omega[self.free]), minlength=dx.size)
+        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr, bent, curved)
         last = solve(center * mu, second)
         if not all(np.all(np.isfinite(part)) for part in last):
             return False
         reach = longest(last)
-        dw, db, dx, dz, dv, d_tau, dr = last
-        self.b, self.x = self.b + reach * db, self.x + reach * dx
+        dw, db, d_omega, dx, dz, dv, d_tau, dr = last
+        self.w, self.b, self.omega = self.w + reach * dw, self.b + reach * db, self.omega + reach * d_omega
+        self.x = self.x + reach * dx
         self.z, self.v = self.z + reach * dz, self.v + reach * dv
         self.tau, self.r = self.tau + reach * d_tau, self.r + reach * dr
         loss.move(reach)
-        ratio = self.w / sigma_all
-        moved = self.w + reach * dw
-        sigma_all[self.free] = self.x[self.atom]
-        falls = np.zeros(k, bool)
-        falls[self.free] = reach * dx[self.atom] < -FALLS * sf
-        bent = (1.0 - reach) * ratio + reach * (self.pulled + self.Z.pull(loss.d_alpha))
-        self.w = np.where(falls, sigma_all * bent, moved)
         self.steps += 1
         return reach > 1e-9 and self.steps < MAX_STEPS
 
@@ -281,7 +279,6 @@ class InteriorPoint:
             self.E[self.free] = per / (own * q[atom])
         else:
             self.E[self.free] = 1.0 / own
-        self.sigma = sigma
         if not self.dual_form:
             return self._factor_primal(D, S)
         return self._factor_dual(D, S)
@@ -299,7 +296,7 @@ class InteriorPoint:
         if border:
             M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
             M[k, k] = D.sum()
-        return self._cholesky(M)
+        return self._factor_of(M)
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n, border = self.y.size, int(self.bias)
@@ -317,11 +314,17 @@ class InteriorPoint:
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
             M -= ZB @ self.T.solve(ZB.T)
         M[np.arange(n), np.arange(n)] += 1.0 / D
-        done = self._cholesky(M)
+        done = self._factor_of(M)
         if done and border:
-            self.Fy = self._solve(self.y)
+            self.Fy = self._factored.solve(self.y)
             self.yFy = float(self.y @ self.Fy)
         return done
+
+    def _factor_of(self, M: Array) -> bool:
+        factored = Factor.of(M)
+        if factored is not None:
+            self._factored = factored
+        return factored is not None
 
     def _inverse_columns(self) -> tuple[Array, Array | None]:
         """B0⁻¹ as weights of the columns and, with groups, the extra columns Z_g h σ_g/√ζ_g."""
@@ -359,43 +362,62 @@ class InteriorPoint:
             out = out - self.BG @ self.T.solve(self.G.T @ out)
         return out
 
-    def _directions(self, R: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
+    def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
         """dw, db, dα and dm of the reduced system."""
         A, q = self.polytope.A, self.q
         rows = self._rows_solve(A @ (R / q) - g)
         PR = (R - A.T @ rows) / q
-        f = -self.rw
         f[self.free] -= self.h * PR[self.atom]
-        Z, y, D = self.Z, self.y, self.D
-        rb = float(y @ self.loss.alpha)
-        if not self.dual_form:
-            right = f + Z.pull(D * gamma)
+        right = f, gamma, float(self.y @ self.loss.alpha)
+        return self._solved_dual(*right) if self.dual_form else self._solved_primal(*right)
+
+    def _solved_primal(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
+        """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
+        Z, y, D, k = self.Z, self.y, self.D, self.w.size
+        dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
+        for turn in range(1 + REFINEMENTS):
+            left = f - self._times(dw) + Z.pull(d_alpha)
             if self.bias:
-                right = np.append(right, rb + float(y @ (D * gamma)))
-            solution = self._solve(right)
-            dw = solution[: self.w.size]
-            db = float(solution[-1]) if self.bias else 0.0
+                left = np.append(left, rb + float(y @ d_alpha))
+            size = self._factored.size(left)
+            if turn == 0:
+                first = size
+            elif size <= EXACT * first:
+                break
+            change = self._factored.solve(left)
+            dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
             dm = Z.times(dw) + (y * db if self.bias else 0.0)
-            return dw, db, D * (gamma - dm), dm
+            d_alpha = D * (gamma - dm)
+        return dw, db, d_alpha, dm
+
+    def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
+        """The same by the n×n factor."""
+        Z, y, D = self.Z, self.y, self.D
         base = self._apply_inverse(f)
-        t = gamma - Z.times(base)
-        u = self._solve(t)
-        db = 0.0
-        if self.bias:
-            db = (float(y @ u) + rb) / self.yFy
-            u = u - db * self.Fy
-        dw = base + self._apply_inverse(Z.pull(u))
-        dm = Z.times(dw) + (y * db if self.bias else 0.0)
-        return dw, db, u, dm
+        dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
+        for turn in range(1 + REFINEMENTS):
+            left = gamma - dm - d_alpha / D
+            size = self._factored.size(left)
+            if turn == 0:
+                first = size
+            elif size <= EXACT * first:
+                break
+            change = self._factored.solve(left)
+            if self.bias:
+                step = (float(y @ (d_alpha + change)) + rb) / self.yFy
+                change, db = change - step * self.Fy, db + step
+            d_alpha = d_alpha + change
+            dw = base + self._apply_inverse(Z.pull(d_alpha))
+            dm = Z.times(dw) + (y * db if self.bias else 0.0)
+        return dw, db, d_alpha, dm
 
-    def _cholesky(self, M: Array) -> bool:
-        self._factored = Factor.of(M)
-        return self._factored is not None
-
-    def _solve(self, right: Array) -> Array:
-        assert self._factored is not None
-        return self._factored.solve(right)
-
+    def _times(self, w: Array) -> Array:
+        """B w."""
+        out = self.E * w
+        if not self.single:
+            inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q
+            out[self.free] -= self.h * inner[self.atom]
+        return out + self.G @ self._rows_solve(self.G.T @ w)
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -421,6 +443,10 @@ class Factor:
             except (LinAlgError, ValueError):
                 lift *= 100.0
         return None
+
+    def size(self, right: Array) -> float:
+        """Norm of a right side in the scale of the factor."""
+        return float(np.linalg.norm(self.root * right))
 
     def solve(self, right: Array) -> Array:
         """M⁻¹ right, right (k,) or (k, r)."""

@@ -1,136 +1,107 @@
-"""The losses as an interior point sees them: dα = D(γ − dm), with slacks of their own."""
+"""The losses as an interior point sees them: margins, dual variables in a box, and slacks between the two.
+
+    m + ξ − s = b(α),   α s = μ,   (c − α) ξ = μ,   b(α) = −d/dα of the conjugate: the margin at which α is the slope
+
+    hinge: b = 1;   squared hinge: b = 1 − α/c and no ξ, for the box has no top;   logistic: b = log((c − α)/α)
+
+The logistic loss keeps α inside its box by itself, but only with the slacks is a step towards the boundary as long as
+that of a linear program: b alone would let α fall no faster than its own size over the residual.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 Array = npt.NDArray[np.float64]
 
-FLAT = 200.0
-"""Margins of the logistic loss beyond this are as good as infinite."""
 
+class Pointwise:
+    """A loss Σ c_i ℓ(m_i): dual variables, slacks, and the D and γ of dα = D(γ − dm).
 
-class Pointwise(Protocol):
-    """A loss Σ c_i ℓ(m_i) as the interior point sees it: slacks of its own, and D and γ of dα = D(γ − dm)."""
+    Parameters
+    ----------
+    c : (n,) weights > 0
+    alpha : (n,) where to begin, inside the box
+    """
 
-    alpha: Array
-
-    def linearise(self, m: Array) -> Array:
-        """Residuals at margins m (n,); returns D (n,)."""
-
-    def products(self) -> tuple[float, int]:
-        """Sum and number of the complementarity products."""
-
-    def target(self, mu: float, second: bool) -> Array:
-        """γ (n,) for a target μ, with the second-order terms of the last direction where asked."""
-
-    def direction(self, d_alpha: Array, dm: Array) -> None:
-        """Take over a direction."""
-
-    def longest(self) -> float:
-        """Step to the boundary, inf where there is none."""
-
-    def move(self, step: float) -> None:
-        """Take the step."""
-
-
-class Hinge:
-    """m + ξ − s = 1 with α s = μ and (c − α) ξ = μ."""
+    has_top = True
+    """Whether α ≤ c."""
 
     def __init__(self, c: Array, alpha: Array) -> None:
         self.c, self.alpha, self.beta = c, alpha, c - alpha
-        self.s = np.ones(c.size)
-        self.xi = np.ones(c.size)
+        # Slacks of one, or more where a small weight would leave its product below the others.
+        level = float(np.mean(np.minimum(alpha, self.beta))) if self.has_top else float(np.mean(alpha))
+        self.s = np.maximum(1.0, level / alpha)
+        self.xi = np.maximum(1.0, level / self.beta) if self.has_top else np.zeros(c.size)
+
+    def bend(self) -> tuple[Array | float, Array | float]:
+        """b(α) and −b'(α) ≥ 0."""
+        raise NotImplementedError
 
     def linearise(self, m: Array) -> Array:
-        self.rp, self.rc = m + self.xi - 1.0 - self.s, self.c - self.alpha - self.beta
-        self.D: Array = 1.0 / (self.s / self.alpha + self.xi / self.beta)
+        """Residuals at margins m (n,); returns D (n,)."""
+        value, curve = self.bend()
+        self.residual = m + self.xi - self.s - value
+        self.D: Array = 1.0 / (self.s / self.alpha + (self.xi / self.beta if self.has_top else 0.0) + curve)
         return self.D
 
     def products(self) -> tuple[float, int]:
+        """Sum and number of the complementarity products."""
+        if not self.has_top:
+            return float(self.alpha @ self.s), self.c.size
         return float(self.alpha @ self.s + self.beta @ self.xi), 2 * self.c.size
 
     def target(self, mu: float, second: bool) -> Array:
-        ca, cb = mu - self.alpha * self.s, mu - self.beta * self.xi
-        if second:
-            ca, cb = ca - self.d_alpha * self.ds, cb - self.d_beta * self.d_xi
-        self.ca, self.cb = ca, cb
-        return ca / self.alpha - (cb - self.xi * self.rc) / self.beta - self.rp
-
-    def direction(self, d_alpha: Array, dm: Array) -> None:
-        self.d_alpha, self.d_beta = d_alpha, self.rc - d_alpha
-        self.d_xi = (self.cb - self.xi * self.d_beta) / self.beta
-        self.ds = dm + self.d_xi + self.rp
-
-    def longest(self) -> float:
-        pairs = (self.alpha, self.d_alpha), (self.beta, self.d_beta), (self.s, self.ds), (self.xi, self.d_xi)
-        return min(to_boundary(x, d) for x, d in pairs)
-
-    def move(self, step: float) -> None:
-        self.alpha, self.beta = self.alpha + step * self.d_alpha, self.beta + step * self.d_beta
-        self.s, self.xi = self.s + step * self.ds, self.xi + step * self.d_xi
-
-
-class SquaredHinge:
-    """m + α/c − s = 1 with α s = μ."""
-
-    def __init__(self, c: Array, alpha: Array) -> None:
-        self.c, self.alpha = c, alpha
-        self.s = np.ones(c.size)
-
-    def linearise(self, m: Array) -> Array:
-        self.rp = m + self.alpha / self.c - 1.0 - self.s
-        self.D: Array = 1.0 / (self.s / self.alpha + 1.0 / self.c)
-        return self.D
-
-    def products(self) -> tuple[float, int]:
-        return float(self.alpha @ self.s), self.c.size
-
-    def target(self, mu: float, second: bool) -> Array:
+        """γ (n,) for a target μ, with the second-order terms of the last direction where asked."""
         self.ca = mu - self.alpha * self.s - (self.d_alpha * self.ds if second else 0.0)
-        return self.ca / self.alpha - self.rp
+        gamma = self.ca / self.alpha - self.residual
+        if self.has_top:
+            self.cb = mu - self.beta * self.xi + (self.d_alpha * self.d_xi if second else 0.0)
+            gamma -= self.cb / self.beta
+        return gamma
 
-    def direction(self, d_alpha: Array, dm: Array) -> None:
-        self.d_alpha, self.ds = d_alpha, dm + d_alpha / self.c + self.rp
+    def direction(self, d_alpha: Array) -> None:
+        """Take over a direction."""
+        self.d_alpha, self.ds = d_alpha, (self.ca - self.s * d_alpha) / self.alpha
+        if self.has_top:
+            self.d_xi = (self.cb + self.xi * d_alpha) / self.beta
 
     def longest(self) -> float:
-        return min(to_boundary(self.alpha, self.d_alpha), to_boundary(self.s, self.ds))
+        """Step to the boundary, inf where there is none."""
+        step = min(to_boundary(self.alpha, self.d_alpha), to_boundary(self.s, self.ds))
+        if self.has_top:
+            step = min(step, to_boundary(self.beta, -self.d_alpha), to_boundary(self.xi, self.d_xi))
+        return step
 
     def move(self, step: float) -> None:
+        """Take the step."""
         self.alpha, self.s = self.alpha + step * self.d_alpha, self.s + step * self.ds
+        if self.has_top:
+            self.beta, self.xi = self.beta - step * self.d_alpha, self.xi + step * self.d_xi
 
 
-class Logistic:
-    """u = m with α = c/(1 + e^u): no slack; steps are taken in u, so α stays inside its box."""
+class Hinge(Pointwise):
+    """max(0, 1 − m): b = 1."""
 
-    def __init__(self, c: Array, alpha: Array) -> None:
-        self.c, self.alpha = c, alpha
-        self.u = np.log((c - alpha) / alpha)
+    def bend(self) -> tuple[float, float]:
+        return 1.0, 0.0
 
-    def linearise(self, m: Array) -> Array:
-        self.residual = self.u - m
-        self.D: Array = np.maximum(self.c / (2.0 + 2.0 * np.cosh(np.clip(self.u, -FLAT, FLAT))), 1e-300)
-        return self.D
 
-    def products(self) -> tuple[float, int]:
-        return 0.0, 0
+class SquaredHinge(Pointwise):
+    """½ max(0, 1 − m)²: b = 1 − α/c."""
 
-    def target(self, mu: float, second: bool) -> Array:
-        return self.residual
+    has_top = False
 
-    def direction(self, d_alpha: Array, dm: Array) -> None:
-        self.d_alpha, self.du = d_alpha, dm - self.residual
+    def bend(self) -> tuple[Array, Array]:
+        return 1.0 - self.alpha / self.c, 1.0 / self.c
 
-    def longest(self) -> float:
-        return np.inf
 
-    def move(self, step: float) -> None:
-        self.u = np.clip(self.u + step * self.du, -FLAT, FLAT)
-        self.alpha = self.c * expit(-self.u)
+class Logistic(Pointwise):
+    """log(1 + e^−m): b = log((c − α)/α)."""
+
+    def bend(self) -> tuple[Array, Array]:
+        return np.log(self.beta / self.alpha), 1.0 / self.alpha + 1.0 / self.beta
 
 
 def to_boundary(x: Array, d: Array) -> float:
@@ -139,5 +110,5 @@ def to_boundary(x: Array, d: Array) -> float:
     return float(np.min(x[falls] / -d[falls])) if falls.any() else np.inf
 
 
-POINTWISE = {"hinge": Hinge, "squared-hinge": SquaredHinge, "logistic": Logistic}
+POINTWISE: dict[str, type[Pointwise]] = {"hinge": Hinge, "squared-hinge": SquaredHinge, "logistic": Logistic}
 """The losses that are a sum over the samples, by name."""
