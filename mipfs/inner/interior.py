@@ -35,6 +35,8 @@ PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
 REFINEMENTS, EXACT = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
+NEWCOMER = 0.1
+"""σ of an atom that comes in later, as a share of the mean of those that are there."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -136,7 +138,7 @@ class InteriorPoint:
         owned = np.zeros(m, bool)
         owned[self.atom] = True
         self.proximal = np.where(owned, 1e-20, PROXIMAL)
-        self.steps = 0
+        self.steps, self.mu = 0, 0.5
         self._begin(k, m)
 
     def _begin(self, k: int, m: int) -> None:
@@ -159,6 +161,32 @@ class InteriorPoint:
         self.v = np.where(self.has_high, level / gap_high, 0.0)
         self.r = np.where(self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u))))
         self.tau = np.where(self.polytope.equal, 0.0, level / np.where(self.polytope.equal, 1.0, self.r))
+
+    def resume(
+        self, last: InteriorPoint, columns: npt.NDArray[np.bool_], places: npt.NDArray[np.bool_], excess: float
+    ) -> None:
+        """Go on from where another run ended that had fewer atoms, the same loss object and the same rows.
+
+        Parameters
+        ----------
+        last : InteriorPoint
+        columns, places : (k,) and (m,) bool, which columns and which entries of x were there, in the same order
+        excess : gap of that point as a point of this problem; every product is lifted to its share
+        """
+        self.b, self.tau, self.r = last.b, last.tau, last.r
+        self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
+        self.omega[columns] = last.omega
+        self.x[:] = self.below + NEWCOMER * float(np.mean(last.x[last.atom] - last.below[last.atom]))
+        self.x[places] = last.x
+        self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
+        self.z[places], self.v[places] = last.z, last.v
+        number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
+        mu = max(last.mu, excess / number)
+        self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
+        self.v = np.where(self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0)
+        unequal = ~self.polytope.equal
+        self.r = np.where(unequal, np.maximum(self.r, mu / np.where(unequal, self.tau, 1.0)), 0.0)
+        self.loss.lift(mu)
 
     @property
     def point(self) -> Point:
@@ -188,7 +216,7 @@ class InteriorPoint:
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
         total += float(self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r)
-        mu = total / max(number, 1)
+        mu = self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
