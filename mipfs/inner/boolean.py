@@ -32,6 +32,8 @@ Integers = npt.NDArray[np.int64]
 
 FIRST, GROWTH, MORE = 100, 300, 2
 """Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
+CHEAP = 1e9
+"""Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
 NEAR = 0.7
 """With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
 ROUNDS = 40
@@ -177,12 +179,21 @@ class Boolean:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(FIRST, 4 * M)
-        if free.size <= 2 * count:
+        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= CHEAP):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
+
+    def _work(self, count: int) -> float:
+        """Multiplications of a step with so many columns, about."""
+        X = self.problem.data.X
+        n, p = X.shape
+        least = min(n, count)
+        if sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p:
+            return (X.nnz / p * count) ** 2 / n + least**3 / 3.0
+        return float(n) * count * least + least**3 / 3.0
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""

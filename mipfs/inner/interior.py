@@ -21,7 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dgemm
 
+from mipfs.kernels.gram import scale_lower
 from mipfs.inner.pointwise import Pointwise, to_boundary
 
 Array = npt.NDArray[np.float64]
@@ -55,10 +57,10 @@ class Design(Protocol):
         """Z'α, shape (k,)."""
 
     def gram(self, weights: Array) -> Array:
-        """Z' diag(weights) Z, shape (k, k)."""
+        """Lower triangle of Z' diag(weights) Z, shape (k, k), in Fortran's order."""
 
     def outer(self, weights: Array) -> Array:
-        """Z diag(weights) Z', shape (n, n)."""
+        """Lower triangle of Z diag(weights) Z', shape (n, n), in Fortran's order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,25 +302,25 @@ class InteriorPoint:
 
     def _factor_primal(self, D: Array, S: Array) -> bool:
         k, border = self.w.size, int(self.bias)
-        M = np.empty((k + border, k + border))
+        M = np.empty((k + border, k + border), order="F")
         M[:k, :k] = self.Z.gram(D)
         M[np.arange(k), np.arange(k)] += self.E
         if not self.single:
             same = self.atom[:, None] == self.atom[None, :]
             M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
-        if len(S):
-            M[:k, :k] += self.G @ self._rows_solve(self.G.T)
         if border:
-            M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
-            M[k, k] = D.sum()
+            M[k, :k], M[k, k] = self.Z.pull(D * self.y), D.sum()
+        if len(S):
+            wide = np.zeros((2, k + border, len(S)))
+            wide[0, :k], wide[1, :k] = self.G, self._rows_solve(self.G.T).T
+            M = dgemm(1.0, wide[0], wide[1], beta=1.0, c=M, trans_b=True, overwrite_c=True)
         return self._factor_of(M)
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n, border = self.y.size, int(self.bias)
         self.T: Factor | None = None
         inverse = self._inverse_columns()
-        M = np.empty((n, n))
-        M[:] = self.Z.outer(inverse[0])
+        M = self.Z.outer(inverse[0])
         if inverse[1] is not None:
             M += inverse[1] @ inverse[1].T
         if len(S):
@@ -327,7 +329,7 @@ class InteriorPoint:
             if self.T is None:
                 return False
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
-            M -= ZB @ self.T.solve(ZB.T)
+            M = dgemm(-1.0, ZB, self.T.solve(ZB.T), beta=1.0, c=M, overwrite_c=True)
         M[np.arange(n), np.arange(n)] += 1.0 / D
         done = self._factor_of(M)
         if done and border:
@@ -443,18 +445,17 @@ class Factor:
 
     @classmethod
     def of(cls, M: Array) -> Factor | None:
-        """Factor M (overwritten), lifted where it is not positive definite; None where that does not help."""
+        """Factor M, of which the lower triangle is read (and overwritten), lifted where it is not positive definite; None where that does not help."""
         diagonal = np.diag(M).copy()
         if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
             return None
         root = 1.0 / np.sqrt(diagonal)
-        M *= root[:, None]
-        M *= root
+        scale_lower(M, root)
         lift = REGULAR
         while lift < 1e-4:
             np.fill_diagonal(M, 1.0 + lift)
             try:
-                return cls(cho_factor(M, lower=False, check_finite=False), root)
+                return cls(cho_factor(M, lower=True, check_finite=False), root)
             except (LinAlgError, ValueError):
                 lift *= 100.0
         return None
