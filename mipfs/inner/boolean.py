@@ -32,11 +32,13 @@ Integers = npt.NDArray[np.int64]
 
 FIRST, GROWTH, MORE = 100, 300, 2
 """Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
+CHEAP = 1e9
+"""Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
 NEAR = 0.7
 """With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
 ROUNDS = 40
 """Rounds of pricing at most."""
-LOOSE = 0.1
+LOOSE = 0.25
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
 FEASIBLE = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
@@ -95,6 +97,12 @@ class _Columns:
     movable: Integers
     inside: Integers
 
+    def among(self, others: _Columns, size: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which columns, and which of `size` entries of x, belong to fixed atoms, to others' atoms or to no atom."""
+        places = np.ones(size, bool)
+        places[: self.movable.size] = np.isin(self.movable, others.movable, assume_unique=True)
+        return (self.atom < 0) | places[self.atom], places
+
 
 class Boolean:
     """The relaxation of one problem.
@@ -117,6 +125,7 @@ class Boolean:
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection)
+        self._last: tuple[InteriorPoint, _Columns] | None = None
 
     def solve(
         self,
@@ -141,7 +150,7 @@ class Boolean:
         best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
         goal = LOOSE if working.size < free.size else 0.5 * tol
-        upper, kept = np.inf, None
+        upper, kept, self._last = np.inf, None, None
         for _ in range(ROUNDS):
             columns = self._columns(inside, working)
             whole = working.size == free.size
@@ -152,12 +161,13 @@ class Boolean:
             if kept is None or value < upper:
                 upper, kept = value, (point, columns)
             gap = (upper - best.lower) / max(1e-300, abs(upper))
+            self._excess = (value - earned.lower) / self.size
             if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
             missing = self._missing(earned, y, free, working)
-            if missing.size == 0 and goal <= 0.5 * tol:
+            goal, last_goal = max(0.3 * tol, min(goal, LOOSE * gap)), goal
+            if missing.size == 0 and goal == last_goal:
                 break
-            goal = max(0.3 * tol, min(goal, LOOSE * gap)) if missing.size else 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
         point, columns = kept
@@ -173,12 +183,21 @@ class Boolean:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(FIRST, 4 * M)
-        if free.size <= 2 * count:
+        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= CHEAP):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
+
+    def _work(self, count: int) -> float:
+        """Multiplications of a step with so many columns, about."""
+        X = self.problem.data.X
+        n, p = X.shape
+        least = min(n, count)
+        if sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p:
+            return (X.nnz / p * count) ** 2 / n + least**3 / 3.0
+        return float(n) * count * least + least**3 / 3.0
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
@@ -243,7 +262,7 @@ class Boolean:
         `whole`: all atoms are in play, so both bounds are those of the relaxation.
         """
         problem, size = self.problem, self.size
-        Z = self._design(columns)
+        Z, last = self._design(columns), self._last
         polytope, self._row, self._sign = self._polytope(columns)
         penalty = np.concatenate(
             [problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)]
@@ -254,15 +273,18 @@ class Boolean:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
         watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
-        loss = POINTWISE[problem.loss](self.c, start)
+        loss = POINTWISE[problem.loss](self.c, start) if last is None else last[0].loss
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        if last is not None:
+            method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
+        self._last = method, columns
         try:
-            last = iterate(method, watch)
+            iterate(method, watch)
         except Interrupted:
-            last = method.point
-        point = watch.best or last
+            pass
+        point = watch.best or method.point
         w, multipliers = point.w * np.sqrt(size), size * point.multipliers
-        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, last.steps)
+        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, method.steps)
 
     def _multipliers(self, point: Point) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""

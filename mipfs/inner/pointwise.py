@@ -35,6 +35,12 @@ class Pointwise:
         self.s = np.maximum(1.0, level / alpha)
         self.xi = np.maximum(1.0, level / self.beta) if self.has_top else np.zeros(c.size)
 
+    def lift(self, mu: float) -> None:
+        """Lengthen the slacks of small products up to μ."""
+        self.s = np.maximum(self.s, mu / self.alpha)
+        if self.has_top:
+            self.xi = np.maximum(self.xi, mu / self.beta)
+
     def bend(self) -> tuple[Array | float, Array | float]:
         """b(α) and −b'(α) ≥ 0."""
         raise NotImplementedError

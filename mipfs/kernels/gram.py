@@ -23,6 +23,14 @@ def sparse_gram(data, indices, indptr, weights, first, last, out):  # type: igno
 
 
 @njit(cache=True, nogil=True)
+def scale_lower(M, factors):  # type: ignore[no-untyped-def]
+    """Multiply the lower triangle of M (k, k) by factors (k,) from both sides."""
+    for j in range(factors.size):
+        for i in range(j, factors.size):
+            M[i, j] *= factors[i] * factors[j]
+
+
+@njit(cache=True, nogil=True)
 def _mixed(bits, j):  # type: ignore[no-untyped-def]
     x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
