@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -66,6 +67,11 @@ class Formulation:
     solver: str = "clarabel"
     lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
     is_relaxation: bool = True
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
+        """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
+        copied: Formulation = pickle.loads(pickle.dumps(self))
+        return copied
 
 
 @dataclass(frozen=True)

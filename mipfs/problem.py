@@ -131,6 +131,10 @@ class Problem:
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was declared; what is compiled from it is compiled again in a copy."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     def _check_structural(self) -> None:
         if self.bias:
             raise UsageError("the structural loss has no bias; give bias=False")

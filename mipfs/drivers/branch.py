@@ -323,6 +323,6 @@ def run(run: Run) -> None:
             totals = {"subproblems": supports.subproblem.count, "cuts": len(supports.pool)}
             run.count(nodes=tree.n_nodes, newton_steps=tree.steps, **totals)
             run.record()
-    run.extras["proof"], run.extras["pool"] = tree.finish(), supports.pool
+    run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
-        run.extras["found"] = supports.found
+        run.outcome.found = supports.found

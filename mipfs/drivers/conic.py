@@ -109,7 +109,7 @@ def _take_over(run: Run, declared: Formulation) -> None:
         return
     run.lower_upper(value)
     sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
-    run.extras["relaxed"] = {
+    run.outcome.relaxed = {
         "upper": problem.reported(value),
         # Where the program is weaker than lower(α), the dual vector proves its value too.
         "lower": problem.reported(min(value, proven)),

@@ -7,7 +7,8 @@ the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,22 +93,14 @@ class Record:
         self.lost = self.lost or (ray is None and not self.problem.selection.exceeds(node.lb))
         self.tree.refute(node.place, ray)
 
-    def finish(self, open_nodes: Iterable[Node]) -> Callable[[], Proof] | None:
-        """Close what is open; a function that makes the proof, or None when it was lost."""
+    def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
+        """Close what is open; what makes the proof, or None when it was lost."""
         for node in open_nodes:
             self.close(node)
         if self.lost:
             return None
-        problem, tree, duals = self.problem, self.tree, self.pool.duals
         parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self._used]
-
-        def combined() -> Proof:
-            combine = _over_labellings if problem.loss == "structural" else _in_box
-            for dual in combine(problem, duals, parts):
-                tree.duals.add(*dual)
-            return tree
-
-        return combined
+        return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
     def _keep(self, evidence: Evidence | None) -> Evidence:
         """The evidence with a place among those used."""
@@ -122,30 +115,79 @@ class Record:
         return evidence
 
 
-def _in_box(problem: Problem, duals: Any, parts: Parts) -> Iterator[Dual]:
-    """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
-    loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
-    decoded: dict[int, Array] = {}
-    for ids, share in parts:
-        alpha = np.zeros(c.size)
-        for d, weight in zip(ids, share, strict=True):
-            if d not in decoded:
-                if len(decoded) * c.size > CACHE:
-                    decoded.clear()
-                k, q = duals.get(d)
-                decoded[d] = np.ldexp(k.astype(float), -q)
-            alpha += weight * decoded[d]
-        yield loss.feasible_dual(alpha, c, y, problem.bias)
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """The tree of a search, which makes the proof when it is called: plain data, so that a result can be pickled.
+
+    Attributes
+    ----------
+    dual_set : Box or Simplex, where the combinations are rounded to
+    tree : Proof, still without dual vectors
+    duals : DualStore, LabelledStore or None, those of the cuts
+    parts : Parts, a combination for every dual vector that the tree refers to
+    """
+
+    dual_set: Box | Simplex
+    tree: Proof
+    duals: Any
+    parts: Parts
+
+    def __call__(self) -> Proof:
+        """The proof, with its dual vectors; the tree at hand stays as it is, so several threads may ask."""
+        proof = copy.copy(self.tree)
+        proof.duals = copy.deepcopy(self.tree.duals)
+        for dual in self.dual_set.combinations(self.duals, self.parts):
+            proof.duals.add(*dual)
+        return proof
 
 
-def _over_labellings(problem: Problem, duals: Any, parts: Parts) -> Iterator[Dual]:
-    """The same of dual vectors over labellings."""
-    for ids, share in parts:
-        if ids:
-            counts, alpha = duals.mixture(ids, share)
-            yield counts, *feasible(alpha, problem.C, problem.measured.largest)
-        else:
-            yield _zero(problem)
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The dual set of a loss that is a sum over the samples: its name, c (n,), y (n,), and whether y'α = 0."""
+
+    loss: str
+    c: Array
+    y: Array
+    bias: bool
+
+    def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
+        """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
+        loss, decoded = get_loss(self.loss), dict[int, Array]()
+        for ids, share in parts:
+            alpha = np.zeros(self.c.size)
+            for d, weight in zip(ids, share, strict=True):
+                if d not in decoded:
+                    if len(decoded) * self.c.size > CACHE:
+                        decoded.clear()
+                    k, q = duals.get(d)
+                    decoded[d] = np.ldexp(k.astype(float), -q)
+                alpha += weight * decoded[d]
+            yield loss.feasible_dual(alpha, self.c, self.y, self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Simplex:
+    """The dual set of a structural loss, Σα ≤ C over labellings; `nothing` is α = 0, `largest` that of the measure."""
+
+    C: float
+    largest: int
+    nothing: Dual
+
+    def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
+        """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
+        for ids, share in parts:
+            if ids:
+                counts, alpha = duals.mixture(ids, share)
+                yield counts, *feasible(alpha, self.C, self.largest)
+            else:
+                yield self.nothing
+
+
+def dual_set(problem: Problem) -> Box | Simplex:
+    """The dual set of a problem, by the few numbers that say what it is."""
+    if problem.loss == "structural":
+        return Simplex(problem.C, problem.measured.largest, _zero(problem))
+    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias)
 
 
 def _zero(problem: Problem) -> Dual:

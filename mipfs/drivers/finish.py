@@ -63,8 +63,8 @@ def result_of(run: Run, driver: str) -> Result:
         data_sha256=data.sha256,
         rows=_described(run.problem.rows, run.problem.atoms.names),
         conflict=run.conflict,
-        relaxed=run.extras.get("relaxed"),
-        validated=run.extras.get("validated"),
+        relaxed=run.outcome.relaxed,
+        validated=run.outcome.validated,
         bound_source=run.bound_source,
         versions=_versions(),
         extra=_extra(run),
@@ -79,7 +79,7 @@ def claim_of(run: Run) -> Claim | None:
     The bound claimed lies 1e-11 of itself and 1e-14 Σ c_i below the run's: the sums of the drivers and of the checker
     differ by less, for both take off the errors of g and of every ω_j, and the checker's bounds on those are smaller.
     """
-    problem, proof = run.problem, run.extras.get("proof")
+    problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
     assert problem.rows is not None
     names, features = problem.rows.extra.names, problem.data.index
     named = len(set(names)) == len(names) and not any(name in features for name in names)
@@ -90,14 +90,14 @@ def claim_of(run: Run) -> Claim | None:
         proof = emptiness(problem)
     if proof is None:
         return None
-    kind, bound = run.extras.get("proof_kind", "tree"), run.bound
+    kind, bound = outcome.proof_kind, run.bound
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound)
     if run.infeasible:
         return Claim(proof, kind, None, float(run.options.gap))
     if not math.isfinite(bound):
         return None
-    slack = run.extras.get("proof_slack", 1e-11) * abs(bound) + 1e-14 * float(problem.c_i.sum())
+    slack = outcome.proof_slack * abs(bound) + 1e-14 * float(problem.c_i.sum())
     return Claim(proof, kind, bound - slack, float(run.options.gap))
 
 

@@ -95,7 +95,7 @@ def run(run: Run) -> None:
         pool.add(boolean)
     record = Record(problem, pool) if problem.selects_features else None
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
-    run.extras["pool"] = pool
+    run.outcome.pool = pool
     rounded = -1
     while run.stop() is None:
         point = master.relax(supports.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
@@ -120,9 +120,9 @@ def run(run: Run) -> None:
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
     if run.wants_all:
-        run.extras["found"] = supports.found
+        run.outcome.found = supports.found
     if record is not None:
-        run.extras |= {"proof": record.finish(master.open_nodes()), "proof_slack": SLACK}
+        run.outcome.proof, run.outcome.proof_slack = record.finish(master.open_nodes()), SLACK
 
 
 def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:

@@ -118,7 +118,7 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned - pruned
     if last is not None:
-        run.extras["relaxed"] = relaxed_of(run, pool, last)
+        run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
     prove(run, most_violated)
@@ -221,8 +221,8 @@ def prove(run: Run, most_violated: Oracle) -> None:
     if proof is not None and proof.bound is not None:
         if run.is_optimal and run.bound - proof.bound > SLACK * abs(run.objective):
             return  # it would not bear the gap that the result speaks of
-        kind = "tree" if problem.selection.is_plain else "relaxation"
-        run.extras |= {"proof": proof, "proof_kind": kind, "proof_slack": 0.5 * SLACK}
+        run.outcome.proof, run.outcome.proof_slack = proof, 0.5 * SLACK
+        run.outcome.proof_kind = "tree" if problem.selection.is_plain else "relaxation"
 
 
 def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:

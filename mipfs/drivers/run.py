@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.outcome import Outcome
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Status, StopReason, relative_gap
@@ -98,7 +99,7 @@ class Run:
         self.wants_all = False
         self.infeasible = False
         self.early: StopReason | None = None
-        self.extras: dict[str, Any] = {}
+        self.outcome = Outcome()
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
 

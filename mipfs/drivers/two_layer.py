@@ -103,7 +103,7 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned
     if last is not None:
-        run.extras["relaxed"] = relaxed_of(run, pool, last)
+        run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
     prove(run, most_violated)

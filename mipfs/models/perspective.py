@@ -114,7 +114,9 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
     block.b = pyo.Var() if problem.bias else pyo.Param(initialize=0.0)
 
     # w_j² ≤ σ_j t_j
-    block.cone = pyo.Constraint(names, rule=lambda block, j: block.w[j] ** 2 <= sigma[j] * block.t[j])
+    block.cone = pyo.Constraint(names)  # without a rule: a model that keeps one cannot be pickled
+    for j in names:
+        block.cone[j] = block.w[j] ** 2 <= sigma[j] * block.t[j]
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
@@ -125,13 +127,12 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.centre = pyo.Constraint(expr=block.offset == block.b - shift)
 
     # y_i f(x_i) + ξ_i ≥ 1                                                         Aytug 2015, (5)
-    def margin(block: Any, i: int) -> Any:
+    block.margin = pyo.Constraint(range(data.n_samples))
+    for i in range(data.n_samples):
         start, stop = X.indptr[i], X.indptr[i + 1]
         entries = zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
         f = pyo.quicksum(x * block.w[names[j]] for j, x in entries) + offset
-        return y[i] * f + block.xi[i] >= 1
-
-    block.margin = pyo.Constraint(range(data.n_samples), rule=margin)
+        block.margin[i] = y[i] * f + block.xi[i] >= 1
     return block
 
 

@@ -205,7 +205,7 @@ def solve_with_extras(problem: Problem) -> Result:
     proof.close(proof.root, proof.add_dual(k, 10), np.zeros(1))
     run.raise_bound(0.0)
     run.interrupted = True
-    run.extras["proof"] = proof
+    run.outcome.proof = proof
     return result_of(run, "branch")
 
 

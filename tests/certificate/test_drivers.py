@@ -93,8 +93,8 @@ def pool_of(problem: Problem) -> CutPool:
 
     run = Run(problem, gbd.Options())
     gbd.run(run)
-    pool: CutPool = run.extras["pool"]
-    return pool
+    assert run.outcome.pool is not None
+    return run.outcome.pool
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -43,7 +43,7 @@ def solve(problem: Problem, gap: float = 1e-6, weighted: bool = False) -> Result
     proof = Proof(problem.data.n_samples, p, problem.c_i if weighted else None)
     lb, ub = problem.selection.sigma_bounds()
     M = p if problem.M is None else problem.M
-    run.extras["proof"], bounds, stack = proof, [], [(proof.root, lb.astype(int), ub.astype(int))]
+    run.outcome.proof, bounds, stack = proof, [], [(proof.root, lb.astype(int), ub.astype(int))]
     while stack:
         node, low, high = stack.pop()
         if low.sum() > M or np.any(low > high):
