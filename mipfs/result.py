@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 _IN_MEMORY = ("claim", "path")
-_LATER = (*_IN_MEMORY, "extra", "near_optimal")
+_LATER = (*_IN_MEMORY, "extra", "near_optimal", "atoms")
 """Fields that are not in the JSON, and with those that are not in every JSON of schema 1."""
 
 
@@ -120,6 +120,7 @@ class Result:
     labels : mapping {"negative": ..., "positive": ...}
     columns : mapping of name to int, the 0-based column of every selected feature and weight
     n_features : int, features of the data
+    atoms : mapping or None, {"names", "columns", "scale"} of what is selected; None for single features with λ = 1
     scaling : mapping {"kind": str, "shift": {name: float}, "scale": {name: float}} of the selected features
     data_sha256 : str
     rows : tuple of dict, the user's rows ({"name", "terms", "lb", "ub", "origin"})
@@ -161,6 +162,7 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     near_optimal: Mapping[str, Any] | None = None
+    atoms: Mapping[str, Any] | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
 
@@ -229,7 +231,8 @@ class Result:
             raise DataError(f"not a result of schema {SCHEMA}", remedy, path=path)
         try:
             values = {name: document[name] for name in cls.__dataclass_fields__ if name not in _LATER}
-            values |= {"extra": document.get("extra", {}), "near_optimal": document.get("near_optimal")}
+            values |= {"extra": document.get("extra", {})}
+            values |= {name: document.get(name) for name in ("near_optimal", "atoms")}
             values |= {"path": None if path is None else Path(path)}
             values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
             values |= {name: tuple(values[name]) for name in ("selected", "rows", "conflict")}

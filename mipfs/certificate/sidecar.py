@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from mipfs.certificate.check import Report
     from mipfs.instance import Instance
     from mipfs.result import Result
+    from mipfs.selection import Rows
 
-NONE = (
-    "the result has no certificate: they are written for problems over single features with the unit margin, by the "
-    "drivers branch, gbd, kelley and two_layer, together with --json FILE"
+MISSING = (
+    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
+    "solve it again with --json FILE, or result.save(FILE)"
 )
+NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class Claim:
     ----------
     source : Proof, or what makes it when it is asked for
     kind : {"tree", "relaxation"}
-        "relaxation": one dual vector, whose certified bound may lie below the result's where S has rows.
+        "relaxation": one dual vector at all leaves.
     bound : float or None, every leaf reaches it; None when no leaf holds a selection
     gap : float, the asked gap
     """
@@ -76,50 +79,76 @@ def sidecar_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".json") + ".cert.npz")
 
 
-def verify(result: Result, data: Instance) -> Report:
-    """Check what a result claims against the raw data: objective, selection, and the certificate of its bound.
+def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
+    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
 
     Parameters
     ----------
     result : Result, of `mipfs.solve` or `Result.load`
     data : Instance, the same data, scaled as it was
+    rows : Rows, optional
+        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
 
     Returns
     -------
     Report
-        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, and more.
+        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
 
     Raises
     ------
     UsageError
-        The result has no certificate.
+        The result was not saved with its certificate, or there is nothing to verify.
     DataError
         The sidecar is missing or cannot be read.
     """
     from mipfs.certificate.check import Report
-    from mipfs.certificate.check_joint import JointStatement
 
     document = json.loads(result.to_json())
-    reading = JointStatement if document["params"].get("loss") == "structural" else None
+    given = None if rows is None else stated(rows, data.feature_names)
     if result.claim is not None:
         document["certificate"] = result.claim.entry()
-        return _checked(document, result.claim.proof.arrays(), data, reading)
+        return _checked(document, result.claim.proof.arrays(), data, given)
     if result.certificate is None or result.path is None:
-        raise UsageError(NONE)
+        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
+        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
     path = result.path.with_name(Path(str(result.certificate.get("file"))).name)
     if not path.is_file():
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
-    return _checked(document, _read(path), data, reading)
+    return _checked(document, _read(path), data, given)
 
 
-def _checked(document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance, reading: Any) -> Report:
+def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and extra variables as the JSON has them; infinite bounds are None."""
+    places, extra, described = (*names, *rows.extra.names), rows.extra, []
+    for r, name in enumerate(rows.names):
+        part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+        pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
+        terms = {places[j]: float(a) for j, a in pairs}
+        ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
+        described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
+    variables = {
+        name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
+        for k, name in enumerate(extra.names)
+    }
+    return {"rows": described, "extra": variables}
+
+
+def _finite(end: float) -> float | None:
+    return float(end) if math.isfinite(end) else None
+
+
+def _checked(
+    document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance, given: dict[str, Any] | None
+) -> Report:
     """What the checker says; a forger's numbers beyond floating point are its business, not a warning's."""
     from mipfs.certificate.check import check
+    from mipfs.certificate.check_joint import JOINT
 
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return check(document, arrays, data, reading)
+    reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
+    with np.errstate(all="ignore"):
+        return check(document, arrays, data, given=given, **reading)
 
 
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:

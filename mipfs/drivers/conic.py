@@ -20,6 +20,7 @@ from mipfs.backends.cones import Canonical
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import prove
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import Formulation, TooLargeError
 from mipfs.losses import get_loss
@@ -73,7 +74,8 @@ def run(run: Run) -> None:
     supports = Supports(run, subproblem, REFIT)
     begin = subproblem.solve(first.astype(float), REFIT)
     supports.offer(first, begin)
-    run.raise_bound(max(least, lower(problem, begin.cut)))  # α = 0 proves the least penalty
+    best = lower(problem, begin.cut), begin.svm.alpha
+    run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
     run.record()
 
     declare = run.options.declare or formulation.load("fgm").declare
@@ -85,28 +87,36 @@ def run(run: Run) -> None:
     if program.work > MAX_WORK:
         raise TooLargeError(f"the program is too large for a conic solver: {size.nonzeros} nonzeros; try driver kelley")
     # Even where the first incumbent is optimal already: the program's value was asked for.
-    if run.stop() not in (None, StopReason.GAP_CLOSED):
-        return
+    if run.stop() in (None, StopReason.GAP_CLOSED):
+        best = max(best, _solve(run, supports, declared, program), key=lambda found: found[0])
+    prove(run, *best)
+
+
+def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonical) -> tuple[float, Array]:
+    """Solve the program, round what it says to incumbents; its α, and lower(α), -inf where it shows none."""
     solve = program.solve_linear if declared.solver == "highs" else program.solve
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
-        return
+        return -np.inf, np.empty(0)
     run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
-    if status == "solved":
-        _take_over(run, declared)
-        for scores in candidates(problem, declared):
-            supports.round(scores)
+    if status != "solved":
+        return -np.inf, np.empty(0)
+    best = _take_over(run, declared)
+    for scores in candidates(run.problem, declared):
+        supports.round(scores)
+    return best
 
 
-def _take_over(run: Run, declared: Formulation) -> None:
-    """The bounds that a solved program yields."""
+def _take_over(run: Run, declared: Formulation) -> tuple[float, Array]:
+    """The bounds that a solved program yields; its α, and lower(α)."""
     problem, value = run.problem, float(declared.cvxpy.value)
-    alpha, proven = dual_vector(declared), -np.inf
+    alpha, proven, best = dual_vector(declared), -np.inf, (-np.inf, np.empty(0))
     if alpha is not None:
         proven = earned(declared, alpha)
-        run.raise_bound(max(proven, lower(problem, _cut(problem, alpha))))
+        best = lower(problem, _cut(problem, alpha)), alpha
+        run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
-        return
+        return best
     run.lower_upper(value)
     sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
     run.outcome.relaxed = {
@@ -115,6 +125,7 @@ def _take_over(run: Run, declared: Formulation) -> None:
         "lower": problem.reported(min(value, proven)),
         "sigma": {problem.atoms.names[int(g)]: float(sigma[g]) for g in np.flatnonzero(sigma)},
     }
+    return best
 
 
 def dual_vector(declared: Formulation) -> Array | None:

@@ -93,7 +93,7 @@ def run(run: Run) -> None:
     boolean = boolean_node.root_cut(problem, tol, lambda: run.must_stop)
     if boolean is not None:
         pool.add(boolean)
-    record = Record(problem, pool) if problem.selects_features else None
+    record = Record(problem, pool)
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
     run.outcome.pool = pool
     rounded = -1
@@ -121,8 +121,7 @@ def run(run: Run) -> None:
         run.record()
     if run.wants_all:
         run.outcome.found = supports.found
-    if record is not None:
-        run.outcome.proof, run.outcome.proof_slack = record.finish(master.open_nodes()), SLACK
+    run.outcome.proof, run.outcome.proof_slack = record.finish(master.open_nodes()), SLACK
 
 
 def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:

@@ -20,10 +20,10 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.drivers.cuts import dual_value_below
-from mipfs.drivers.evidence import SLACK, single
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import prove
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss
@@ -121,7 +121,7 @@ def run(run: Run) -> None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, most_violated)
+    prove(run, *most_violated.best)
 
 
 def _tolerance(run: Run) -> float:
@@ -210,19 +210,6 @@ class Oracle:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
-
-
-def prove(run: Run, most_violated: Oracle) -> None:
-    """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum."""
-    problem, (lower, alpha) = run.problem, most_violated.best
-    if not problem.selects_features or problem.margin != "unit" or not np.isfinite(run.bound):
-        return
-    proof = single(problem, None if lower < run.bound else alpha, run.bound)
-    if proof is not None and proof.bound is not None:
-        if run.is_optimal and run.bound - proof.bound > SLACK * abs(run.objective):
-            return  # it would not bear the gap that the result speaks of
-        run.outcome.proof, run.outcome.proof_slack = proof, 0.5 * SLACK
-        run.outcome.proof_kind = "tree" if problem.selection.is_plain else "relaxation"
 
 
 def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:

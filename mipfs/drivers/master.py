@@ -26,8 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
+from mipfs.certificate.proof import Multipliers
 from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.drivers.evidence import Evidence, Record, farkas
+from mipfs.drivers.evidence import Evidence, Record
+from mipfs.drivers.multipliers import farkas
 from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
@@ -215,7 +217,7 @@ class Master:
             self.record.close(node)
         self._current = None
 
-    def _refute(self, node: Node, ray: Array | None) -> None:
+    def _refute(self, node: Node, ray: Multipliers | None) -> None:
         """Drop a node without any selection, by its cardinality or by a Farkas ray."""
         if self.record is not None:
             self.record.refute(node, ray)

@@ -1,7 +1,8 @@
 """The whole of (P) as one mixed-integer second-order cone program, given to SCIP: an independent check of the others.
 
 Supports are SCIP's; each is refitted here, and the objective recomputed from the raw data. The bound is SCIP's
-word, within its tolerances (`Result.bound_source` is "solver").
+word, within its tolerances (`Result.bound_source` is "solver"): its certificate shows only what the best dual vector
+of the refitted classifiers proves, and `mipfs verify` says so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.backends.scip import ScipProcess
+from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import check_size
@@ -72,6 +74,7 @@ class _Refit:
     def __init__(self, run: Run) -> None:
         self.run, self.seen = run, set[tuple[int, ...]]()
         self.subproblem = Subproblem(run.problem)
+        self.run.outcome.pool = self.pool = CutPool(run.problem.atoms.count)
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:
@@ -82,4 +85,5 @@ class _Refit:
             return
         self.seen.add(selected)
         solved = self.subproblem.solve(sigma, self.tol)
+        self.pool.add(solved.cut)
         self.run.offer(solved.ids, solved.svm.w, solved.svm.b)

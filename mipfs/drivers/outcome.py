@@ -21,7 +21,7 @@ class Outcome:
     proof : Proof or Combined, optional
         The tree that proves the bound, or what makes it when it is asked for.
     proof_kind : {"tree", "relaxation"}
-        "relaxation": one dual vector, whose certified bound may lie below the run's where S has rows.
+        "relaxation": one dual vector at all leaves.
     proof_slack : float
         The bound that is claimed lies this much (relative) below the run's.
     relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved

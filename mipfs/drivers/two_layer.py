@@ -23,9 +23,10 @@ import numpy as np
 from mipfs.atoms.tree import Tree
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
-from mipfs.drivers.kelley import Oracle, prove, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import prove
 from mipfs.errors import UsageError
 from mipfs.losses import polytope
 from mipfs.problem import Problem
@@ -106,7 +107,7 @@ def run(run: Run) -> None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, most_violated)
+    prove(run, *most_violated.best)
 
 
 def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
