@@ -42,32 +42,37 @@ class Classifier:
 
 def read(statement: Statement, document: Document) -> Classifier:
     """The incumbent of a result, after all that the JSON says of it was compared with the data."""
-    data, scaling = statement.data, document["scaling"]
+    data, said = statement.data, document["n_features"]
     names = {"negative": data.labels.negative, "positive": data.labels.positive}
     for side, name in names.items():
-        said = document["labels"][side]
-        same = said == name or str(said) == str(name)
-        require(same, f"the {side} label is {said!r}, but {name!r} in the data: every prediction would change")
-    p, said = data.n_features, document["n_features"]
-    require(type(said) is int and said == p, f"the result is about {said!r} features, the data has {p}")
+        label = document["labels"][side]
+        same = label == name or str(label) == str(name)
+        require(same, f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change")
+    require(type(said) is int and said == data.n_features, f"{said!r} features, but the data has {data.n_features}")
     chosen, ids = statement.ids(document["selected"]), _columns(document["weights"], data)
-    used = {int(j): None for g in chosen for j in statement.atoms.columns(g)}
-    for name, place in document["columns"].items():
+    if document["objective"] is None:
+        empty = chosen.size == ids.size == 0 and document["intercept"] is None
+        require(empty, "features are selected, or have weights, but there is no objective")
+        found = Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
+    else:
+        found = _evaluated(statement, document, chosen, ids)
+    _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
+    return found
+
+
+def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
+    """Columns, shift and scale of the features that are used are those of the data."""
+    data, places = statement.data, document["columns"]
+    for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
-    complete = {*document["columns"].values()} == used.keys()
-    require(complete, "the columns of the result are not those of the selected features")
+    require({*places.values()} == used, "the columns of the result are not those of the selected features")
     for what, values in (("shift", data.shift), ("scale", data.scale)):
-        said = dict(scaling[what])
-        require(said.keys() == document["columns"].keys(), f"the {what} is not that of the selected features")
-        for name, stated in said.items():
+        stated = dict(document["scaling"][what])
+        require(stated.keys() == places.keys(), f"the {what} is not that of the selected features")
+        for name, one in stated.items():
             exact = float(values[data.index[name]])
-            require(stated == exact, f"the {what} of {name!r} is {stated!r}, but {exact!r} in the data")
-    require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
-    if document["objective"] is None:
-        require(chosen.size == ids.size == 0, "features are selected, or have weights, but there is no objective")
-        return Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
-    return _evaluated(statement, document, chosen, ids)
+            require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
 
 
 def _columns(names: Any, data: Instance) -> Integers:
@@ -90,6 +95,8 @@ def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: 
     require(np.all(~whole | (x == np.rint(x))), "an extra variable is no whole number")
     broken = statement.holds(sigma, x)
     require(not broken, broken)
+    used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
+    require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in document["weights"].values()])
     b = number(document["intercept"], "the intercept")
     w, moved = weights * data.scale[ids], weights * data.shift[ids]

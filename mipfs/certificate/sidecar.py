@@ -56,7 +56,7 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
-        return {"kind": self.kind, "bound": self.bound, "gap": self.gap}
+        return {"kind": self.kind, "bound": None if self.bound is None else float(self.bound), "gap": self.gap}
 
     def write(self, path: Path) -> dict[str, Any]:
         """Write the sidecar; returns the entry "certificate".

@@ -97,7 +97,7 @@ def claim_of(run: Run) -> Claim | None:
         empty = proof or emptiness(problem)
         if empty is not None:
             return Claim(empty, outcome.proof_kind, None, gap)
-    if proof is None:
+    if proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
     bound = run.bound
     if isinstance(proof, Proof) and proof.bound is not None:

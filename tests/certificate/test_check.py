@@ -140,7 +140,7 @@ def test_the_json_and_its_sidecar_are_enough(tmp_path: Path) -> None:
 def test_what_is_missing_is_one_clear_error(tmp_path: Path) -> None:
     data = make_data(np.random.default_rng(12))
     result = solve(Problem(data, M=2))
-    with pytest.raises(UsageError, match="no certificate"):
+    with pytest.raises(UsageError, match="stands alone"):
         mipfs.verify(dataclasses.replace(result, claim=None), data)
     result.save(tmp_path / "a.json")
     sidecar = tmp_path / "a.cert.npz"
@@ -152,17 +152,6 @@ def test_what_is_missing_is_one_clear_error(tmp_path: Path) -> None:
     sidecar.unlink()
     with pytest.raises(DataError, match="sidecar"):
         mipfs.verify(Result.load(tmp_path / "a.json"), data)
-
-
-def test_groups_scaled_atoms_and_the_rho_form_have_no_certificate() -> None:
-    from mipfs.atoms.features import Features
-
-    data = make_data(np.random.default_rng(13))
-    for problem in (
-        Problem(data, M=2, atoms=Features(data, "norm")),
-        Problem(data, M=2, loss="squared-hinge", margin="rho"),
-    ):
-        assert solve(problem, gap=1e-3).claim is None
 
 
 def test_extra_variables_are_checked_and_carry_multipliers(tmp_path: Path) -> None:
@@ -186,7 +175,7 @@ def test_extra_variables_are_checked_and_carry_multipliers(tmp_path: Path) -> No
     arrays = result.claim.proof.arrays() if result.claim else {}
     for y, accepted in ((0.0, True), (1e-9, True), (-1e-9, False)):
         report = directly(result, data, arrays | {"multipliers": np.full((1, 1), y)}, status="FEASIBLE", bound=None,
-                          certificate={"kind": "tree", "bound": -1e-6, "gap": 1.0})  # fmt: skip
+                          certificate={"kind": "tree", "bound": -1e-6, "gap": 0.9})  # fmt: skip
         assert report.accepted is accepted, report.reason
         assert accepted or "without a bound" in report.reason
     assert document_of(result)["rows"][0]["terms"]["extra_z"] == -2.0

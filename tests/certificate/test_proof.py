@@ -87,9 +87,11 @@ def test_a_tree_has_the_nodes_that_were_asked_for() -> None:
 def claim_all(proof: Proof, data: Instance, M: int, C: float = 1.0) -> Report:
     """Check a proof without an incumbent, of a bound that every dual vector reaches."""
     document = {
-        "data_sha256": data.sha256, "scaling": {"kind": data.scaling}, "status": "NO_SOLUTION", "objective": None,
-        "bound": None, "rows": [], "certificate": {"kind": "tree", "bound": -1e30, "gap": 1e-4},
-        "params": {"M": M, "C": C, "lambda": 0.0, "loss": "hinge", "bias": True},
+        "data_sha256": data.sha256, "scaling": {"kind": data.scaling, "shift": {}, "scale": {}}, "bound": None,
+        "status": "NO_SOLUTION", "objective": None, "selected": [], "weights": {}, "columns": {}, "intercept": None,
+        "n_features": data.n_features, "labels": {"negative": -1, "positive": 1}, "rows": [],
+        "certificate": {"kind": "tree", "bound": -1e30, "gap": 1e-4},
+        "params": {"M": M, "C": C, "lambda": 0.0, "loss": "hinge", "bias": True, "gap": 1e-4},
     }  # fmt: skip
     return check(document, proof.arrays(), data)
 

@@ -98,6 +98,13 @@ def document_of(result: Result) -> dict[str, Any]:
     return document | {"certificate": result.claim.entry()}
 
 
+def no_incumbent(document: dict[str, Any], status: str = "NO_SOLUTION") -> dict[str, Any]:
+    """What stands in the JSON of a result without a selection."""
+    scaling = {"kind": document["scaling"]["kind"], "shift": {}, "scale": {}}
+    gone = {"selected": [], "weights": {}, "columns": {}, "scaling": scaling, "extra": {}}
+    return gone | {"objective": None, "intercept": None, "status": status}
+
+
 def arrays_of(result: Result) -> Arrays:
     """Copies of the sidecar's arrays, to be tampered with."""
     assert result.claim is not None
