@@ -88,8 +88,6 @@ def path(
     steps = steps_of(base, M, C, lam, rows)
     name = driver or drivers.DEFAULT
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
-    if folds is not None and not base.selects_features:
-        raise UsageError("folds need single features to select: groups and trees belong to the whole data")
     parts = [] if folds is None else stratified(base.data, folds, seed)
     get_loss(base.loss).prepare(base.data.is_sparse)
     points = _tightened(walk.points(steps), steps.falls)

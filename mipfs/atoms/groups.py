@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
     centred_squares,
+    kept_scaling,
     largest,
     omega_radius,
     scales,
@@ -76,6 +77,17 @@ class Groups:
     def count(self) -> int:
         """Number of atoms."""
         return len(self.names)
+
+    @cached_property
+    def stamp(self) -> str:
+        """SHA-256 of the data, the groups and the scales; see `mipfs.atoms.Atoms`."""
+        return stamp_of(self.data, "groups", self.names, self._members, self.sizes, self.scale)
+
+    def on(self, data: Instance) -> Groups:
+        """The same groups of other data with the same features, with these scales."""
+        check_features(self.data, data)
+        members = np.split(self._members, self._starts[1:])
+        return Groups(data, dict(zip(self.names, members, strict=True)), kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖², shape (count,): one X'v and a segmented sum."""

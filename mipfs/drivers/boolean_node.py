@@ -82,7 +82,7 @@ def carries(problem: Problem) -> bool:
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
-    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.selection.is_plain
+    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
     return bool(plain and problem.loss in KINDS and absorbed)
 

@@ -83,7 +83,7 @@ def claim_of(run: Run) -> Claim | None:
     assert problem.rows is not None
     names, features = problem.rows.extra.names, problem.data.index
     named = len(set(names)) == len(names) and not any(name in features for name in names)
-    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.margin == "unit"
+    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.margin == "unit"
     if not plain or not named:
         return None
     if proof is None and run.infeasible:
