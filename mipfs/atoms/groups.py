@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,8 +87,8 @@ class Groups:
     def on(self, data: Instance) -> Groups:
         """The same groups of other data with the same features, with these scales."""
         check_features(self.data, data)
-        members = np.split(self._members, self._starts[1:])
-        return Groups(data, dict(zip(self.names, members, strict=True)), kept_scaling(self.scale))
+        members: Any = zip(self.names, np.split(self._members, self._starts[1:]), strict=True)
+        return Groups(data, dict(members), kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖², shape (count,): one X'v and a segmented sum."""

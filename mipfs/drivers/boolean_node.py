@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
-from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.instance import Instance
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
@@ -216,11 +216,11 @@ class Relaxation:
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
     def cut(self, outcome: Outcome) -> Cut:
-        """The Benders cut of a node's dual vector; features that are not alive have no slope."""
-        g, s = self.scores(outcome.whole, outcome.q)
-        slopes = np.zeros(self.problem.atoms.count)
-        slopes[self.alive] = s
-        return Cut(g, slopes, (outcome.whole, outcome.q))
+        """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
+        dual, problem = (outcome.whole, outcome.q), self.problem
+        alpha = decoded(dual)
+        g = dual_value_below(self.loss, alpha, problem.c_i)
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

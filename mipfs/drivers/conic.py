@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
-from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
@@ -101,10 +101,10 @@ def run(run: Run) -> None:
 def _take_over(run: Run, declared: Formulation) -> None:
     """The bounds that a solved program yields."""
     problem, value = run.problem, float(declared.cvxpy.value)
-    alpha, proven = dual_vector(declared), -np.inf
-    if alpha is not None:
-        proven = earned(declared, alpha)
-        run.raise_bound(max(proven, lower(problem, _cut(problem, alpha))))
+    dual, proven = dual_vector(declared), -np.inf
+    if dual is not None:
+        proven = earned(declared, dual)
+        run.raise_bound(max(proven, lower(problem, _cut(problem, dual))))
     if not declared.is_relaxation:
         return
     run.lower_upper(value)
@@ -117,14 +117,14 @@ def _take_over(run: Run, declared: Formulation) -> None:
     }
 
 
-def dual_vector(declared: Formulation) -> Array | None:
+def dual_vector(declared: Formulation) -> Dual | None:
     """The solver's α, rounded so that it lies in the dual set exactly; None where the program shows none."""
     problem, alpha = declared.problem, declared.variables.get("alpha")
     if alpha is None or alpha.value is None:
         return None
     loss = get_loss(problem.loss)
-    whole, q = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
-    return np.asarray(np.ldexp(whole.astype(float), -q))
+    dual: Dual = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
+    return dual
 
 
 def lower(problem: Problem, cut: Cut) -> float:
@@ -132,19 +132,20 @@ def lower(problem: Problem, cut: Cut) -> float:
     return _sum(cut.constant, problem, problem.penalty - 0.5 * cut.slopes)
 
 
-def earned(declared: Formulation, alpha: Array) -> float:
+def earned(declared: Formulation, dual: Dual) -> float:
     """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
     problem = declared.problem
-    cut = _cut(problem, alpha)
+    cut = _cut(problem, dual)
     if declared.lagrangian is None:
         return lower(problem, cut)
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
     return _sum(cut.constant - taken * (1 + 4 * cost.size * UNIT_ROUNDOFF), problem, cost)
 
 
-def _cut(problem: Problem, alpha: Array) -> Cut:
+def _cut(problem: Problem, dual: Dual) -> Cut:
+    alpha = decoded(dual)
     g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
-    return cut_from_dual(problem.atoms, alpha, problem.data.y, g)
+    return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
 
 
 def _sum(constant: float, problem: Problem, cost: Array) -> float:

@@ -65,7 +65,7 @@ class Record:
 
     Attributes
     ----------
-    lost : bool, whether something was used that no dual vector or multiplier at hand shows: there is no certificate
+    lost : bool, whether something was used that no multiplier at hand shows: there is no certificate
     """
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:
@@ -108,7 +108,6 @@ class Record:
         if evidence.place < 0:
             evidence.place = len(self._used)
             self._used.append(evidence)
-            self.lost = self.lost or any(self.pool.dual_of[s] < 0 for s in evidence.cuts)
             if evidence.multipliers is not None and len(self.problem.selection.rows.extra):
                 evidence.multipliers = cancelled(self.problem.selection, evidence.multipliers)
                 self.lost = self.lost or evidence.multipliers is None
@@ -260,7 +259,7 @@ def single(problem: Problem, given: Array | Combination | None, wanted: float) -
         k, q = loss.feasible_dual(given, c, y, problem.bias)
         alpha = np.ldexp(k.astype(float), -q)
         value, dual = dual_value_below(loss, alpha, c), (k, q)
-    cut = cut_from_dual(problem.atoms, alpha, y, value)
+    cut = cut_from_dual(problem.atoms, alpha, y, value, dual)
     cost, place = problem.penalty - 0.5 * cut.slopes, proof.duals.add(*dual)
     if selection.is_plain:
         inner: float | None = selection.minimise(cost)[1]

@@ -70,6 +70,7 @@ def result_of(run: Run, driver: str) -> Result:
         extra=_extra(run),
         near_optimal=near_optimal(run),
         claim=claim_of(run),
+        pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
     )
 
 
