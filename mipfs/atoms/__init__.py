@@ -61,6 +61,10 @@ class Atoms(Protocol):
         """A name for every atom."""
 
     @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+
+    @property
     def stamp(self) -> str:
         """SHA-256 of the data and of what the atoms are: equal for atoms that are the same on the same data."""
 

@@ -57,6 +57,11 @@ class Features:
         """Whether some λ is not 1."""
         return self.scale.strides != (0,) and bool(np.any(self.scale != 1.0))
 
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "scaled features" if self.is_scaled else "features"
+
     @cached_property
     def stamp(self) -> str:
         """SHA-256 of the data and the scales; see `mipfs.atoms.Atoms`."""

@@ -79,6 +79,11 @@ class Groups:
         """Number of atoms."""
         return len(self.names)
 
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "groups"
+
     @cached_property
     def stamp(self) -> str:
         """SHA-256 of the data, the groups and the scales; see `mipfs.atoms.Atoms`."""

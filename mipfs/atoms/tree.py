@@ -102,6 +102,11 @@ class Tree:
         """Whether a column stands in two groups: where there is an inner node."""
         return self.count > self.data.n_features
 
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "trees"
+
     @cached_property
     def stamp(self) -> str:
         """SHA-256 of the data, the tree and the scales; see `mipfs.atoms.Atoms`."""

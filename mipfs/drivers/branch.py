@@ -35,8 +35,7 @@ from mipfs.problem import Problem
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = gbd.LOSSES
-ATOMS = gbd.ATOMS
+CAPABILITY = gbd.CAPABILITY
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0

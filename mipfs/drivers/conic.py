@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
+from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
@@ -28,8 +29,7 @@ from mipfs.result import StopReason
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
-ATOMS = "features; fgm, reduced-mkl and plain-svm any"
+CAPABILITY = Capability(losses=POINTWISE, bound="earned")  # of fgm, its default program; others declare their own
 MAX_WORK = 3e10
 """Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
 NEGLIGIBLE = 1e-6

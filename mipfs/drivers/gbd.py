@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.drivers import boolean_node, near_optimal
 from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
@@ -32,8 +33,7 @@ from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic", "structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
 ROUNDING_CUTS = 10

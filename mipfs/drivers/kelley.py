@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.evidence import SLACK, single
 from mipfs.drivers.heuristics import Supports
@@ -35,8 +36,7 @@ from mipfs.result import StopReason
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.backends.scip import ScipProcess
+from mipfs.capability import Capability
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import check_size
 
-LOSSES = frozenset({"hinge"})
-ATOMS = "features"
+CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.atoms.tree import Tree
+from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
 from mipfs.drivers.kelley import Oracle, prove, relaxed_of, round_to
@@ -31,8 +32,9 @@ from mipfs.losses import polytope
 from mipfs.problem import Problem
 from mipfs.result import StopReason
 
-LOSSES = frozenset({"structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(
+    losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
+)
 SHARPEST = 1e-6
 """When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
 
