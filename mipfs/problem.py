@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms
+from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, nearest
@@ -56,7 +56,8 @@ class Problem:
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
         What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`,
-        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those.
+        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those. They belong to the data
+        that they were made on; ``atoms.on(data)`` makes the same ones on other data.
     margin : {"unit", "rho"}
         "rho" is Tan 2010 (1), min ½‖w‖² + (C/2) Σ max(0, ρ − m_i)² − ρ, for the squared hinge without
         penalties. Minimising over the length of (w, ρ) gives −1/(4v) of the unit margin's v, so it is solved
@@ -94,6 +95,8 @@ class Problem:
         get_loss(self.loss)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
+        elif not same_data(self.atoms.data, self.data):
+            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
         if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
             raise UsageError(f"C = {self.C!r} must be a positive number")
@@ -103,14 +106,14 @@ class Problem:
                 raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
                 raise UsageError(f"M = {M} must lie between 0 and {p}, the number of {what}")
+        if self.data.penalty and not self.selects_features:
+            raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
         if self.rows is not None:
             rows = self.rows
         elif self.selects_features:
             rows = Rows.of(self.data.rows, self.data.index) if self.data.rows else Rows.empty(p)
-        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out or self.data.penalty:
-            raise UsageError(
-                "the data's rows, forced features and penalties are about single features, not about atoms"
-            )
+        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
+            raise UsageError("the data's rows and forced features are about single features, not about atoms")
         else:
             rows = Rows.empty(p)
         if rows.matrix.shape[1] != p + len(rows.extra):
@@ -147,9 +150,9 @@ class Problem:
         _ = self.measured
 
     def replace(self, **changes: Any) -> Problem:
-        """A copy with some parameters changed; other data brings its own features."""
-        if "data" in changes and self.selects_features:
-            changes.setdefault("atoms", None)
+        """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
+        if "data" in changes and "atoms" not in changes:
+            changes["atoms"] = self.atoms.on(changes["data"])
         return dataclasses.replace(self, **changes)
 
     @property

@@ -17,10 +17,11 @@ from mipfs.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.certificate.sidecar import Claim
+    from mipfs.drivers.cuts import CutPool
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
-_IN_MEMORY = ("claim", "path")
+_IN_MEMORY = ("claim", "path", "pool")
 _LATER = (*_IN_MEMORY, "extra", "near_optimal", "atoms")
 """Fields that are not in the JSON, and with those that are not in every JSON of schema 1."""
 
@@ -134,6 +135,7 @@ class Result:
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.drivers.near_optimal`
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
+    pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
     """
 
     status: Status
@@ -165,6 +167,7 @@ class Result:
     atoms: Mapping[str, Any] | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
+    pool: CutPool | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:

@@ -1,6 +1,6 @@
 """The drivers: one algorithm box each, chosen by name.
 
-A driver is a module with ``Options`` (a frozen dataclass), ``LOSSES`` (what it can carry) and
+A driver is a module with ``Options`` (a frozen dataclass), ``CAPABILITY`` (what it can carry) and
 ``run(run)``, which leaves what it found in the run.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
 from mipfs.errors import UsageError
@@ -44,6 +45,11 @@ def get_driver(name: str) -> ModuleType:
         hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(DRIVERS)}"
         raise UsageError(f"driver {name!r} is not known; {hint}")
     return importlib.import_module(DRIVERS[name])
+
+
+def capabilities() -> dict[str, Capability]:
+    """What every driver declares that it can carry."""
+    return {name: get_driver(name).CAPABILITY for name in DRIVERS}
 
 
 def solve(
@@ -92,8 +98,7 @@ def solve(
     if start is not None:
         options["start"] = tuple(start)
     checked = _options(module, name, options)
-    if problem.loss not in module.LOSSES:
-        raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
+    check(problem, "driver", name, module.CAPABILITY, capabilities)
     get_loss(problem.loss).prepare(problem.data.is_sparse)
     if hasattr(module, "prepare"):
         module.prepare(problem)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
-from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.instance import Instance
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
@@ -82,7 +82,7 @@ def carries(problem: Problem) -> bool:
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
-    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.selection.is_plain
+    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
     return bool(plain and problem.loss in KINDS and absorbed)
 
@@ -216,11 +216,11 @@ class Relaxation:
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
     def cut(self, outcome: Outcome) -> Cut:
-        """The Benders cut of a node's dual vector; features that are not alive have no slope."""
-        g, s = self.scores(outcome.whole, outcome.q)
-        slopes = np.zeros(self.problem.atoms.count)
-        slopes[self.alive] = s
-        return Cut(g, slopes, (outcome.whole, outcome.q))
+        """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
+        dual, problem = (outcome.whole, outcome.q), self.problem
+        alpha = decoded(dual)
+        g = dual_value_below(self.loss, alpha, problem.c_i)
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

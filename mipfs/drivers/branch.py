@@ -24,6 +24,7 @@ import numpy.typing as npt
 from mipfs.certificate.proof import Proof
 from mipfs.drivers import boolean_node, gbd
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
@@ -34,8 +35,7 @@ from mipfs.problem import Problem
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = gbd.LOSSES
-ATOMS = gbd.ATOMS
+CAPABILITY = gbd.CAPABILITY
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
@@ -70,7 +70,8 @@ class Options:
         Stop when the error on it has not improved for `patience` classifiers.
     patience : int, default 20
     pool : CutPool, optional
-        Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+        Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
+        not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
         By default all cores that the process may use. The tree and the answer do not depend on it.
     pool_gap : float >= 0, optional
@@ -303,7 +304,7 @@ def run(run: Run) -> None:
         return
     supports = begun[0]
     if options.pool is not None:
-        supports.pool = options.pool
+        supports.pool = taken_over(options.pool, problem)
     tree = Tree(run, supports, tol=max(1e-10, 0.02 * options.gap))
     tree.plant()
     searched = False

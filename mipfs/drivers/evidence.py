@@ -57,7 +57,7 @@ class Record:
 
     Attributes
     ----------
-    lost : bool, whether something was used that no dual vector or multiplier at hand shows: there is no certificate
+    lost : bool, whether something was used that no multiplier at hand shows: there is no certificate
     """
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:
@@ -100,7 +100,6 @@ class Record:
         if evidence.place < 0:
             evidence.place = len(self._used)
             self._used.append(evidence)
-            self.lost = self.lost or any(self.pool.dual_of[s] < 0 for s in evidence.cuts)
             if evidence.multipliers is not None and len(self.problem.selection.rows.extra):
                 y = np.array([float(v) for v in evidence.multipliers])
                 evidence.multipliers = cancelled(self.problem.selection, y)

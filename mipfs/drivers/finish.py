@@ -79,6 +79,7 @@ def result_of(run: Run, driver: str) -> Result:
         near_optimal=near_optimal(run),
         atoms=_stated_atoms(run.problem.atoms),
         claim=claim,
+        pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
     )
 
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.drivers import boolean_node, near_optimal
+from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import SLACK, Record
 from mipfs.drivers.heuristics import Supports
@@ -31,8 +33,7 @@ from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic", "structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
 ROUNDING_CUTS = 10
@@ -57,7 +58,8 @@ class Options:
         Stop when the error on it has not improved for `patience` classifiers (Aytug 2015, section 3.4).
     patience : int, default 20
     pool : CutPool, optional
-        Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+        Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
+        not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
@@ -84,7 +86,7 @@ def run(run: Run) -> None:
         return
     supports, first = begun
     subproblem = supports.subproblem
-    pool = CutPool(selection.n_features) if options.pool is None else options.pool
+    pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
     tol = max(1e-9, 1e-2 * options.gap)
     inner = _inner_point(selection, first)
     root = subproblem.solve(inner, tol)

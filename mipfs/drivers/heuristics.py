@@ -37,7 +37,7 @@ class Supports:
 
     def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
         self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
-        self.pool = CutPool(run.problem.atoms.count)
+        self.pool = CutPool(run.problem)
         self.found: dict[bytes, float] = {}
         self._values: list[float] = []
 

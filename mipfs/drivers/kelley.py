@@ -19,11 +19,12 @@ import numpy.typing as npt
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
-from mipfs.drivers.single import prove
+from mipfs.drivers.single import cut_of, prove
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss
@@ -35,8 +36,7 @@ from mipfs.result import StopReason
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
@@ -121,7 +121,8 @@ def run(run: Run) -> None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, *most_violated.best)
+    lower, dual = most_violated.best
+    prove(run, lower, None if dual is None else cut_of(problem, dual))
 
 
 def _tolerance(run: Run) -> float:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.backends.scip import ScipProcess
+from mipfs.capability import Capability
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import check_size
 
-LOSSES = frozenset({"hinge"})
-ATOMS = "features"
+CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
@@ -74,7 +74,7 @@ class _Refit:
     def __init__(self, run: Run) -> None:
         self.run, self.seen = run, set[tuple[int, ...]]()
         self.subproblem = Subproblem(run.problem)
-        self.run.outcome.pool = self.pool = CutPool(run.problem.atoms.count)
+        self.run.outcome.pool = self.pool = CutPool(run.problem)
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:

@@ -8,13 +8,12 @@ With rows the inner minimum is a MILP: a small tree of LPs, every leaf with its 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
-from mipfs.drivers.cuts import Cut, CutPool, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.evidence import SLACK, empty_proof, no_dual
 from mipfs.drivers.multipliers import cancelled, farkas, inner_below
 from mipfs.drivers.run import Run
@@ -40,11 +39,11 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
     c, y = problem.c_i, problem.data.y
     if isinstance(given, Combination):
-        return replace(cut_from_dual(problem.atoms, y * given.v, y, given.value_below), dual=given.dual)
+        return cut_from_dual(problem.atoms, y * given.v, y, given.value_below, given.dual)
     loss = get_loss(problem.loss)
-    k, q = loss.feasible_dual(given, c, y, problem.bias)
-    alpha = np.ldexp(k.astype(float), -q)
-    return replace(cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c)), dual=(k, q))
+    dual = loss.feasible_dual(given, c, y, problem.bias)
+    alpha = decoded(dual)
+    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
@@ -54,7 +53,6 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
     it proves stands in `Proof.bound`: less than `wanted` after `LEAVES` leaves, or where extra variables are integer.
     """
     selection, proof = problem.selection, empty_proof(problem)
-    assert cut.dual is not None
     cost, place = problem.penalty - 0.5 * cut.slopes, proof.duals.add(*cut.dual)
     if selection.is_plain:
         inner = selection.minimise(cost)[1]
@@ -65,7 +63,7 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
     return proof
 
 
-def prove(run: Run, lower: float, alpha: Array | Combination | None) -> None:
+def prove(run: Run, lower: float, cut: Cut | None) -> None:
     """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum.
 
     A MILP solver's word may say more than the tree shows: then the bound of the run is what is shown.
@@ -73,13 +71,12 @@ def prove(run: Run, lower: float, alpha: Array | Combination | None) -> None:
     Parameters
     ----------
     run : Run
-    lower, alpha : the largest lower(α) of the run, and its α; where its bound is larger, α = 0 proves it
+    lower, cut : the largest lower(α) of the run, and the cut of α; where its bound is larger, α = 0 proves it
     """
     problem = run.problem
     if not np.isfinite(run.bound):
         return
-    cut = zero_cut(problem) if alpha is None or lower < run.bound else cut_of(problem, alpha)
-    proof = single(problem, cut, run.bound)
+    proof = single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound)
     assert proof.bound is not None
     if run.bound - proof.bound > 0.5 * SLACK * max(1e-10, abs(run.bound)):
         run.bound, run.closed = proof.bound, True
@@ -91,8 +88,7 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     """The proof of the best single cut of a run that kept no tree: less than its bound, but not nothing."""
     lb, ub = problem.selection.sigma_bounds()
     best, most = zero_cut(problem), -math.inf
-    kept = [] if pool is None else [s for s in range(len(pool)) if pool.dual_of[s] >= 0]
-    for cut in [best, *(pool.cut(s) for s in kept)] if pool is not None else [best]:
+    for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
         cost = problem.penalty - 0.5 * cut.slopes
         taken = np.sort(np.minimum(cost[(lb < 0.5) & (ub > 0.5)], 0.0))[: problem.M]
         value = cut.constant + float(cost[lb > 0.5].sum() + taken.sum())

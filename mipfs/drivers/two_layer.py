@@ -21,19 +21,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.atoms.tree import Tree
+from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
 from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
-from mipfs.drivers.single import prove
+from mipfs.drivers.single import cut_of, prove
 from mipfs.errors import UsageError
 from mipfs.losses import polytope
 from mipfs.problem import Problem
 from mipfs.result import StopReason
 
-LOSSES = frozenset({"structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(
+    losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
+)
 SHARPEST = 1e-6
 """When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -107,7 +109,8 @@ def run(run: Run) -> None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, *most_violated.best)
+    lower, dual = most_violated.best
+    prove(run, lower, None if dual is None else cut_of(problem, dual))
 
 
 def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:

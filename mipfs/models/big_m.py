@@ -23,10 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope, single_features
+from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -79,7 +79,7 @@ def weight_bounds(problem: Problem, U: float | None = None) -> Array:
 
 def declare(problem: Problem, U: float | None = None, binary: bool = False) -> Formulation:
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
-    single_features(problem, "big-m")
+    check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
     p, W = problem.data.n_features, weight_bounds(problem, U)
     sigma = cp.Variable(p, name="sigma", boolean=binary)

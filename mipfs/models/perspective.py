@@ -19,8 +19,7 @@ from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
 from mipfs.backends.pyomo_attach import attach
-from mipfs.errors import UsageError
-from mipfs.formulation import check_size
+from mipfs.formulation import check, check_size
 from mipfs.problem import Problem
 
 # ℓ(ξ) of (P). The margins are the same for every loss that is a function of ξ_i = max(0, 1 − y_i f(x_i)).
@@ -47,8 +46,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     UsageError
         A loss that has no such form, or data too large for an algebraic model.
     """
-    if problem.loss not in LOSSES:
-        raise UsageError(f"loss {problem.loss!r} has no Pyomo formulation; it is one of {', '.join(LOSSES)}")
+    check(problem, "fsp-m")
     check_size(problem.data)
     model = pyo.ConcreteModel(name)
     model.select = select_block(problem)

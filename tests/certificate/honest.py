@@ -1,4 +1,4 @@
-"""Honest results of every kind on tiny problems: losses × rows × extra variables × atoms × weights × penalties × drivers.
+"""Honest results of every kind on tiny problems: losses, rows, extra variables, atoms, weights, penalties, drivers.
 
 As a script it solves many and asks the checker to accept each:  python -m tests.certificate.honest 0:2000
 """

@@ -110,16 +110,14 @@ def test_cuts_of_a_smaller_C_certify_at_a_larger_one(loss: str) -> None:
     assert report.accepted, report.reason
 
 
-def test_cuts_without_dual_vectors_prove_less_and_verify_says_so() -> None:
+@pytest.mark.parametrize("loss", LOSSES)
+def test_cuts_of_a_larger_C_certify_at_a_smaller_one(loss: str) -> None:
     data = make_data(np.random.default_rng(3), n=60, p=8)
-    small = Problem(data, M=3, C=0.2)
-    pool = pool_of(small.replace(C=1.0)).for_smaller_loss(0.2)
+    small = Problem(data, loss=loss, M=3, C=0.2)
+    pool = pool_of(small.replace(C=1.0))
     result = mipfs.solve(small, "gbd", pool=pool, gap=1e-6)
     report = mipfs.verify(result, data)
-    assert not report.accepted
-    assert "is not proven: the certificate shows" in report.reason
-    assert 0.0 < report.bound < result.bound
-    assert report.objective == pytest.approx(result.objective, rel=1e-12)
+    assert report.accepted, report.reason
 
 
 def test_the_search_is_the_same_with_and_without_a_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,18 @@ from mipfs.certificate.proof import REFUTED
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.result import Result
-from tests.certificate.trees import LOSSES, Arrays, checked, damages, directly, document_of, make_data, no_incumbent, rewritten, solve
+from tests.certificate.trees import (
+    LOSSES,
+    Arrays,
+    checked,
+    damages,
+    directly,
+    document_of,
+    make_data,
+    no_incumbent,
+    rewritten,
+    solve,
+)
 
 
 def case(loss: str = "hinge", bias: bool = True, seed: int = 1, M: int = 3) -> tuple[Result, Instance]:
