@@ -183,7 +183,7 @@ class _Climb:
             if self.problem.atoms.count > MAX_EXACT:
                 raise formulation.TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
             result = self._run("branch")
-            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows[1])
+            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows)
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             return _rung(name, result.bound, result, size, "optimal" if result.status is Status.OPTIMAL else "")
         if self.problem.loss == "structural":

@@ -20,9 +20,11 @@ from mipfs.drivers.cuts import CutPool, Dual, cut_from_dual, dual_value_below
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination, feasible
 from mipfs.problem import Problem
+from mipfs.rows import UNIT_ROUNDOFF
 from mipfs.selection import Selection, lagrangian_bound
 
 if TYPE_CHECKING:
+    from mipfs.backends.highs import SelectionModel
     from mipfs.drivers.master import Node
 
 Array = npt.NDArray[np.float64]
@@ -169,36 +171,57 @@ def cancelled(selection: Selection, y: Array) -> Array | None:
 
     The reduced cost of an extra variable without a bound must be zero or point to its other end, exactly.
     """
-    extra, rows = selection.rows.extra, selection.rows
+    rows, ends = selection.rows, selection.rows.extra.box
     bits = COARSE - int(np.ceil(np.log2(max(float(np.abs(y).max(initial=0.0)), 1e-300))))
     for multipliers in (y, np.ldexp(np.rint(np.ldexp(y, bits)), -bits)):
         reduced = -(rows.matrix.T @ multipliers)[selection.n_features :]
-        if np.all(np.isfinite(np.where(reduced > 0, extra.lb, extra.ub)) | (reduced == 0)):
+        if np.all(np.isfinite(np.where(reduced > 0, *ends)) | (reduced == 0)):
             return multipliers
     return None
 
 
-def farkas(lp: Any, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Array | None:
+def farkas(
+    model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]
+) -> Array | None:
     """Multipliers (r,) of the user's rows that show that an infeasible LP holds no selection; None when none do."""
-    _, found, values = lp.getDualRay()
-    rows, p = selection.rows, selection.n_features
-    if not found:
+    rows, p, ray = selection.rows, selection.n_features, model.ray()
+    if ray is None:
         return None
-    y = np.array(values)[int(selection.M is not None) :][: len(rows)]
-    y /= max(float(np.abs(y).max(initial=0.0)), 1e-300)
-    limit = np.where(y > 0, rows.lb, rows.ub)
-    bounding = cancelled(selection, np.where(np.isfinite(limit) & (np.abs(y) > DUST), y, 0.0))
+    first = int(selection.M is not None)
+    y = np.where(np.abs(ray) > DUST, ray, 0.0)[first:] * model.units[first:]
+    return shown_empty(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
+
+
+def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Array | None:
+    """Multipliers (r,) of a single row that holds nowhere between low and high (p,); None when there is none."""
+    r = selection.refuted_by(low, high)
+    if r < 0:
+        return None
+    least, _ = selection.rows.activities(*selection.box(low, high))
+    y = np.zeros(len(selection.rows))
+    y[r] = -1.0 if least[r] > selection.rows.high[r] else 1.0
+    return shown_empty(selection, y, low, high)
+
+
+def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Array | None:
+    """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
+    rows, p = selection.rows, selection.n_features
+    limit = np.where(y > 0, rows.low, rows.high)
+    bounding = cancelled(selection, np.where(np.isfinite(limit), y, 0.0))
     if bounding is None:
         return None
     y, reduced = bounding, -(rows.matrix.T @ bounding)
     sigma, extra = reduced[:p], reduced[p:]
-    end = np.where(extra > 0, rows.extra.lb, rows.extra.ub)
+    ends = rows.extra.box
+    end = np.where(extra > 0, *ends)
     inside = low > 0.5
     room = p if selection.M is None else selection.M - int(inside.sum())
     free = np.sort(np.minimum(sigma[(low < 0.5) & (high > 0.5)], 0.0))[: max(room, 0)]
-    total = y @ np.where(np.isfinite(limit), limit, 0.0) + sigma[inside].sum() + free.sum()
-    total += extra @ np.where(extra != 0, end, 0.0)
-    return y if total > 1e-9 * (1.0 + np.abs(sigma).sum()) else None
+    parts = y * np.where(np.isfinite(limit), limit, 0.0)
+    total = parts.sum() + sigma[inside].sum() + free.sum() + extra @ np.where(extra != 0, end, 0.0)
+    far = np.concatenate([np.ones(p), np.maximum(*(np.where(np.isfinite(side), np.abs(side), 0.0) for side in ends))])
+    size = float((rows.sizes.T @ np.abs(y)) @ far) + float(np.abs(parts).sum())
+    return y if total > 4.0 * (y.size + p + 8) * UNIT_ROUNDOFF * size else None
 
 
 def single(problem: Problem, given: Array | Combination | None, wanted: float) -> Proof | None:
@@ -246,29 +269,32 @@ def _over_rows(proof: Proof, dual: int, selection: Selection, cost: Array, wante
     """Branch-and-bound on min cost'σ over S, kept in the proof; the bound that its leaves reach, None without one."""
     from mipfs.backends import highs
 
-    scale, extra = float(np.abs(cost).max(initial=0.0)) or 1.0, selection.rows.extra
-    whole, first = np.concatenate([cost, np.zeros(len(extra))]), int(selection.M is not None)
+    scale, oracle = float(np.abs(cost).max(initial=0.0)) or 1.0, selection.oracle()
+    whole, first = np.concatenate([cost, np.zeros(len(selection.rows.extra))]), int(selection.M is not None)
     lp = highs.selection_model(selection, relaxed=True)
-    lp.setOptionValue("presolve", "off")
-    highs.set_costs(lp, cost / scale)
+    lp.h.setOptionValue("presolve", "off")
+    highs.set_costs(lp.h, cost / scale)
     least, stack = np.inf, [(proof.root, *selection.sigma_bounds())]
     while stack:
         node, low, high = stack.pop()
-        highs.fix_columns(lp, low, high)
-        solution = highs.solve(lp)
-        if solution.status == "infeasible":
-            ray = farkas(lp, selection, low, high)
-            if ray is None and not (selection.M is not None and low.sum() > selection.M):
-                return None
+        ray = broken_row(selection, low, high)
+        if ray is not None or selection.exceeds(low):
+            proof.refute(node, ray)
+            continue
+        highs.fix_columns(lp.h, low, high)
+        solution = lp.solve()
+        ray = farkas(lp, selection, low, high) if solution.status == "infeasible" else None
+        if ray is not None:
             proof.refute(node, ray)
             continue
         if solution.values is None or solution.status != "optimal":
             return None
-        y, sigma = np.array(lp.getSolution().row_dual) * scale, solution.values[: cost.size]
-        ends = np.concatenate([low, extra.lb]), np.concatenate([high, extra.ub])
-        bound = lagrangian_bound(whole, selection.all_rows, *ends, y, scale)[0]
-        j = int(np.argmax(np.minimum(sigma, 1.0 - sigma)))
-        if bound >= wanted or not WHOLE < sigma[j] < 1.0 - WHOLE or proof.n_nodes >= 2 * LEAVES:
+        y, sigma = lp.multipliers() * scale, np.clip(solution.values[: cost.size], low, high)
+        bound = lagrangian_bound(whole, selection.all_rows, *selection.box(low, high), y)[0]
+        undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
+        j = int(np.argmax(undecided))
+        done = undecided[j] < 0.0 or (undecided[j] <= WHOLE and oracle.contains(sigma > 0.5))
+        if bound >= wanted or done or proof.n_nodes >= 2 * LEAVES:
             multipliers = cancelled(selection, y[first:])
             if multipliers is None:
                 return None

@@ -97,7 +97,9 @@ class Run:
         self.closed = False
         self.wants_all = False
         self.infeasible = False
+        self.failed = False
         self.early: StopReason | None = None
+        self.oracle = problem.selection.oracle()
         self.extras: dict[str, Any] = {}
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
@@ -193,7 +195,7 @@ class Run:
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
-        return StopReason.STALLED if self.closed else None
+        return StopReason.STALLED if self.closed or self.failed else None
 
     @property
     def is_optimal(self) -> bool:
@@ -214,6 +216,8 @@ class Run:
             return Status.INFEASIBLE
         if self.is_optimal:
             return Status.OPTIMAL
+        if self.failed:
+            return Status.NUMERICAL
         if self.is_relaxed:
             return Status.RELAXED
         return Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
