@@ -233,7 +233,9 @@ class Rows:
         wrong = np.flatnonzero(~((sizes >= LEAST) & (sizes <= MOST)))
         if wrong.size:
             r = int(np.searchsorted(self.matrix.indptr, wrong[0], side="right")) - 1
-            self.refuse(r, f"the coefficient {self.matrix.data[wrong[0]]:g} is no number of a size from 1e-100 to 1e100")
+            self.refuse(
+                r, f"the coefficient {self.matrix.data[wrong[0]]:g} is no number of a size from 1e-100 to 1e100"
+            )
         for side, never in ((self.lb, np.inf), (self.ub, -np.inf)):
             far = np.isfinite(side) & (np.abs(side) > MOST)
             for r in np.flatnonzero(np.isnan(side) | (side == never) | far)[:1]:

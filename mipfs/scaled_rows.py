@@ -1,8 +1,9 @@
 """The rows of a selection in numbers that a solver carries: every row and extra variable times a power of two.
 
-A solver forgives about 1e-9 on a row, drops coefficients below that and refuses those beyond 1e15; scaled, its tolerance
-means something about the row. What is scaled is a relaxation of the rows as they stand: terms that even then are
-negligible widen the row's bounds instead. Whether the rows hold is decided by `Rows.hold`, on the rows as they stand.
+A solver forgives about 1e-9 on a row, drops coefficients below that and refuses those beyond 1e15; scaled, its
+tolerance means something about the row. What is scaled is a relaxation of the rows as they stand: terms that even
+then are negligible widen the row's bounds instead. Whether the rows hold is decided by `Rows.hold`, on the rows as
+they stand.
 """
 
 from __future__ import annotations
@@ -84,15 +85,15 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
     lb, ub = np.ldexp(lb, units), np.ldexp(ub, units)
     for r in np.flatnonzero((np.isfinite(lb) & (np.abs(lb) > FAR)) | (np.isfinite(ub) & (np.abs(ub) > FAR)))[:1]:
         rows.refuse(int(r), f"the bound {rows.ub[r] if np.isfinite(ub[r]) else rows.lb[r]:g} is too far from zero")
-    ends = [np.ldexp(end, -columns[p:]) for end in extra.box]
+    sides = np.ldexp(extra.box[0], -columns[p:]), np.ldexp(extra.box[1], -columns[p:])
     return ScaledRows(
         sparse.csr_array((data, (row, column)), shape=matrix.shape),
         lb,
         np.maximum(lb, ub),
         np.ldexp(1.0, units),
         np.ldexp(1.0, columns[p:]),
-        np.where(np.abs(ends[0]) > FAR, -np.inf, ends[0]),
-        np.where(np.abs(ends[1]) > FAR, np.inf, ends[1]),
+        np.where(np.abs(sides[0]) > FAR, -np.inf, sides[0]),
+        np.where(np.abs(sides[1]) > FAR, np.inf, sides[1]),
     )
 
 

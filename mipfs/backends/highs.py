@@ -70,7 +70,7 @@ class SelectionModel:
 
     def ray(self) -> Array | None:
         """HiGHS's Farkas ray (r,) in the model's own units, its largest entry 1; None without one."""
-        _, found, values = self.h.getDualRay()
+        _, found, values = self.h.getDualRay()  # type: ignore[attr-defined]
         if not found:
             return None
         y = np.array(values)[: self.units.size]
@@ -99,7 +99,7 @@ def new_model(threads: int = 1) -> highspy.Highs:
     h.setOptionValue("threads", threads)
     h.setOptionValue("primal_feasibility_tolerance", 1e-9)
     h.setOptionValue("dual_feasibility_tolerance", 1e-9)
-    h.setOptionValue("mip_feasibility_tolerance", 1e-7)
+    h.setOptionValue("mip_feasibility_tolerance", 1e-9)
     h.setOptionValue("mip_rel_gap", 0.0)
     h.setOptionValue("mip_abs_gap", 0.0)
     h.setOptionValue("small_matrix_value", 1e-12)

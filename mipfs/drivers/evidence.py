@@ -180,11 +180,9 @@ def cancelled(selection: Selection, y: Array) -> Array | None:
     return None
 
 
-def farkas(
-    model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]
-) -> Array | None:
+def farkas(model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Array | None:
     """Multipliers (r,) of the user's rows that show that an infeasible LP holds no selection; None when none do."""
-    rows, p, ray = selection.rows, selection.n_features, model.ray()
+    ray = model.ray()
     if ray is None:
         return None
     first = int(selection.M is not None)

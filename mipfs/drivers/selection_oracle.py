@@ -7,6 +7,8 @@ claimed only with a Farkas ray or a row that shows it.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -17,6 +19,7 @@ import numpy.typing as npt
 
 from mipfs.backends import highs
 from mipfs.errors import NumericalError
+from mipfs.rows import UNIT_ROUNDOFF
 from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
@@ -24,8 +27,10 @@ Mask = npt.NDArray[np.bool_]
 
 CUTS = 2000
 """Selections of the solver that may be cut off in one call before it counts as failed."""
-NODES = 2000
-"""Nodes of a search that shows that nothing is allowed, before the solver's word is all there is."""
+NODES = 5000
+"""LPs at most to earn a bound, or to show that nothing is allowed."""
+CLOSED = 1e-9
+"""Relative gap at which the minimum counts as found."""
 WHOLE = 1e-6
 """Distance from a whole number up to which a solver's value counts as one."""
 NEAR = 1e-7
@@ -65,37 +70,41 @@ class SelectionOracle:
         -------
         sigma : (p,) ndarray of bool, or None when nothing is allowed
         bound : float
-            A lower bound on the minimum (inf when nothing is allowed): the closed form's value for a
-            plain set, the solver's *dual* bound otherwise.
+            A lower bound on the minimum (inf when nothing is allowed): the closed form's value for a plain set,
+            elsewhere the least bound of a tree of LPs, each from its multipliers.
 
         Raises
         ------
         NumericalError
             The solver fails, or what it says does not stand up to exact arithmetic.
         """
-        selection = self.selection
-        lb, ub = selection.sigma_bounds()
-        lb[list(fixed_in)] = 1.0
-        ub[list(fixed_out)] = 0.0
-        if selection.is_plain:
+        lb, ub = self._fixed(fixed_in, fixed_out)
+        if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)
-        if np.any(lb > ub) or selection.refuted_by(lb, ub) >= 0:
-            return None, np.inf
-        scale, model = float(np.abs(cost).max(initial=0.0)) or 1.0, self._whole
+        return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub))
+
+    def _fixed(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
+        lb, ub = self.selection.sigma_bounds()
+        lb[list(inside)] = 1.0
+        ub[list(outside)] = 0.0
+        return lb, ub
+
+    def _cheapest(self, cost: Array, lb: Array, ub: Array) -> Mask | None:
+        """The cheapest selection in a box (p,) by HiGHS's word, but certainly one of S; None when it finds none."""
+        if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
+            return None
+        model = self._whole
         highs.fix_columns(model.h, lb, ub)
-        highs.set_costs(model.h, cost / scale)
+        highs.set_costs(model.h, cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
         for _ in range(CUTS):
             solution = model.solve()
-            if solution.status == "infeasible":
-                sigma = self._search(lb, ub)
-                return sigma, np.inf if sigma is None else -np.inf
             if solution.values is None:
                 break
-            sigma = solution.values[: selection.n_features] > 0.5
+            sigma = solution.values[: lb.size] > 0.5
             if self.contains(sigma):
-                return sigma, scale * (solution.bound - 1e-9 * max(1.0, abs(solution.bound)))
+                return sigma
             self._cut_off(sigma)
-        raise NumericalError("the solver finds no selection that satisfies the rows, nor that there is none")
+        return None
 
     def _minimise_plain(self, cost: Array, lb: Array, ub: Array) -> tuple[Mask | None, float]:
         room = self.selection.n_features if self.selection.M is None else self.selection.M
@@ -135,9 +144,7 @@ class SelectionOracle:
             return None, np.inf
         if solution.values is None:
             raise NumericalError("the solver fails on the relaxed rows")
-        whole = np.concatenate([cost, np.zeros(len(selection.rows.extra))])
-        bound, _ = lagrangian_bound(whole, selection.all_rows, *box, scale * self._relaxed.multipliers())
-        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), bound
+        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)
 
     def contains(self, sigma: Mask) -> bool:
         """Whether sigma is allowed (with some value of the extra variables).
@@ -166,12 +173,15 @@ class SelectionOracle:
         return self._extra_values(chosen)
 
     def repair(self, scores: Array) -> Mask | None:
-        """The allowed selection of largest total score; None when none is found.
+        """The allowed selection of largest total score, as far as HiGHS finds it; None when none is found.
 
         Features of score zero are left out unless a row wants them.
         """
+        cost, (lb, ub) = -np.asarray(scores, dtype=float), self.selection.sigma_bounds()
+        if self.selection.is_plain:
+            return self._minimise_plain(cost, lb, ub)[0]
         try:
-            return self.minimise(-np.asarray(scores, dtype=float))[0]
+            return self._cheapest(cost, lb, ub)
         except NumericalError:  # a heuristic's failure decides nothing
             return None
 
@@ -203,31 +213,56 @@ class SelectionOracle:
         y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed.units
         return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
 
-    def _search(self, lb: Array, ub: Array) -> Mask | None:
-        """A selection between lb and ub (p,), where the solver says that there is none; None when that is so."""
-        selection, stack = self.selection, [(lb, ub)]
+    def _proved(self, cost: Array, lb: Array, ub: Array, sigma: Mask | None) -> tuple[Mask | None, float]:
+        """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
+
+        Without any selection after `NODES` nodes, whether there is one remains open: a `NumericalError`.
+        """
+        selection, order, floor = self.selection, itertools.count(), np.inf
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        value = np.inf if sigma is None else float(cost[sigma].sum())
+        heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
         for _ in range(NODES):
-            if not stack:
-                return None
-            lb, ub = stack.pop()
-            if selection.exceeds(lb) or selection.refuted_by(lb, ub) >= 0:
-                continue
+            closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
+            if not heap or heap[0][0] >= closed:
+                break
+            bound, _, lb, ub = heapq.heappop(heap)
             box = selection.box(lb, ub)
-            solution = self._solve_relaxed(*box)
+            if np.any(lb > ub) or selection.exceeds(lb) or selection.rows.refuted_by(*box) >= 0:
+                continue
+            solution = self._solve_relaxed(*box, cost / scale)
             if solution.status == "infeasible" and self._refuted(*box):
                 continue
-            point = 0.5 * (lb + ub) if solution.values is None else np.clip(solution.values[: lb.size], lb, ub)
+            point = 0.5 * (lb + ub)
+            if solution.values is not None:
+                point = np.clip(solution.values[: lb.size], lb, ub)
+                bound = max(bound, self._lagrangian(cost, box, scale))
             undecided = np.where(lb < ub, np.minimum(point, 1.0 - point), -1.0)
             j = int(np.argmax(undecided))
-            if undecided[j] <= WHOLE and self.contains(point > 0.5):
-                return point > 0.5
-            if undecided[j] < 0.0:
+            if undecided[j] <= WHOLE and (undecided[j] < 0.0 or bound < closed):
+                found = point > 0.5
+                if self.contains(found) and float(cost[found].sum()) < value:
+                    sigma, value = found, float(cost[found].sum())
+                if undecided[j] < 0.0:  # one selection, whose value is known
+                    continue
+            if bound >= min(closed, value):
+                floor = min(floor, bound)
                 continue
-            for value in (0.0, 1.0):
-                sides = lb.copy(), ub.copy()
-                sides[0][j] = sides[1][j] = value
-                stack.append(sides)
-        return None
+            for side in (0.0, 1.0):
+                ends = lb.copy(), ub.copy()
+                ends[0][j] = ends[1][j] = side
+                heapq.heappush(heap, (bound, -next(order), *ends))
+        if heap:
+            floor = min(floor, heap[0][0])
+        if sigma is None and heap:
+            raise NumericalError("whether any selection satisfies the rows remains open: their numbers are too close")
+        least = min(floor, value)
+        return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
+
+    def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> float:
+        """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,)."""
+        whole = np.concatenate([cost, np.zeros(len(self.selection.rows.extra))])
+        return lagrangian_bound(whole, self.selection.all_rows, *box, scale * self._relaxed.multipliers())[0]
 
     def _cut_off(self, sigma: Mask) -> None:
         """Exclude a selection that the rows forbid, with all that break the same row in the same way."""
