@@ -21,6 +21,12 @@ class RowError(UsageError):
     """A row over the selection that cannot be honoured; the message names the row."""
 
 
+class NumericalError(MipfsError):
+    """A solver failed, or gave an answer that exact arithmetic does not bear out: nothing may be concluded from it."""
+
+    exit_code = 2
+
+
 class DataError(MipfsError):
     """Bad input data.
 

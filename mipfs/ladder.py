@@ -247,7 +247,7 @@ class _Climb:
             if self.problem.atoms.count > MAX_EXACT:
                 raise formulation.TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
             result = self._run("branch")
-            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows[1])
+            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows)
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             solved = "optimal" if result.status is Status.OPTIMAL else "solved"
             return _climbed(name, result.bound, result.objective, result, size, solved)

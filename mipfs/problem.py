@@ -124,7 +124,7 @@ class Problem:
         for name in ("forced_in", "forced_out"):
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
-        _ = self.selection, self.penalty
+        _ = self.selection.scaled, self.penalty
         if self.margin not in ("unit", "rho"):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (self.loss != "squared-hinge" or np.any(self.penalty)):
@@ -180,6 +180,11 @@ class Problem:
         A : (r, p) array-like or sparse matrix
         lb, ub : (r,) array-like or scalar
         names : sequence of r str, optional
+
+        Raises
+        ------
+        RowError
+            A number that cannot be computed with, by the name of its row; parts that do not fit together.
         """
         matrix = sparse.csr_array(np.atleast_2d(A) if not sparse.issparse(A) else A, dtype=float)
         r, p = matrix.shape
@@ -187,8 +192,6 @@ class Problem:
             raise RowError(f"rows over {p} columns, but there are {self.atoms.count} to select from")
         lower = np.broadcast_to(np.asarray(lb, dtype=float), (r,)).copy()
         upper = np.broadcast_to(np.asarray(ub, dtype=float), (r,)).copy()
-        if not np.all(np.isfinite(matrix.data)) or np.any(np.isnan(lower) | np.isnan(upper)):
-            raise RowError("rows with a coefficient that is not finite, or a bound that is not a number")
         assert self.rows is not None
         start = len(self.rows)
         labels = tuple(names) if names is not None else tuple(f"row{start + i + 1}" for i in range(r))

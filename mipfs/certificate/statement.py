@@ -21,6 +21,8 @@ from mipfs.instance import Instance
 LEAST_MULTIPLIER = 2.0**-500
 """Multipliers that are smaller, and not zero, are refused: their products have no relative accuracy."""
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
+ALLOWANCE = 2.0**-40
+"""δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
 
 
 class Atoms:
@@ -114,7 +116,7 @@ class Statement:
             values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
         self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
-        self.lb, self.ub = _ends(self.rows)
+        self.lb, self.ub = _with_allowance(*_ends(self.rows), abs(self.A))
         self.low, self.high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
@@ -131,23 +133,22 @@ class Statement:
         return down(-0.25 / value) if value > 0 else -math.inf
 
     def holds(self, sigma: Array, extra: Array | None) -> str:
-        """Why σ (p,) is not in S, "" when it is; without values of the extra variables their rows are left out.
-
-        A row must hold to 1e-9 of its terms; one with extra variables to 1e-9 of 1 too, as an LP solver leaves them.
-        """
+        """Why σ (p,) is not in S, "" when it is; without values of the extra variables their rows are left out."""
         if sigma.sum() > self.M:
             return f"{int(sigma.sum())} features are selected, {self.M} are allowed"
         if np.any((self.forced >= 0) & (self.forced != sigma)):
             return "the selected features contradict the forced ones"
-        linked = np.diff(self.by_row[:, self.p :].indptr) > 0 if self.extra else np.zeros(len(self.rows), dtype=bool)
         x = np.concatenate([sigma, np.zeros(len(self.extra)) if extra is None else extra])
-        activity, size = self.A @ x, abs(self.A) @ np.abs(x)
-        if not np.all(np.isfinite(activity)):
-            return "a row is beyond floating point"
-        slack = 1e-9 * np.where(linked, np.maximum(1.0, size), size)
-        fits = (activity >= self.lb - slack) & (activity <= self.ub + slack)
-        for r in np.flatnonzero(~fits & (~linked | (extra is not None))):
-            return f"the selected features violate the row {self.rows[r]['name']!r}"
+        for r, row in enumerate(self.rows):
+            part = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
+            places, values = self.by_row.indices[part], self.by_row.data[part].tolist()
+            if extra is None and np.any(places >= self.p):
+                continue
+            exact = sum(
+                (Fraction(a) * Fraction(v) for a, v in zip(values, x[places].tolist(), strict=True)), Fraction(0)
+            )
+            if not self.lb[r] <= exact <= self.ub[r]:
+                return f"the selected features violate the row {row['name']!r}"
         return ""
 
     def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
@@ -183,6 +184,13 @@ class Statement:
             constants.append(down(float(left * Fraction(end))) if left else 0.0)
         lost = 1.01 * (y.size + 6) * U * size + (y.size + 6) * TINY
         return constants, np.nextafter(reduced - lost, -math.inf)
+
+
+def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
+    """The bounds between which a row holds: lb − δ(a + |lb|) and ub + δ(a + |ub|), a = max |a_j|, rounded outwards."""
+    a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
+    low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
+    return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
 
 
 def _rational(value: Any) -> Fraction:

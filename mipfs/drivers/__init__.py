@@ -16,7 +16,7 @@ from typing import Any
 from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
-from mipfs.errors import UsageError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
@@ -104,7 +104,10 @@ def solve(
         module.prepare(problem)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
-        module.run(run)
+        try:
+            module.run(run)
+        except NumericalError:
+            run.failed = True
         run.record()
     return result_of(run, name)
 

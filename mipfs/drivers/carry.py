@@ -138,7 +138,7 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
     """
     selection, p = problem.selection, problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
-    lp = highs.selection_model(selection, relaxed=True)
+    lp = highs.selection_model(selection, relaxed=True).h
     lp.setOptionValue("presolve", "off")
     eta, first_cut = lp.getNumCol(), lp.getNumRow()
     lp.addVar(-highs.infinity(), highs.infinity())

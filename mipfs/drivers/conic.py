@@ -68,7 +68,7 @@ class Options:
 def run(run: Run) -> None:
     """Solve the program of `run`; what is found is left in it."""
     problem = run.problem
-    first, least = problem.selection.minimise(problem.penalty)
+    first, least = run.oracle.minimise(problem.penalty)
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return

@@ -158,25 +158,14 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 def _with_values(run: Run, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     selection, incumbent = run.problem.selection, run.incumbent
-    extra, p = selection.rows.extra, selection.n_features
+    extra = selection.rows.extra
     values: list[float | None] = [None] * len(extra)
     if len(extra) and incumbent is not None:
-        from mipfs.backends import highs
-
-        sigma = np.zeros(p)
-        sigma[incumbent.selected] = 1.0
-        model = highs.selection_model(selection)
-        highs.fix_columns(model, sigma, sigma)
-        found = highs.solve(model).values
-        if found is not None and extra.integer.any():  # whole numbers exactly, the others moved to fit
-            whole = (
-                np.where(extra.integer, np.rint(found[p:]), extra.lb),
-                np.where(extra.integer, np.rint(found[p:]), extra.ub),
-            )
-            highs.fix_columns(model, np.concatenate([sigma, whole[0]]), np.concatenate([sigma, whole[1]]))
-            again = highs.solve(model).values
-            found = found if again is None else np.concatenate([sigma, np.where(extra.integer, whole[0], again[p:])])
-        values = values if found is None else [float(value) for value in found[p:]]
+        sigma = np.zeros(selection.n_features, dtype=bool)
+        sigma[incumbent.selected] = True
+        found = run.oracle.completion(sigma)
+        assert found is not None, "the incumbent satisfies the rows"
+        values = [float(value) for value in found]
     pairs = zip(described.items(), values, strict=True)
     return {name: {**one, "value": value} for (name, one), value in pairs}
 

@@ -24,12 +24,11 @@ from mipfs.drivers.evidence import SLACK, Record
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.master import Master
 from mipfs.drivers.run import Run
+from mipfs.drivers.selection_oracle import SelectionOracle
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.drivers.validation import Validator
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
-from mipfs.problem import Problem
-from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
@@ -88,7 +87,7 @@ def run(run: Run) -> None:
     subproblem = supports.subproblem
     pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
     tol = max(1e-9, 1e-2 * options.gap)
-    inner = _inner_point(selection, first)
+    inner = _inner_point(run.oracle, first)
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
@@ -136,28 +135,29 @@ def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
     """
     problem, options = run.problem, run.options
     run.wants_all = near_optimal.is_asked(run)
-    first = problem.selection.minimise(problem.penalty)[0]
+    first = run.oracle.minimise(problem.penalty)[0]
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     tol = min(1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, Subproblem(problem), tol=tol, validator=validator)
-    supports.evaluate(first if options.start is None else _start(problem, options.start))
+    supports.evaluate(first if options.start is None else _start(run, options.start))
     return supports, first
 
 
-def _start(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ."""
-    sigma = np.zeros(problem.atoms.count, dtype=bool)
-    sigma[problem.atoms_of(names)] = True
-    if not problem.selection.contains(sigma):
+    sigma = np.zeros(run.problem.atoms.count, dtype=bool)
+    sigma[run.problem.atoms_of(names)] = True
+    if not run.oracle.contains(sigma):
         raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
     return sigma
 
 
-def _inner_point(selection: Selection, feasible: npt.NDArray[np.bool_]) -> Array:
+def _inner_point(oracle: SelectionOracle, feasible: npt.NDArray[np.bool_]) -> Array:
     """A point well inside the polytope of S: all features equally, or the middle of several selections."""
+    selection = oracle.selection
     lb, ub = selection.sigma_bounds()
     if selection.is_plain:
         free = ub > lb
@@ -167,7 +167,7 @@ def _inner_point(selection: Selection, feasible: npt.NDArray[np.bool_]) -> Array
     for j in range(0, selection.n_features, max(1, selection.n_features // 20)):
         wanted = np.zeros(selection.n_features)
         wanted[j : j + max(1, selection.n_features // 20)] = 1.0
-        found = selection.repair(wanted + 1e-3)
+        found = oracle.repair(wanted + 1e-3)
         if found is not None:
             total, count = total + found, count + 1
     return np.asarray(total / count)

@@ -82,11 +82,11 @@ class Options:
 def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(problem, options), Oracle(problem, options.relaxation)
+    method, most_violated = _restricted(problem, options), Oracle(run, options.relaxation)
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
-        first, least = selection.minimise(problem.penalty)
+        first, least = run.oracle.minimise(problem.penalty)
         if first is None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
@@ -157,7 +157,7 @@ class Oracle:
 
     Parameters
     ----------
-    problem : Problem
+    run : Run
     relaxation : {"hull", "box"}
 
     Attributes
@@ -165,11 +165,11 @@ class Oracle:
     best : the largest lower(α) so far, and its α (a `Combination` over labellings)
     """
 
-    def __init__(self, problem: Problem, relaxation: str) -> None:
-        self.problem, self.relaxation = problem, relaxation
+    def __init__(self, run: Run, relaxation: str) -> None:
+        self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
-        self._loss = get_loss(problem.loss)
-        selection = problem.selection
+        self._loss = get_loss(run.problem.loss)
+        problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
         self._by_best = free and not np.any(problem.penalty)
         self._top: TopFeatures | None = None
@@ -205,7 +205,7 @@ class Oracle:
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
-        minimise = problem.selection.minimise_relaxed if self.relaxation == "box" else problem.selection.minimise
+        minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
         sigma, inner = minimise(cost)
         if sigma is None:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf

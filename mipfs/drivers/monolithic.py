@@ -48,7 +48,7 @@ def run(run: Run) -> None:
     problem, options = run.problem, run.options
     check_size(problem.data)
     run.bound_source = "solver"
-    first = problem.selection.minimise(problem.penalty)[0]
+    first = run.oracle.minimise(problem.penalty)[0]
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return
@@ -81,7 +81,7 @@ class _Refit:
         sigma = np.zeros(self.run.problem.data.n_features)
         sigma[list(selected)] = 1.0
         # SCIP's rows hold within its tolerances only.
-        if selected in self.seen or not self.run.problem.selection.contains(sigma > 0.5):
+        if selected in self.seen or not self.run.oracle.contains(sigma > 0.5):
             return
         self.seen.add(selected)
         solved = self.subproblem.solve(sigma, self.tol)

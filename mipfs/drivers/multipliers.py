@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.certificate.proof import Multipliers
+from mipfs.rows import UNIT_ROUNDOFF
 from mipfs.selection import Selection
+
+if TYPE_CHECKING:
+    from mipfs.backends.highs import SelectionModel
 
 Array = npt.NDArray[np.float64]
 
@@ -25,13 +28,13 @@ def cancelled(selection: Selection, y: Array) -> Multipliers | None:
     The reduced cost of an extra variable must be zero or point to an end that it has, exactly: where that fails by
     round-off, a few of the largest multipliers become rational numbers that make it zero.
     """
-    extra, rows = selection.rows.extra, selection.rows
+    rows, box = selection.rows, selection.rows.extra.box
     limit = np.where(y > 0, rows.lb, rows.ub)
     exact = [Fraction(v) for v in np.where(np.isfinite(limit), y, 0.0).tolist()]
-    columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(extra))]
-    ends = list(zip(np.isfinite(extra.lb).tolist(), np.isfinite(extra.ub).tolist(), strict=True))
+    columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
+    ends = list(zip(np.isfinite(box[0]).tolist(), np.isfinite(box[1]).tolist(), strict=True))
     vanish: list[int] = []
-    for attempt in range(len(extra) + 1):
+    for attempt in range(len(rows.extra) + 1):
         reduced = [-sum((a * exact[r] for r, a in column.items()), Fraction(0)) for column in columns]
         unbounded = [k for k, v in enumerate(reduced) if v and not ends[k][0 if v > 0 else 1]]
         if not unbounded:
@@ -73,57 +76,50 @@ def _make_vanish(y: list[Fraction], columns: list[dict[int, Fraction]]) -> None:
         y[r] += v
 
 
-def farkas(lp: Any, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+def farkas(
+    model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]
+) -> Multipliers | None:
     """Multipliers (r,) of the user's rows that show that an infeasible LP holds no selection; None when none do."""
-    alone = _broken_row(selection, low, high)
-    if alone is not None:
-        return alone
-    _, found, values = lp.getDualRay()
-    rows = selection.rows
-    if not found:
+    ray = model.ray()
+    if ray is None:
         return None
-    y = np.array(values)[int(selection.M is not None) :][: len(rows)]
-    y /= max(float(np.abs(y).max(initial=0.0)), 1e-300)
-    limit = np.where(y > 0, rows.lb, rows.ub)
-    y = np.where(np.isfinite(limit) & (np.abs(y) > DUST), y, 0.0)
+    first = int(selection.M is not None)
+    y = np.where(np.abs(ray) > DUST, ray, 0.0)[first:] * model.units[first:]
+    return shown_empty(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
+
+
+def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+    """Multipliers (r,) of a single row that holds nowhere between low and high (p,); None when there is none."""
+    r = selection.refuted_by(low, high)
+    if r < 0:
+        return None
+    least, _ = selection.rows.activities(*selection.box(low, high))
+    y = np.zeros(len(selection.rows))
+    y[r] = -1.0 if least[r] > selection.rows.high[r] else 1.0
+    return shown_empty(selection, y, low, high)
+
+
+def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+    """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
     bounding = cancelled(selection, y)
     return bounding if bounding is not None and inner_below(selection, bounding, low, high) > 0.0 else None
-
-
-def _broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Array | None:
-    """The multiplier ±1 of a row that no selection in the box satisfies; None without one."""
-    rows, p = selection.rows, selection.n_features
-    ends = np.concatenate([low, rows.extra.lb]), np.concatenate([high, rows.extra.ub])
-    matrix, size = rows.matrix, abs(rows.matrix)
-    up, down = matrix.maximum(0), (-matrix).maximum(0)
-    with np.errstate(invalid="ignore"):
-        most, least = up @ ends[1] - down @ ends[0], up @ ends[0] - down @ ends[1]
-    slack = 4.0 * (p + 8) * UNIT_ROUNDOFF * (size @ np.maximum(np.abs(ends[0]), np.abs(ends[1])))
-    for r in np.flatnonzero((most + slack < rows.lb) | (least - slack > rows.ub)):
-        return np.where(np.arange(len(rows)) == r, 1.0 if most[r] < rows.lb[r] else -1.0, 0.0)
-    return None
 
 
 def inner_below(
     selection: Selection, multipliers: Multipliers, low: npt.NDArray[Any], high: npt.NDArray[Any], cost: Any = 0.0
 ) -> float:
     """A lower bound on the minimum of cost'σ over the box and the rows by their multipliers, rounded down."""
-    rows, p, extra = selection.rows, selection.n_features, selection.rows.extra
+    rows, p, ends = selection.rows, selection.n_features, selection.rows.extra.box
     y = np.array([float(v) for v in multipliers])
-    limit = np.where(y > 0, rows.lb, rows.ub)
-    y = np.where(np.isfinite(limit), y, 0.0)
-    reduced, size = -(rows.matrix.T @ y), abs(rows.matrix).T @ np.abs(y)
-    sigma = reduced[:p] + cost
-    sigma -= 2.0 * (y.size + 8) * UNIT_ROUNDOFF * (size[:p] + np.abs(cost))
-    parts = y * np.where(np.isfinite(limit), limit, 0.0)
-    if len(extra):  # what round-off leaves on one without an end is none
-        end = np.where(reduced[p:] > 0, extra.lb, extra.ub)
-        parts = np.append(parts, np.where(np.isfinite(end), reduced[p:] * np.where(np.isfinite(end), end, 0.0), 0.0))
-        parts = np.append(
-            parts, -2.0 * (y.size + 8) * UNIT_ROUNDOFF * size[p:] @ np.where(np.isfinite(end), abs(end), 0)
-        )
+    limit = np.where(y > 0, rows.low, rows.high)
+    y, limit = np.where(np.isfinite(limit), y, 0.0), np.where(np.isfinite(limit), limit, 0.0)
+    reduced, size = -(rows.matrix.T @ y), rows.sizes.T @ np.abs(y)
+    lost = 2.0 * (y.size + 8) * UNIT_ROUNDOFF
+    sigma = reduced[:p] + cost - lost * (size[:p] + np.abs(cost))
+    end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none
+    end = np.where(np.isfinite(end), end, 0.0)
     inside, free = low > 0.5, (low < 0.5) & (high > 0.5)
     room = p if selection.M is None else selection.M - int(inside.sum())
     taken = np.sort(np.minimum(sigma[free], 0.0))[: max(room, 0)]
-    terms = np.concatenate([parts, sigma[inside], taken])
-    return math.fsum(terms.tolist()) - 1e-14 * float(np.abs(terms).sum()) - 1e-300
+    terms = np.concatenate([y * limit, reduced[p:] * end, -lost * size[p:] * np.abs(end), sigma[inside], taken])
+    return math.fsum(terms.tolist()) - 8.0 * UNIT_ROUNDOFF * float(np.abs(terms).sum()) - 1e-300

@@ -98,8 +98,10 @@ class Run:
         self.closed = False
         self.wants_all = False
         self.infeasible = False
+        self.failed = False
         self.early: StopReason | None = None
         self.outcome = Outcome()
+        self.oracle = problem.selection.oracle()
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
 
@@ -194,7 +196,7 @@ class Run:
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
-        return StopReason.STALLED if self.closed else None
+        return StopReason.STALLED if self.closed or self.failed else None
 
     @property
     def is_optimal(self) -> bool:
@@ -215,6 +217,8 @@ class Run:
             return Status.INFEASIBLE
         if self.is_optimal:
             return Status.OPTIMAL
+        if self.failed:
+            return Status.NUMERICAL
         if self.is_relaxed:
             return Status.RELAXED
         return Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE

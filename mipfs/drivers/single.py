@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mipfs.certificate.proof import Proof
 from mipfs.drivers.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.evidence import SLACK, empty_proof, no_dual
-from mipfs.drivers.multipliers import cancelled, farkas, inner_below
+from mipfs.drivers.multipliers import broken_row, cancelled, farkas, inner_below
 from mipfs.drivers.run import Run
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
@@ -112,27 +112,33 @@ def _over_rows(proof: Proof, dual: int, selection: Selection, cost: Array, wante
     from mipfs.backends import highs
 
     scale, first = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None)
-    lp = highs.selection_model(selection, relaxed=True)
-    lp.setOptionValue("presolve", "off")
-    highs.set_costs(lp, cost / scale)
+    oracle, model = selection.oracle(), highs.selection_model(selection, relaxed=True)
+    model.h.setOptionValue("presolve", "off")
+    highs.set_costs(model.h, cost / scale)
     least, stack = np.inf, [(proof.root, *selection.sigma_bounds())]
     while stack:
         node, low, high = stack.pop()
-        highs.fix_columns(lp, low, high)
-        solution = highs.solve(lp)
+        ray = broken_row(selection, low, high)
+        if ray is not None or selection.exceeds(low):
+            proof.refute(node, ray)
+            continue
+        highs.fix_columns(model.h, low, high)
+        solution = model.solve()
         y, sigma = np.zeros(len(selection.rows)), 0.5 * (low + high)
         if solution.status == "infeasible":
-            ray = farkas(lp, selection, low, high)
-            if ray is not None or selection.exceeds(low):
+            ray = farkas(model, selection, low, high)
+            if ray is not None:
                 proof.refute(node, ray)
                 continue
         elif solution.values is not None and solution.status == "optimal":
-            y, sigma = np.array(lp.getSolution().row_dual)[first:] * scale, solution.values[: cost.size]
+            y, sigma = model.multipliers()[first:] * scale, np.clip(solution.values[: cost.size], low, high)
         multipliers = cancelled(selection, y)
         multipliers = np.zeros(y.size) if multipliers is None else multipliers
         bound = inner_below(selection, multipliers, low, high, cost)
-        j = int(np.argmax(np.minimum(sigma, 1.0 - sigma)))
-        if bound >= wanted or not WHOLE < sigma[j] < 1.0 - WHOLE or proof.n_nodes >= 2 * LEAVES:
+        undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
+        j = int(np.argmax(undecided))
+        done = undecided[j] < 0.0 or (undecided[j] <= WHOLE and oracle.contains(sigma > 0.5))
+        if bound >= wanted or done or proof.n_nodes >= 2 * LEAVES:
             proof.close(node, dual, multipliers)
             least = min(least, bound)
             continue

@@ -75,14 +75,14 @@ def run(run: Run) -> None:
     if options.T is not None and options.T < 1:
         raise UsageError(f"T = {options.T} must be at least 1")
     selection = problem.selection
-    first, least = selection.minimise(problem.penalty)
+    first, least = run.oracle.minimise(problem.penalty)
     if first is None:
         run.infeasible, run.conflict = True, selection.conflict()
         return
     if options.refit:
         round_to(run, np.zeros(selection.n_features))
     run.raise_bound(least)  # α = 0 proves it
-    most_violated, last, sharpness = Oracle(problem, "hull"), None, 1.0
+    most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
     pool, inner = layer(problem)
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1

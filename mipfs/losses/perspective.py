@@ -10,13 +10,14 @@ three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mipfs.compiled import compiled
 
 OUT, IN, FRACTIONAL = 0, 1, 2
 """Classes of a feature."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """Classes and thresholds of weights w (forced features first, always in); returns μ.
 
@@ -75,7 +76,7 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     return mu
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """½‖w‖² of the forced features + Φ of the free ones, and their derivative's parts from `classify`."""
     mu = classify(w, c, forced, K, cls, tau)
@@ -90,7 +91,7 @@ def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untyped-def]
     """Derivative along d of Φ at w + td, from the right."""
     for j in range(w.size):
@@ -107,7 +108,7 @@ def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untype
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def best_gain(omega, c, forced, K):  # type: ignore[no-untyped-def]
     """½ Σ ω² of the forced features + the sum of the K largest positive ½ω_j² − c_j of the free ones."""
     total = 0.0
