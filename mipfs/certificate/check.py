@@ -169,6 +169,10 @@ def _verdict(
     for name, one in (("certified", bound), ("stated", said)):
         meets = status != "OPTIMAL" or objective - one <= reached
         require(meets, f"OPTIMAL to a gap of {asked:g}, but only {(objective - one) / size:g} is {name}")
+    if document.get("gap") is not None:
+        exact = (objective - said) / size
+        same = abs(number(document["gap"], "the gap") - exact) <= GAP * max(1.0, abs(exact))
+        require(same, f"the gap of the result is {document['gap']!r}, but its objective and bound give {exact!r}")
     relaxed = document.get("relaxed")
     require(status != "RELAXED" or relaxed is not None, "RELAXED, but no relaxation stands in the result")
     if relaxed is not None:

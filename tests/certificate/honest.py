@@ -28,8 +28,8 @@ MEASURES = ("error", "f1", "prbep", "roc-auc", "average-precision")
 
 
 def data_of(rng: Rng, structural: bool) -> Instance:
-    """Eight to fourteen samples of three to five features: dense or sparse, scaled or not, with rows of their own."""
-    n, p = int(rng.integers(8, 15)), int(rng.integers(3, 6))
+    """Six to fourteen samples of three to five features: dense or sparse, scaled or not, with rows of their own."""
+    n, p = int(rng.integers(6, 9) if structural else rng.integers(8, 15)), int(rng.integers(3, 6))
     X: Any = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-1, 2, p) + rng.choice([0.0, 0.0, 20.0])
     y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=n) > np.median(X[:, 0] - X[:, 1]), 1.0, -1.0)
     y[:2] = 1.0, -1.0
