@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,7 +112,10 @@ def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
     if result.certificate is None or result.path is None:
         unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
         raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
-    path = result.path.with_name(Path(str(result.certificate.get("file"))).name)
+    name = Path(str(result.certificate.get("file"))).name
+    if not name:
+        return Report(False, "the certificate names no file")
+    path = result.path.with_name(name)
     if not path.is_file():
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
@@ -156,7 +160,7 @@ def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, MemoryError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"not a certificate ({error})", "give the file that `mipfs solve --json` wrote", path=path
         ) from None

@@ -32,6 +32,7 @@ class Atoms:
         given: Mapping[str, Any] = {} if stated is None else stated
         self.single = given.get("names") is None
         columns = None if self.single else [_places(part, data.index) for part in given["columns"]]
+        require(not self.single or given.get("columns") is None, "the atoms have columns, but no names")
         self.names = data.feature_names if self.single else list(given["names"])
         self.count = len(self.names)
         self.index: Mapping[str, int] = data.index if self.single else {name: g for g, name in enumerate(self.names)}
@@ -117,9 +118,11 @@ class Statement:
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
         self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
         self.lb, self.ub = _with_allowance(*_ends(self.rows), abs(self.A))
-        self.low, self.high = _ends(self.extra.values())
+        low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
+        whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
+        self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
         self.by_row = self.A.tocsr()
 
     def ids(self, names: Any) -> Integers:
