@@ -257,6 +257,12 @@ class Problem:
             return value
         return -0.25 / value if value > 0 else -math.inf
 
+    def unit_margin(self, value: float) -> float:
+        """The value of the unit margin that is reported as `value`: the inverse of `reported`."""
+        if self.margin == "unit" or math.isinf(value):
+            return value
+        return -0.25 / value if value < 0 else math.inf
+
     def evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data in float64.
 

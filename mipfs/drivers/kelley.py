@@ -129,7 +129,7 @@ def _tolerance(run: Run) -> float:
     """Absolute gap worth reaching in a restricted problem: a tenth of what is open between the two bounds."""
     if not np.isfinite(run.upper):
         return 0.01 * float(run.problem.c_i.sum())
-    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))
+    return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
 def _restricted(problem: Problem, options: Options) -> Restricted:

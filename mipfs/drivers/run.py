@@ -126,17 +126,23 @@ class Run:
         """A node whose bound reaches this cannot keep the gap open."""
         if self.incumbent is None:
             return math.inf
-        return self.objective - max(self._gap * max(1e-10, abs(self.objective)), self._absolute_gap)
+        value = self.problem.reported(self.objective)
+        return self.problem.unit_margin(value - max(self._gap * max(1e-10, abs(value)), self._absolute_gap))
 
     @property
     def _gap(self) -> float:
-        """The asked gap; for the ρ-form in terms of the unit margin: U/L − 1 ≤ gap there."""
-        asked = float(self.options.gap)
-        return asked if self.problem.margin == "unit" else asked / (1.0 + asked)
+        return float(self.options.gap)
 
     @property
     def _absolute_gap(self) -> float:
         return ABSOLUTE_GAP * max(1.0, float(self.problem.c_i.sum()))
+
+    def worth_closing(self, value: float) -> float:
+        """How far a bound may stay below a value (unit margin) so that the gap, as it is reported, is the asked one."""
+        reported = self.problem.reported(value)
+        if not math.isfinite(reported):
+            return 0.0
+        return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
 
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
         """Evaluate a classifier on the raw data and keep it if it is the best; returns its value."""
@@ -201,15 +207,18 @@ class Run:
     @property
     def is_optimal(self) -> bool:
         """Whether the gap is closed."""
-        if self.incumbent is None or not math.isfinite(self.bound):
-            return False
-        closed = relative_gap(self.objective, self.bound) <= self._gap
-        return closed or self.objective - self.bound <= self._absolute_gap
+        objective, bound = self._reported
+        return relative_gap(objective, bound) <= self._gap or objective - bound <= self._absolute_gap
 
     @property
     def is_relaxed(self) -> bool:
         """Whether the relaxation is solved: its own two bounds meet."""
-        return relative_gap(self.upper, self.bound) <= self._gap
+        return relative_gap(self.problem.reported(self.upper), self._reported[1]) <= self._gap
+
+    @property
+    def _reported(self) -> tuple[float, float]:
+        """Objective and bound as the result has them: only there the gap is the one that was asked for."""
+        return self.problem.reported(self.objective), self.problem.reported(self.bound)
 
     def status(self) -> Status:
         """What we have."""

@@ -127,4 +127,4 @@ def _tolerance(run: Run) -> float:
     """Absolute gap worth reaching in the inner layer: a tenth of what is open between the two bounds."""
     if not math.isfinite(run.upper):
         return 0.01 * run.problem.C
-    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))
+    return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))

@@ -93,3 +93,17 @@ def test_the_scales_are_not_the_users_array() -> None:
     atoms = Features(draw(1), given)
     given[:] = 100.0
     assert np.array_equal(atoms.scale, SCALE)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
+def test_a_zero_column_has_the_scale_0_and_no_weight(driver: str) -> None:
+    data = draw(1)
+    X = data.X.copy()
+    X[:, 2] = 0.0
+    held = Instance.from_arrays(X, data.y)
+    atoms = Features(held, "norm")
+    assert atoms.scale[2] == 0.0
+    result = mipfs.solve(Problem(held, M=3, loss="squared-hinge", atoms=atoms), driver)
+    assert "x3" not in result.weights
+    assert np.isfinite(result.objective)
