@@ -21,7 +21,6 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Observer, parameters
 from mipfs.errors import UsageError
 from mipfs.folds import Fold, stratified
-from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Result, Status, StopReason
 from mipfs.selection import Rows
@@ -91,7 +90,6 @@ def path(
     if folds is not None and not base.selects_features:
         raise UsageError("folds need single features to select: groups and trees belong to the whole data")
     parts = [] if folds is None else stratified(base.data, folds, seed)
-    get_loss(base.loss).prepare(base.data.is_sparse)
     points = _tightened(walk.points(steps), steps.falls)
     if parts and not walk.interrupted:
         points = walk.validated(points, steps, parts)

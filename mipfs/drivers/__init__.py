@@ -15,8 +15,8 @@ from typing import Any
 
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
+from mipfs.drivers.warm_up import warm_up
 from mipfs.errors import NumericalError, UsageError
-from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
 
@@ -94,9 +94,7 @@ def solve(
     checked = _options(module, name, options)
     if problem.loss not in module.LOSSES:
         raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
-    get_loss(problem.loss).prepare(problem.data.is_sparse)
-    if hasattr(module, "prepare"):
-        module.prepare(problem)
+    warm_up(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:

@@ -75,8 +75,8 @@ class CutPool:
     """
 
     def __init__(self, n_features: int) -> None:
-        self._constants = np.empty(64)
-        self._slopes = np.empty((64, n_features))
+        self._constants = np.empty(0)
+        self._slopes = np.empty((0, n_features))
         self.duals: DualStore | LabelledStore | None = None
         self.dual_of: list[int] = []
         self.size = 0
@@ -97,8 +97,9 @@ class CutPool:
     def add(self, cut: Cut) -> int:
         """Store a cut; returns its position."""
         if self.size == self._constants.size:
-            self._constants = np.concatenate([self._constants, np.empty_like(self._constants)])
-            self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
+            more = max(1, self.size)
+            self._constants = np.concatenate([self._constants, np.empty(more)])
+            self._slopes = np.concatenate([self._slopes, np.empty((more, self._slopes.shape[1]))])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
         self.dual_of.append(-1 if cut.dual is None else self._keep(cut.dual))
