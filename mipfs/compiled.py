@@ -93,7 +93,8 @@ def remove_stale(folder: Path) -> None:
 
 class _Impl(caching.CompileResultCacheImpl):
     _locator_classes = [  # noqa: RUF012 (as numba has it)
-        type(f"Keyed{locator.__name__}", (_Keyed, locator), {}) for locator in caching.CacheImpl._locator_classes
+        type(f"Keyed{locator.__name__}", (_Keyed, locator), {})  # type: ignore[misc]
+        for locator in caching.CacheImpl._locator_classes
     ]
 
 

@@ -1,12 +1,15 @@
 """Linear rows over a selection and the user's extra variables, and when they count as satisfied.
 
-A row holds at x when, in exact arithmetic,
+A row over σ holds when, in exact arithmetic,
 
-    lb − δ (a + |lb|)  ≤  Σ_j a_j x_j  ≤  ub + δ (a + |ub|),      a = max_j |a_j|,  δ = 2⁻⁴⁰,
+    lb − δ (a + |lb|)  ≤  Σ_j a_j σ_j  ≤  ub + δ (a + |ub|),      a = max_j |a_j|,  δ = 2⁻⁴⁰,
 
 so that decimals mean what they say (0.1 + 0.2 ≤ 0.3 holds, though it does not in binary), a row means the same when it
 is multiplied by a number, and nothing else is forgiven. Every driver, every claim that nothing is allowed and the
 checker use this one definition: it is linear, so bounds and Farkas rays are taken over just the rows that it states.
+
+Extra variables add their terms to the sum and nothing to a: a row means the same in whatever unit they are. The values
+that are written down for them are rounded, for which 2⁻⁴⁸ of their terms is forgiven on top.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ Mask = npt.NDArray[np.bool_]
 
 ALLOWANCE = 2.0**-40
 """δ: 8,000 units of round-off, so that many decimals may be summed."""
+ROUNDED = 2.0**-48
+"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
 LEAST, MOST = 1e-100, 1e100
 """Coefficients and bounds are zero, infinite (bounds), or of a size between these."""
 UNIT_ROUNDOFF = 2.0**-53
@@ -186,16 +191,23 @@ class Rows:
         """Whether all rows hold at x (p + e,), in exact arithmetic."""
         activity, size = self.matrix @ x, self.sizes @ np.abs(x)
         error = (np.diff(self.matrix.indptr) + 2) * UNIT_ROUNDOFF * 1.01 * size
-        if np.any(activity - error > self.high) or np.any(activity + error < self.low):
+        if len(self.extra):
+            rounded = np.abs(x)
+            rounded[: x.size - len(self.extra)] = 0.0
+            room = ROUNDED * (self.sizes @ rounded)
+        else:
+            room = np.zeros(len(self))
+        low, high = self.low - room, self.high + room
+        if np.any(activity - error > high) or np.any(activity + error < low):
             return False
-        unclear = (activity + error > self.high) | (activity - error < self.low)
-        return all(self._holds_exactly(int(r), x) for r in np.flatnonzero(unclear))
+        unclear = (activity + error > high) | (activity - error < low)
+        return all(low[r] <= self.activity(int(r), x) <= high[r] for r in np.flatnonzero(unclear))
 
-    def _holds_exactly(self, r: int, x: Array) -> bool:
+    def activity(self, r: int, x: Array) -> Fraction:
+        """Σ_j a_j x_j of row r, without rounding."""
         entries = slice(self.matrix.indptr[r], self.matrix.indptr[r + 1])
         pairs = zip(self.matrix.data[entries].tolist(), x[self.matrix.indices[entries]].tolist(), strict=True)
-        activity = sum((Fraction(a) * Fraction(value) for a, value in pairs), Fraction(0))
-        return bool(self.low[r] <= activity <= self.high[r])
+        return sum((Fraction(a) * Fraction(value) for a, value in pairs), Fraction(0))
 
     def refuted_by(self, low: Array, high: Array) -> int:
         """A row that holds nowhere in the box [low, high] (p + e,); -1 when every row holds somewhere."""
@@ -221,8 +233,11 @@ class Rows:
 
     @cached_property
     def _largest(self) -> Array:
-        """max |a_j| of every row, shape (r,)."""
-        return np.asarray(self.sizes.max(axis=1).toarray() if len(self) else np.empty(0), dtype=float).reshape(-1)
+        """max |a_j| of every row over the features, shape (r,)."""
+        if not len(self):
+            return np.empty(0)
+        features = self.sizes[:, : self.matrix.shape[1] - len(self.extra)]
+        return np.asarray(features.max(axis=1).toarray(), dtype=float).reshape(-1)
 
     def _room(self, bound: Array) -> Array:
         return ALLOWANCE * (self._largest + np.where(np.isfinite(bound), np.abs(bound), 0.0))

@@ -21,7 +21,6 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Observer, parameters
 from mipfs.errors import UsageError
 from mipfs.folds import Fold, stratified
-from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Result, Status, StopReason
 from mipfs.selection import Rows
@@ -88,7 +87,6 @@ def path(
     name = driver or drivers.DEFAULT
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     parts = [] if folds is None else stratified(base.data, folds, seed)
-    get_loss(base.loss).prepare(base.data.is_sparse)
     points = _tightened(walk.points(steps), steps.falls)
     if parts and not walk.interrupted:
         points = walk.validated(points, steps, parts)

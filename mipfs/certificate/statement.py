@@ -23,6 +23,8 @@ LEAST_MULTIPLIER = 2.0**-500
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
 ALLOWANCE = 2.0**-40
 """δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
+ROUNDED = Fraction(1, 2**47)
+"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
 
 
 class Atoms:
@@ -117,7 +119,7 @@ class Statement:
             values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
         self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
-        self.lb, self.ub = _with_allowance(*_ends(self.rows), abs(self.A))
+        self.lb, self.ub = _with_allowance(*_ends(self.rows), abs(self.A[:, : self.p]))
         low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
@@ -147,10 +149,10 @@ class Statement:
             places, values = self.by_row.indices[part], self.by_row.data[part].tolist()
             if extra is None and np.any(places >= self.p):
                 continue
-            exact = sum(
-                (Fraction(a) * Fraction(v) for a, v in zip(values, x[places].tolist(), strict=True)), Fraction(0)
-            )
-            if not self.lb[r] <= exact <= self.ub[r]:
+            terms = [Fraction(a) * Fraction(v) for a, v in zip(values, x[places].tolist(), strict=True)]
+            exact = sum(terms, Fraction(0))
+            room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
+            if not self.lb[r] - room <= exact <= self.ub[r] + room:
                 return f"the selected features violate the row {row['name']!r}"
         return ""
 
@@ -190,7 +192,7 @@ class Statement:
 
 
 def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
-    """The bounds between which a row holds: lb − δ(a + |lb|) and ub + δ(a + |ub|), a = max |a_j|, rounded outwards."""
+    """The bounds between which a row holds: lb − δ(a + |lb|) and ub + δ(a + |ub|), a = max |a_j| over the atoms, rounded outwards."""
     a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
     return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)

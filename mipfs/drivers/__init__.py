@@ -16,8 +16,8 @@ from typing import Any
 from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
+from mipfs.drivers.warm_up import warm_up
 from mipfs.errors import NumericalError, UsageError
-from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
 
@@ -99,9 +99,7 @@ def solve(
         options["start"] = tuple(start)
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
-    get_loss(problem.loss).prepare(problem.data.is_sparse)
-    if hasattr(module, "prepare"):
-        module.prepare(problem)
+    warm_up(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:

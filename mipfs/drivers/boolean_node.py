@@ -18,7 +18,6 @@ from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
 from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
-from mipfs.instance import Instance
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
 from mipfs.losses.dyadic import balance, grid
@@ -89,15 +88,6 @@ def carries(problem: Problem) -> bool:
 
 def _stays_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X) and X.nnz < DENSE_ABOVE * X.shape[0] * X.shape[1])
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels for the problem's kind of columns: a node of two samples and one feature."""
-    X, y = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0, -1.0])
-    data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
-    tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
-    relaxation = Relaxation(tiny, np.array([0]))
-    relaxation.solve_cold(np.array([FREE], dtype=np.int8), 1e-6, lambda: False)
 
 
 def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut | None:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
-from mipfs.drivers import boolean_node, gbd
+from mipfs.drivers import gbd
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
@@ -30,7 +30,6 @@ from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.instance import Instance
-from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -279,12 +278,6 @@ class Tree:
         for _, _, node in self._heap:
             self.proof.close(node.place, node.dual)
         return self.proof if self.n_nodes else None
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels (some seconds the first time, then read from disk), so that no run pays for it."""
-    if carries(problem):
-        boolean_node.prepare(problem)
 
 
 def cores() -> int:

@@ -65,6 +65,13 @@ class Options:
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
 
 
+def prepare(problem: Problem) -> None:
+    """Compile what a run calls besides Clarabel: the kernels of the subproblem."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
+
+
 def run(run: Run) -> None:
     """Solve the program of `run`; what is found is left in it."""
     problem = run.problem

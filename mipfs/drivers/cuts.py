@@ -87,8 +87,8 @@ class CutPool:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._constants = np.empty(64)
-        self._slopes = np.empty((64, problem.atoms.count))
+        self._constants = np.empty(0)
+        self._slopes = np.empty((0, problem.atoms.count))
         self.duals: DualStore | LabelledStore | None = None
         self.dual_of: list[int] = []
         self.size = 0
@@ -109,8 +109,9 @@ class CutPool:
     def add(self, cut: Cut) -> int:
         """Store a cut; returns its position."""
         if self.size == self._constants.size:
-            self._constants = np.concatenate([self._constants, np.empty_like(self._constants)])
-            self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
+            more = max(1, self.size)
+            self._constants = np.concatenate([self._constants, np.empty(more)])
+            self._slopes = np.concatenate([self._slopes, np.empty((more, self._slopes.shape[1]))])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
         self.dual_of.append(self._keep(cut.dual))

@@ -17,6 +17,7 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import check_size
+from mipfs.problem import Problem
 
 CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
 POLL_SECONDS = 0.05
@@ -41,6 +42,13 @@ class Options:
     time_limit: float | None = None
     iteration_limit: int | None = None
     seed: int = 0
+
+
+def prepare(problem: Problem) -> None:
+    """Compile what a run calls besides SCIP: the kernels of the subproblem."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
 
 
 def run(run: Run) -> None:

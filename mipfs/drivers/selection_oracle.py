@@ -27,8 +27,8 @@ Mask = npt.NDArray[np.bool_]
 
 CUTS = 2000
 """Selections of the solver that may be cut off in one call before it counts as failed."""
-NODES = 5000
-"""LPs at most to earn a bound, or to show that nothing is allowed."""
+NODES, EXTRA_NODES = 5000, 500
+"""LPs at most to earn a bound, or to show that nothing is allowed; the same for the extra variables of a selection."""
 CLOSED = 1e-9
 """Relative gap at which the minimum counts as found."""
 WHOLE = 1e-6
@@ -37,7 +37,9 @@ NEAR = 1e-7
 """Distance from a scaled row's bound at which the row is active."""
 RAY_DUST = 1e-9
 """Entries of a ray up to this size, relative to the largest, are round-off."""
-FITS, DENSE = 4, 4_000_000
+AT_BOUND = 1e-8
+"""Distance from its bound at which a scaled variable lies there."""
+FITS, DENSE = 6, 4_000_000
 """Corrections of a solver's values at most, and numbers in one of them."""
 
 
@@ -188,7 +190,9 @@ class SelectionOracle:
     @cached_property
     def _whole(self) -> highs.SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
-        return highs.selection_model(self.selection)
+        model = highs.selection_model(self.selection)
+        model.h.setOptionValue("mip_max_nodes", NODES)
+        return model
 
     @cached_property
     def _relaxed(self) -> highs.SelectionModel:
@@ -308,7 +312,7 @@ class SelectionOracle:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
         integer, stack, is_sure = selection.rows.extra.integer, [selection.rows.extra.box], True
-        for _ in range(NODES):
+        for _ in range(EXTRA_NODES):
             if not stack:
                 break
             low, high = stack.pop()
@@ -331,17 +335,27 @@ class SelectionOracle:
                 continue
             below = min(np.floor(values[k]), high[k] - 1.0)
             stack += [(low, _with(high, k, below)), (_with(low, k, below + 1.0), high)]
+        if integer.any() and self._milp_excludes(chosen):
+            return None
         if stack or not is_sure:
             raise NumericalError("whether extra variables can satisfy the rows beside a selection remains open")
         return None
+
+    def _milp_excludes(self, chosen: Array) -> bool:
+        """HiGHS's word that no whole numbers fit a selection (p,): such as parity, which no tree of LPs shows."""
+        highs.fix_columns(self._whole.h, chosen, chosen)
+        return self._whole.solve().status == "infeasible"
 
     def _fitted(self, chosen: Array, values: Array) -> Array | None:
         """Values (e,) nearby at which the rows hold; None when they are not found."""
         selection, p = self.selection, self.selection.n_features
         rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box
         values = np.where(rows.extra.integer, np.rint(values), values)
-        free = np.flatnonzero(~rows.extra.integer)
-        for _ in range(FITS):
+        for end in (low, high):
+            values = np.where(np.abs(values - end) <= AT_BOUND * scaled.columns, end, values)
+        inner = ~rows.extra.integer & (values > low) & (values < high)
+        for fit in range(FITS):
+            free = np.flatnonzero(inner if fit < FITS // 2 else ~rows.extra.integer)
             x = np.concatenate([chosen, values])
             if rows.hold(x):
                 return values

@@ -29,7 +29,6 @@ from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
 from mipfs.drivers.single import cut_of, prove
 from mipfs.errors import UsageError
-from mipfs.losses import polytope
 from mipfs.problem import Problem
 from mipfs.result import StopReason
 
@@ -116,11 +115,6 @@ def run(run: Run) -> None:
 def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
     """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
     return (Face(), FaceLayer(problem)) if problem.selection.is_plain else (Pool(), Inner(problem))
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels of the inner layer, so that no run pays for it."""
-    polytope.prepare()
 
 
 def _tolerance(run: Run) -> float:
