@@ -22,6 +22,7 @@ from mipfs.errors import UsageError
 from mipfs.losses import loss_of
 from mipfs.problem import Problem
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
+from mipfs.signals import heard
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",
@@ -168,6 +169,9 @@ class _Climb:
             return dataclasses.replace(self._boolean, name=name)
         try:
             found = self._solve(name)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return _idle(name, "interrupted")
         except formulation.TooLargeError as error:
             return _idle(name, f"too large: {error}")
         except UsageError as error:
@@ -202,7 +206,8 @@ class _Climb:
             raise UsageError("it is declared for losses that are a sum over the samples")
         problem, run = self.problem, Run(self.problem, kelley.Options())
         p = problem.data.n_features
-        svm = loss_of(problem).Solver(problem.data, problem.c_i, False).solve(np.arange(p), tol=GAP)
+        with heard():
+            svm = loss_of(problem).Solver(problem.data, problem.c_i, False).solve(np.arange(p), tol=GAP)
         if problem.atoms.count == p:
             kelley.round_to(run, np.abs(svm.w))
         if run.incumbent is not None and run.objective < self.incumbent:
@@ -262,6 +267,8 @@ def _idle(name: str, status: str) -> Rung:
 def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
     if rungs is None:
         return RUNGS
+    if not rungs:
+        raise UsageError(f"no rung is named; name some of {', '.join(RUNGS)}")
     for name in rungs:
         if name not in RUNGS:
             raise UsageError(f"rung {name!r} is not known; it is one of {', '.join(RUNGS)}")

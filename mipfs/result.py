@@ -6,13 +6,14 @@ import enum
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import output_file
 from mipfs.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -254,17 +255,26 @@ class Result:
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
-        `certificate` and `path` are set then.
+        Both or neither: the certificate is moved to its place first, then the JSON that holds its SHA-256.
+        `certificate` and `path` are set then. A pipe or a device gets the JSON alone.
+
+        Raises
+        ------
+        UsageError
+            A file cannot be written; what stood there before is as it was.
         """
-        from mipfs.certificate.sidecar import sidecar_of
+        from mipfs.certificate.sidecar import packed, sidecar_of
 
         path = Path(path)
-        if self.claim is not None:
-            object.__setattr__(self, "certificate", self.claim.write(sidecar_of(path)))
-        try:
-            path.write_text(self.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        if output_file.is_stream(path):
+            output_file.save([(path, f"{self.to_json()}\n".encode())])
+            return
+        sidecar = sidecar_of(path)
+        content, certificate = packed(self, sidecar.name)
+        document = replace(self, certificate=certificate).to_json()
+        files = [] if content is None else [(sidecar, content)]
+        output_file.save([*files, (path, f"{document}\n".encode())])
+        object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
 
     @classmethod

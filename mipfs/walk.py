@@ -86,7 +86,7 @@ def path(
 
     base = compile_model(model)
     steps = steps_of(base, M, C, lam, rows)
-    name = driver or drivers.DEFAULT
+    name = drivers.DEFAULT if driver is None else driver
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     if folds is not None and not base.selects_features:
         raise UsageError("folds need single features to select: groups and trees belong to the whole data")

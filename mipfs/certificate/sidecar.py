@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import os
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,25 +57,42 @@ class Claim:
         """The entry "certificate" of the JSON, but for the file."""
         return {"kind": self.kind, "bound": self.bound, "gap": self.gap}
 
-    def write(self, path: Path) -> dict[str, Any]:
-        """Write the sidecar; returns the entry "certificate".
-
-        Raises
-        ------
-        UsageError
-            The file cannot be written.
-        """
-        try:
-            with path.open("wb") as file:
-                np.savez_compressed(file, **self.proof.arrays())  # type: ignore[arg-type]
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-        return self.entry() | {"file": path.name, "sha256": _sha256(path)}
+    def packed(self) -> bytes:
+        """The contents of the sidecar."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        return stream.getvalue()
 
 
 def sidecar_of(path: Path) -> Path:
-    """RESULT.cert.npz beside RESULT.json."""
-    return path.with_name(path.name.removesuffix(".json") + ".cert.npz")
+    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
+    place = Path(os.path.realpath(path))
+    return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
+
+
+def held_by(result: Result) -> Path:
+    """The sidecar that a saved result names, beside it or, of a link, beside the file itself."""
+    assert result.certificate is not None
+    assert result.path is not None
+    name = Path(str(result.certificate.get("file"))).name
+    beside = result.path.with_name(name)
+    return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
+
+
+def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] | None]:
+    """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
+    missing or another file.
+    """
+    if result.claim is not None:
+        content = result.claim.packed()
+        return content, result.claim.entry() | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    if result.certificate is not None and result.path is not None:
+        held = held_by(result)
+        if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
+            return held.read_bytes(), {**result.certificate, "file": name}
+    return None, result.certificate
 
 
 def verify(result: Result, data: Instance) -> Report:
@@ -106,8 +125,8 @@ def verify(result: Result, data: Instance) -> Report:
         return _checked(document, result.claim.proof.arrays(), data, reading)
     if result.certificate is None or result.path is None:
         raise UsageError(NONE)
-    path = result.path.with_name(Path(str(result.certificate.get("file"))).name)
-    if not path.is_file():
+    path = held_by(result)
+    if not os.path.isfile(path):
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")

@@ -7,10 +7,11 @@ from mipfs.cli.options import Json, Quiet, Seed
 
 def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     """List the formulations, and what every driver carries."""
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.drivers import DRIVERS, get_driver
     from mipfs.formulation import table
 
+    check_target(json)
     formulations = [
         {
             "name": entry.name,

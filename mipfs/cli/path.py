@@ -69,6 +69,7 @@ def path(
     from mipfs.cli.solve import with_lp_rows
     from mipfs.errors import UsageError
     from mipfs.readers.lp_rows import read_rows
+    from mipfs.signals import held
 
     axes: dict[str, Any] = {}
     if M is not None:
@@ -83,7 +84,7 @@ def path(
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
-    check_target(json)
+    check_target(json, data_file, subject_to, rows)
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
@@ -93,9 +94,10 @@ def path(
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "cold": cold, "driver": driver}
     if time_limit is not None:
         options["time_limit"] = time_limit
-    with live_path(quiet) as watchers:
-        found = mipfs.path(problem, **axes, **options, **watchers)
-    return _finish(found, json, quiet)
+    with held(deliver=False):
+        with live_path(quiet) as watchers:
+            found = mipfs.path(problem, **axes, **options, **watchers)
+        return _finish(found, json, quiet)
 
 
 def _whole(text: str) -> list[int]:

@@ -30,9 +30,10 @@ def verify(
     """Check the certificate of a result against DATA."""
     import mipfs
     from mipfs.cli.errors import complain
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.result import Result
 
+    check_target(json, result_file, data_file)
     result = Result.load(result_file)
     data = _data_of(result, data_file, scale.value if scale else None, label, positive)
     report = mipfs.verify(result, data)

@@ -19,6 +19,7 @@ from mipfs.errors import UsageError
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
+from mipfs.signals import heard
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -81,26 +82,39 @@ def solve(
         An unknown driver or option, or a combination that the driver cannot carry.
     RowError
         A row or a change of the model that cannot be honoured.
+    KeyboardInterrupt
+        Ctrl-C before the run began, or a second one before it had an incumbent.
+
+    Notes
+    -----
+    In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
+    second one does not wait for that step.
     """
     problem = model if isinstance(model, Problem) else _compile(model)
     declared = not isinstance(model, Problem) and _is_declared(model)
     if declared and driver in (None, "conic"):  # a CVXPY formulation: solve its own program
         driver = "conic"
         options.setdefault("declare", lambda _problem: model)
-    name = driver or DEFAULT
+    name = DEFAULT if driver is None else driver
     module = get_driver(name)
     if start is not None:
         options["start"] = tuple(start)
     checked = _options(module, name, options)
     if problem.loss not in module.LOSSES:
         raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
-    get_loss(problem.loss).prepare(problem.data.is_sparse)
-    if hasattr(module, "prepare"):
-        module.prepare(problem)
+    with heard():
+        get_loss(problem.loss).prepare(problem.data.is_sparse)
+        if hasattr(module, "prepare"):
+            module.prepare(problem)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
-        module.run(run)
-        run.record()
+        try:
+            module.run(run)
+            run.record()
+        except KeyboardInterrupt:
+            # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
+            if not run.interrupted or run.incumbent is None:
+                raise
     return result_of(run, name)
 
 
