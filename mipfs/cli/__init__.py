@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
 _INTERRUPTED = 130
 """What typer returns for Ctrl-C before a command began."""
 
@@ -47,5 +46,6 @@ def _call(argv: Sequence[str] | None) -> int:
         raise BrokenPipeError from None
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
-    sys.stdout.flush()
+    if not code:
+        sys.stdout.flush()
     return int(code or 0)

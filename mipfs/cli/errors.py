@@ -40,7 +40,14 @@ def complain(message: str, kind: str = "error") -> None:
         print(f"mipfs: {kind}: " + " ".join(message.split()), file=sys.stderr)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
     complain(str(message) if issubclass(category, DataWarning) else f"{category.__name__}: {message}", "warning")
 
 

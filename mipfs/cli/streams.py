@@ -13,7 +13,9 @@ from mipfs.errors import UsageError
 
 
 class StandardOutput(io.TextIOWrapper):
-    """Standard output that says so when it cannot be written."""
+    """Standard output that says so when it cannot be written, every time: the option parser swallows the first."""
+
+    lost: UsageError | None = None
 
     def write(self, text: str) -> int:
         with self._reported():
@@ -25,6 +27,8 @@ class StandardOutput(io.TextIOWrapper):
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
+        if self.lost is not None:
+            raise self.lost
         try:
             yield
         except OSError as error:
@@ -32,7 +36,8 @@ class StandardOutput(io.TextIOWrapper):
             if isinstance(error, BrokenPipeError):
                 raise
             reason = (error.strerror or str(error)).lower()
-            raise UsageError(f"standard output cannot be written: {reason}; send it elsewhere") from None
+            self.lost = UsageError(f"standard output cannot be written: {reason}; send it elsewhere")
+            raise self.lost from None
 
 
 @contextmanager
@@ -81,6 +86,7 @@ def _occupy() -> None:
             null = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
             assert null == number
             if getattr(sys, name) is None:
-                stream = open(number, "r" if name == "stdin" else "w", encoding="utf-8", closefd=False)
+                mode = "r" if name == "stdin" else "w"
+                stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 (it stays open)
                 setattr(sys, name, stream)
                 setattr(sys, f"__{name}__", stream)
