@@ -56,16 +56,17 @@ def sound_streams() -> Iterator[None]:
     try:
         yield
     finally:
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except OSError:
-                give_up(stream)
-            except UsageError:
-                pass  # reported before
         if isinstance(sys.stdout, StandardOutput):
+            sys.stdout.lost = None  # reported, and given up
+            with suppress(OSError, UsageError):
+                sys.stdout.flush()
+            sys.stdout.lost = None
             sys.stdout.detach()
             sys.stdout = held
+        try:
+            sys.stderr.flush()
+        except OSError:
+            give_up(sys.stderr)
 
 
 def give_up(stream: Any) -> None:
