@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
 from mipfs.errors import DataError, UsageError
+from mipfs.readers.arrays import load_arrays
 
 if TYPE_CHECKING:
     from mipfs.certificate.check import Report
@@ -144,12 +144,10 @@ def _checked(document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], d
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     """The arrays of a sidecar."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"not a certificate ({error})", "give the file that `mipfs solve --json` wrote", path=path
-        ) from None
+        return load_arrays(path)
+    except DataError as error:
+        remedy = "give the file that `mipfs solve --json` wrote"
+        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
 
 
 def _sha256(path: Path) -> str:

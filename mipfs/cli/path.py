@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -100,27 +101,27 @@ def path(
         return _finish(found, json, quiet)
 
 
-def _whole(text: str) -> list[int]:
+def _whole(text: str) -> Sequence[int]:
     """The values of ``--M``."""
+    from mipfs.cli.options import whole
     from mipfs.errors import UsageError
 
     between = _RANGE.fullmatch(text)
-    if between is not None and int(between[1]) <= int(between[2]):
-        return list(range(int(between[1]), int(between[2]) + 1))
+    if between is not None:
+        first, last = (whole(end, "--M") for end in between.groups())
+        if first <= last:
+            return range(first, last + 1)
     parts = [part.strip() for part in text.split(",")]
-    if between is not None or not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
+    if not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
         raise UsageError(f"--M {text}: write FIRST:LAST, or whole numbers separated by commas, such as 1:30 or 1,2,5")
-    return [int(part) for part in parts]
+    return [whole(part, "--M") for part in parts]
 
 
 def _numbers(name: str, text: str) -> list[float]:
     """The values of ``--C`` and ``--lambda``."""
-    from mipfs.errors import UsageError
+    from mipfs.cli.options import number
 
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10") from None
+    return [number(part, f"--{name}") for part in text.split(",")]
 
 
 def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
