@@ -20,6 +20,7 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
+from mipfs.checks import as_float, shown
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, nearest
 from mipfs.losses import get_loss, loss_of
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mipfs.measures import Measure
 
 Array = npt.NDArray[np.float64]
+
+LEAST_C, LARGEST_C = 1e-100, 1e100
+"""Range of every C_i, and of their sum: squares of dual vectors neither under- nor overflow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +99,13 @@ class Problem:
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
-        if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+        self._check_C()
         M = self.data.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
                 raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
-                raise UsageError(f"M = {M} must lie between 0 and {p}, the number of {what}")
+                raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
         if self.rows is not None:
             rows = self.rows
         elif self.selects_features:
@@ -130,6 +133,20 @@ class Problem:
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
+
+    def _check_C(self) -> None:
+        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
+            raise UsageError(f"C = {self.C!r} must be a positive number")
+        weights = self.data.sample_weight
+        with np.errstate(over="ignore"):
+            C = as_float(self.C, "C")
+            low, high = C * float(weights.min()), float((C * weights).sum())
+        if not LEAST_C <= low <= high <= LARGEST_C:
+            loss = f"C = {C:g}" if np.all(weights == 1.0) else f"C = {C:g} times the sample weights"
+            raise UsageError(
+                f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
+                f"here {high:g}, at most {LARGEST_C:g}"
+            )
 
     def _check_structural(self) -> None:
         if self.bias:

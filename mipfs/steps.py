@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.checks import as_float, shown
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.selection import Rows
-
-LARGEST = 1e100
-"""The largest value of a path; what M, C and lambda may be is the problem's to say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +87,9 @@ def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[
         plain = value.item() if isinstance(value, np.generic) else value
         if isinstance(plain, bool) or not isinstance(plain, (int, float)):
             raise UsageError(f"{name} = {plain!r} must be a number")
-        if not abs(plain) <= LARGEST:
-            raise UsageError(f"{name} must be a finite number, at most {LARGEST:g} in size")
         if plain > most:
-            raise UsageError(f"{name} = {plain:g} is more than {most}, the number that there are to select from")
-        plain = plain if name == "M" else float(plain)
+            raise UsageError(f"{name} = {shown(plain)} must lie between 0 and {most}, what there is to select from")
+        plain = plain if name == "M" else as_float(plain, name)
         if plain in numbers:
             raise UsageError(f"{name} = {plain:g} is given twice; give every value once")
         numbers[plain] = None

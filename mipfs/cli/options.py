@@ -123,13 +123,6 @@ def whole(digits: str, option: str) -> int:
     return int(digits)
 
 
-def number(text: str, option: str) -> float:
-    """A finite number, as ``-p`` takes it too."""
-    if not _NUMBER.fullmatch(text.strip()) or not math.isfinite(float(text)):
-        raise UsageError(f"{option} {text}: write numbers separated by commas, such as 0.1,1,10")
-    return float(text)
-
-
 def parse_names(text: str) -> tuple[str, ...]:
     """Feature names separated by commas; a name that holds a comma stands in double quotes."""
     return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())

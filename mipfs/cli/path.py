@@ -119,9 +119,14 @@ def _whole(text: str) -> Sequence[int]:
 
 def _numbers(name: str, text: str) -> list[float]:
     """The values of ``--C`` and ``--lambda``."""
-    from mipfs.cli.options import number
+    from mipfs.errors import UsageError
 
-    return [number(part, f"--{name}") for part in text.split(",")]
+    try:
+        if "_" not in text:  # Python reads 1_000 as a number
+            return [float(part) for part in text.split(",")]
+    except ValueError:
+        pass
+    raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10")
 
 
 def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
