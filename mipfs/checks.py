@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,14 @@ def as_float(value: Any, name: str) -> float:
         return float(value)
     except OverflowError:
         raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
+
+
+def memory() -> int:
+    """Bytes of memory that this machine has; of one that does not say it, what 64 bits can address."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
 
 
 def shown(value: Any) -> str:

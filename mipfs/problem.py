@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-LEAST_C, LARGEST_C = 1e-100, 1e100
-"""Range of every C_i, and of their sum: squares of dual vectors neither under- nor overflow."""
+LEAST_C, LARGEST_C = 1e-100, 1e20
+"""Range of every C_i, and of their sum: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class Problem:
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
     def _check_C(self) -> None:
-        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not self.C > 0:
+        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
             raise UsageError(f"C = {self.C!r} must be a positive number")
         weights = self.data.sample_weight
         with np.errstate(over="ignore"):

@@ -13,10 +13,13 @@ import numpy as np
 from mipfs.backends.scip import ScipProcess
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
+from mipfs.errors import UsageError
 from mipfs.formulation import check_size
 
 LOSSES = frozenset({"hinge"})
 ATOMS = "features"
+MAX_C = 1e9
+"""The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
@@ -45,6 +48,10 @@ def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     check_size(problem.data)
+    if problem.c_i.sum() > MAX_C:
+        raise UsageError(
+            f"SCIP's tolerances carry a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; use 'branch'"
+        )
     run.bound_source = "solver"
     first = problem.selection.minimise(problem.penalty)[0]
     if first is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from mipfs.checks import memory
 from mipfs.errors import DataError
 from mipfs.readers.files import opened
 
@@ -30,8 +30,8 @@ def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         with opened(path) as stream, zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
             needed = sum(_checked(archive, member) for member in members)
-            if needed > _memory():
-                message = f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {_memory() / 2**30:.3g}"
+            if needed > memory():
+                message = f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}"
                 raise DataError(message, "store what is needed, or use a larger machine", path=path)
             return {member.filename.removesuffix(".npy"): _read(archive, member) for member in members}
     except _UNREADABLE as error:
@@ -60,11 +60,3 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]
     with archive.open(member) as stream:
         found: npt.NDArray[Any] = npy.read_array(stream, allow_pickle=False)
         return found
-
-
-def _memory() -> int:
-    """Bytes of memory that this machine has; of one that does not say it, what 64 bits can address."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 2**63
