@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
-"""Range of every C_i, and of their sum: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
+"""Range of every C_i and penalty, and of the sum of the C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +242,12 @@ class Problem:
             worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
             raise UsageError(
                 f"lambda of {self.atoms.names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
+            )
+        beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
+        if beyond.size:
+            raise UsageError(
+                f"lambda of {self.atoms.names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
+                f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
             )
         return c
 

@@ -6,6 +6,7 @@ Handlers stand only while a block runs, in the main thread, and a signal that is
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,7 +43,25 @@ def handled(handler: Handler) -> Iterator[None]:
         yield
     finally:
         for number, found in previous.items():
-            signal.signal(number, found)
+            if signal.getsignal(number) is handler:
+                signal.signal(number, found)
+
+
+def ignore() -> None:
+    """Let no signal change what a process that has done its work says at its end."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def unraised() -> Iterator[None]:
+    """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C."""
+    said = sys.unraisablehook
+    sys.unraisablehook = lambda args: None if args.exc_type is KeyboardInterrupt else said(args)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = said
 
 
 def heard() -> Any:

@@ -24,12 +24,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
 
-    with sound_streams():
+    # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
+    with sound_streams(), signals.held(deliver=False):
         try:
-            with signals.heard():
-                return _call(argv)
+            code = _call(argv)
         except (Exception, KeyboardInterrupt) as error:
-            return report(error)
+            code = report(error)
+        if argv is None:
+            signals.ignore()
+        return code
 
 
 def _call(argv: Sequence[str] | None) -> int:

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from mipfs.errors import DataWarning, MipfsError
+from mipfs.signals import heard
 
 P = ParamSpec("P")
 
@@ -24,7 +25,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), heard():
                 warnings.showwarning = _show_warning
                 warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", DataWarning)
                 return function(*args, **kwargs)

@@ -125,7 +125,10 @@ def whole(digits: str, option: str) -> int:
 
 def parse_names(text: str) -> tuple[str, ...]:
     """Feature names separated by commas; a name that holds a comma stands in double quotes."""
-    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+    try:
+        return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+    except csv.Error as error:
+        raise UsageError(f"{text!r}: write names separated by commas ({error})") from None
 
 
 def read_options(scale: Scaling | None, label: str | None, positive: str | None) -> dict[str, Any]:

@@ -49,9 +49,7 @@ def run(run: Run) -> None:
     problem, options = run.problem, run.options
     check_size(problem.data)
     if problem.c_i.sum() > MAX_C:
-        raise UsageError(
-            f"SCIP's tolerances carry a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; use 'branch'"
-        )
+        raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
     run.bound_source = "solver"
     first = problem.selection.minimise(problem.penalty)[0]
     if first is None:

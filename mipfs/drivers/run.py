@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Status, StopReason, relative_gap
-from mipfs.signals import handled
+from mipfs.signals import handled, unraised
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
@@ -233,7 +233,7 @@ def interruptible(run: Run) -> Iterator[None]:
             raise KeyboardInterrupt
         run.interrupted = True
 
-    with handled(ask), threadpool_limits(limits=1, user_api="blas"):
+    with unraised(), handled(ask), threadpool_limits(limits=1, user_api="blas"):
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from mipfs.checks import memory
 from mipfs.errors import DataError
 from mipfs.readers.files import opened
 
-_UNREADABLE = (ValueError, TypeError, KeyError, ArithmeticError, RuntimeError, MemoryError, zipfile.BadZipFile)
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, ArithmeticError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, SyntaxError, tokenize.TokenError),
+)
 """What zipfile and NumPy raise for a damaged or hostile archive (RuntimeError: encrypted, unknown compression)."""
 
 
