@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
-"""Range of every C_i and penalty, and of the sum of the C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
+"""Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
