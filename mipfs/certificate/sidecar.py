@@ -66,7 +66,7 @@ class Claim:
 
 def sidecar_of(path: Path) -> Path:
     """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
-    place = Path(os.path.realpath(path))
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
     return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
 
 
