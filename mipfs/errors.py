@@ -52,6 +52,10 @@ class DataError(MipfsError):
         super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
 
 
+class DataWarning(UserWarning):
+    """Data that can be read, but perhaps not as it was meant; the message names the file, the column and the remedy."""
+
+
 class MissingExtraError(UsageError):
     """An optional dependency is not installed."""
 

@@ -255,7 +255,7 @@ class Loaded:
             built = self.build(data, **arguments)
         except MipfsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise user_file.one_line(error, self.path) from error
         try:
             problem_of(built)

@@ -25,6 +25,7 @@ from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
+from mipfs.signals import heard
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",
@@ -232,6 +233,9 @@ class _Climb:
             return dataclasses.replace(self._boolean, name=name)
         try:
             found = self._solve(name)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return _missed(name, "interrupted")
         except formulation.TooLargeError as error:
             return _missed(name, f"too large: {error}")
         except UsageError as error:
@@ -267,8 +271,9 @@ class _Climb:
             raise UsageError("it is declared for losses that are a sum over the samples")
         problem, run, everything = self.problem, Run(self.problem, kelley.Options()), np.ones(self.problem.atoms.count)
         subproblem = Subproblem(problem)
-        solved = subproblem.solve(everything, 0.1 * GAP)
-        kelley.round_to(run, subproblem.weights())
+        with heard():
+            solved = subproblem.solve(everything, 0.1 * GAP)
+            kelley.round_to(run, subproblem.weights())
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
             self.incumbent, self.selected = run.objective, names
@@ -332,6 +337,8 @@ def _idle(name: str, status: str) -> Rung:
 def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
     if rungs is None:
         return RUNGS
+    if not rungs:
+        raise UsageError(f"no rung is named; name some of {', '.join(RUNGS)}")
     for name in rungs:
         if name not in RUNGS:
             raise UsageError(f"rung {name!r} is not known; it is one of {', '.join(RUNGS)}")

@@ -20,6 +20,7 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
+from mipfs.checks import as_float, shown
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, nearest
 from mipfs.losses import get_loss, loss_of
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mipfs.measures import Measure
 
 Array = npt.NDArray[np.float64]
+
+LEAST_C, LARGEST_C = 1e-100, 1e20
+"""Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +102,13 @@ class Problem:
         elif not same_data(self.atoms.data, self.data):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
-        if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+        self._check_C()
         M = self.data.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
                 raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
-                raise UsageError(f"M = {M} must lie between 0 and {p}, the number of {what}")
+                raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
         if self.data.penalty and not self.selects_features:
             raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
         if self.rows is not None:
@@ -137,6 +140,20 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         """What was declared; what is compiled from it is compiled again in a copy."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def _check_C(self) -> None:
+        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
+            raise UsageError(f"C = {self.C!r} must be a positive number")
+        weights = self.data.sample_weight
+        with np.errstate(over="ignore"):
+            C = as_float(self.C, "C")
+            low, high = C * float(weights.min()), float((C * weights).sum())
+        if not LEAST_C <= low <= high <= LARGEST_C:
+            loss = f"C = {C:g}" if np.all(weights == 1.0) else f"C = {C:g} times the sample weights"
+            raise UsageError(
+                f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
+                f"here {high:g}, at most {LARGEST_C:g}"
+            )
 
     def _check_structural(self) -> None:
         if self.bias:
@@ -235,6 +252,12 @@ class Problem:
             worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
             raise UsageError(
                 f"lambda of {self.atoms.names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
+            )
+        beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
+        if beyond.size:
+            raise UsageError(
+                f"lambda of {self.atoms.names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
+                f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
             )
         return c
 

@@ -84,7 +84,7 @@ def path(
 
     base = compile_model(model)
     steps = steps_of(base, M, C, lam, rows)
-    name = driver or drivers.DEFAULT
+    name = drivers.DEFAULT if driver is None else driver
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps), steps.falls)

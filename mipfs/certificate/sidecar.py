@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
-import zipfile
-import zlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
 from mipfs.errors import DataError, UsageError
+from mipfs.readers.arrays import load_arrays
 
 if TYPE_CHECKING:
     from mipfs.certificate.check import Report
@@ -59,25 +60,42 @@ class Claim:
         """The entry "certificate" of the JSON, but for the file."""
         return {"kind": self.kind, "bound": None if self.bound is None else float(self.bound), "gap": self.gap}
 
-    def write(self, path: Path) -> dict[str, Any]:
-        """Write the sidecar; returns the entry "certificate".
-
-        Raises
-        ------
-        UsageError
-            The file cannot be written.
-        """
-        try:
-            with path.open("wb") as file:
-                np.savez_compressed(file, **self.proof.arrays())  # type: ignore[arg-type]
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-        return self.entry() | {"file": path.name, "sha256": _sha256(path)}
+    def packed(self) -> bytes:
+        """The contents of the sidecar."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        return stream.getvalue()
 
 
 def sidecar_of(path: Path) -> Path:
-    """RESULT.cert.npz beside RESULT.json."""
-    return path.with_name(path.name.removesuffix(".json") + ".cert.npz")
+    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
+
+
+def held_by(result: Result) -> Path:
+    """The sidecar that a saved result names, beside it or, of a link, beside the file itself."""
+    assert result.certificate is not None
+    assert result.path is not None
+    name = Path(str(result.certificate.get("file"))).name
+    beside = result.path.with_name(name)
+    return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
+
+
+def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] | None]:
+    """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
+    missing or another file.
+    """
+    if result.claim is not None:
+        content = result.claim.packed()
+        return content, result.claim.entry() | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    if result.certificate is not None and result.path is not None:
+        held = held_by(result)
+        if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
+            return held.read_bytes(), {**result.certificate, "file": name}
+    return None, result.certificate
 
 
 def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
@@ -112,11 +130,10 @@ def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
     if result.certificate is None or result.path is None:
         unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
         raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
-    name = Path(str(result.certificate.get("file"))).name
-    if not name:
+    if not Path(str(result.certificate.get("file"))).name:
         return Report(False, "the certificate names no file")
-    path = result.path.with_name(name)
-    if not path.is_file():
+    path = held_by(result)
+    if not os.path.isfile(path):
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
@@ -158,12 +175,10 @@ def _checked(
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     """The arrays of a sidecar."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, MemoryError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
-        raise DataError(
-            f"not a certificate ({error})", "give the file that `mipfs solve --json` wrote", path=path
-        ) from None
+        return load_arrays(path)
+    except DataError as error:
+        remedy = "give the file that `mipfs solve --json` wrote"
+        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
 
 
 def _sha256(path: Path) -> str:

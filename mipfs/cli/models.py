@@ -7,8 +7,9 @@ from mipfs.cli.options import Json, Quiet, Seed
 
 def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     """List the formulations, and what every driver carries."""
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
 
+    check_target(json)
     formulations, carried = formulation_lines(), driver_lines()
     if json is not None:
         write_json({"schema": 1, "formulations": formulations, "drivers": carried}, json)

@@ -36,10 +36,11 @@ def verify(
     """
     import mipfs
     from mipfs.cli.errors import complain
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.readers.lp_rows import read_rows
     from mipfs.result import Result
 
+    check_target(json, result_file, data_file)
     result = Result.load(result_file)
     data = _data_of(result, data_file, scale.value if scale else None, label, positive)
     rows = None if subject_to is None else read_rows(subject_to, data)

@@ -20,6 +20,7 @@ from mipfs.drivers.warm_up import warm_up
 from mipfs.errors import NumericalError, UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
+from mipfs.signals import heard
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -87,25 +88,37 @@ def solve(
         An unknown driver or option, or a combination that the driver cannot carry.
     RowError
         A row or a change of the model that cannot be honoured.
+    KeyboardInterrupt
+        Ctrl-C before the run began, or a second one before it had an incumbent.
+
+    Notes
+    -----
+    In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
+    second one does not wait for that step.
     """
     problem = model if isinstance(model, Problem) else _compile(model)
     declared = not isinstance(model, Problem) and _is_declared(model)
     if declared and driver in (None, "conic"):  # a CVXPY formulation: solve its own program
         driver = "conic"
         options.setdefault("declare", lambda _problem: model)
-    name = driver or DEFAULT
+    name = DEFAULT if driver is None else driver
     module = get_driver(name)
     if start is not None:
         options["start"] = tuple(start)
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
-    warm_up(module, problem, checked)
+    with heard():
+        warm_up(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:
             module.run(run)
         except NumericalError:
             run.failed = True
+        except KeyboardInterrupt:
+            # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
+            if not run.interrupted or run.incumbent is None:
+                raise
         run.record()
     return result_of(run, name)
 

@@ -184,10 +184,14 @@ class Relaxation:
         steps = 0
         for _ in range(SLICES):
             dual = np.empty(beta.size)
-            kernel.relax(
-                self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
-                w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
-            )  # fmt: skip
+            try:
+                kernel.relax(
+                    self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
+                    w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
+                )  # fmt: skip
+            except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
+                w[:] = np.nan
+                break
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]

@@ -16,10 +16,13 @@ from mipfs.capability import Capability
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
+from mipfs.errors import UsageError
 from mipfs.formulation import check_size
 from mipfs.problem import Problem
 
 CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
+MAX_C = 1e9
+"""The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
@@ -55,6 +58,8 @@ def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     check_size(problem.data)
+    if problem.c_i.sum() > MAX_C:
+        raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
     run.bound_source = "solver"
     first = run.oracle.minimise(problem.penalty)[0]
     if first is None:

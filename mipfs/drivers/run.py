@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,6 +18,7 @@ from mipfs.drivers.outcome import Outcome
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Status, StopReason, relative_gap
+from mipfs.signals import handled, unraised
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
@@ -235,7 +234,9 @@ class Run:
 
 @contextmanager
 def interruptible(run: Run) -> Iterator[None]:
-    """Turn the first Ctrl-C into a request to stop, the second into KeyboardInterrupt; BLAS on one thread.
+    """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
+
+    BLAS runs on one thread meanwhile.
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
@@ -246,14 +247,8 @@ def interruptible(run: Run) -> Iterator[None]:
             raise KeyboardInterrupt
         run.interrupted = True
 
-    main = threading.current_thread() is threading.main_thread()
-    previous = signal.signal(signal.SIGINT, ask) if main else None
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, previous)
+    with unraised(), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def parameters(problem: Problem) -> Mapping[str, Any]:
