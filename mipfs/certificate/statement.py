@@ -192,7 +192,7 @@ class Statement:
 
 
 def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
-    """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms, outwards."""
+    """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms."""
     a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
     return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
