@@ -256,6 +256,15 @@ def test_agrees_with_brute_force_for_a_few_seconds(driver: str, capsys: pytest.C
     assert not printed.endswith("\n0 passed, 0 failed\n")
 
 
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_problems_over_atoms_agree_for_a_few_seconds(driver: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--atoms", "--seconds", "5", "--seed", "1", "--driver", driver]
+    assert differential.main(given) == 0, capsys.readouterr().out
+    printed = capsys.readouterr().out
+    for tag in ("scaled", "overlapping", "tree", "weights", "shared"):
+        assert f"{tag}: " in printed
+
+
 def test_monolithic_agrees_with_brute_force_on_a_few(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
     for seed in range(6):

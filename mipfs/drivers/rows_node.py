@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.drivers import boolean_node
+from mipfs.certificate.proof import Multipliers
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
-from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.propagation import Propagation
 from mipfs.drivers.reduced_costs import screened
 from mipfs.inner.boolean import Boolean, Solved
@@ -42,25 +42,17 @@ class RowsOutcome(Outcome):
     Attributes
     ----------
     prices : Prices, which with the dual vector earn the bound
-    empty : bool, whether the rows leave the node no selection
-    ray : (r,) multipliers that show it, or None
+    ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 
     prices: Prices
-    empty: bool = False
-    ray: Array | None = None
+    ray: Multipliers | None = None
 
 
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
     return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count)))
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels, so that no run pays for it."""
-    if prices_suffice(problem):
-        boolean_node.prepare(problem)
 
 
 class RowsRelaxation:
@@ -123,8 +115,8 @@ class RowsRelaxation:
         g, s = self.scores(whole, q)
         gains = 0.5 * s - self._prices(prices)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        whole_bound, *fixed = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
-        return whole_bound - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), *fixed
+        found, goes_in, goes_out = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
+        return found - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), goes_in, goes_out
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
@@ -135,9 +127,9 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        problem, alpha = self.problem, np.ldexp(whole.astype(float), -q)
+        problem, alpha = self.problem, decoded((whole, q))
         value = dual_value_below(self.loss, alpha, problem.c_i)
-        return replace(cut_from_dual(problem.atoms, alpha, problem.data.y, value), dual=(whole, q))
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, value, (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
@@ -161,10 +153,10 @@ class RowsRelaxation:
         if len(self.problem.selection.rows):
             whole, q = self.rounded(alpha)
             cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
-            prices, empty, ray = self.pricing.by_lp(cost, low, high)
+            prices, ray = self.pricing.by_lp(cost, low, high)
             sigma = np.zeros(self.alive.size)
-            if empty:
-                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, True, ray)
+            if ray is not None:
+                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray)
             if prices is not None:
                 bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
                 if bound >= cutoff:

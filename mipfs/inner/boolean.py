@@ -41,11 +41,13 @@ ROUNDS = 40
 LOOSE = 0.25
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
 FEASIBLE = 1e-6
-"""Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
+"""Violation of a row, relative to its largest coefficient, up to which a point's objective bounds from above."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
 DUST = 1e-7
 """Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
+EQUAL = 1e-9
+"""A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""
 MERGE_ABOVE = 500
 """Samples from which on equal ones are looked for."""
 
@@ -242,7 +244,8 @@ class Boolean:
         part = self.matrix[:, places].toarray()
         held = np.asarray(self.matrix[:, columns.inside].sum(axis=1), dtype=float).ravel()
         lb, ub = self.row_lb - held, self.row_ub - held
-        equal = lb == ub
+        with np.errstate(invalid="ignore"):
+            equal = ub - lb <= EQUAL * (np.abs(part).max(axis=1, initial=0.0) + np.abs(lb) + np.abs(ub))
         uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
         A = np.concatenate([part[uppers], -part[lowers]])
         u = np.concatenate([ub[uppers], -lb[lowers]])
@@ -253,7 +256,8 @@ class Boolean:
         keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])  # rows that cannot bind say nothing
         A, u, row, sign, size = A[keep], u[keep], row[keep], sign[keep], size[keep]
         box = np.zeros(columns.movable.size), np.ones(columns.movable.size)
-        low, high = np.concatenate([box[0], extra.lb]), np.concatenate([box[1], extra.ub])
+        ends = extra.box
+        low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
         return Polytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
     def _restricted(self, columns: _Columns, goal: float, start: Array, whole: bool) -> tuple[float, Point]:
@@ -303,8 +307,8 @@ class Boolean:
             spread = factor * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
-        cut = cut_from_dual(problem.atoms, exact, problem.data.y, dual_value_below(self.loss, exact, problem.c_i))
-        cut = Cut(cut.constant, cut.slopes, (whole, q))
+        value = dual_value_below(self.loss, exact, problem.c_i)
+        cut = cut_from_dual(problem.atoms, exact, problem.data.y, value, (whole, q))
         cost = problem.penalty - 0.5 * cut.slopes
         user = y[int(problem.M is not None) :]
         found = (self._priced(cut, cost, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dgemm
 
-from mipfs.kernels.gram import scale_lower
 from mipfs.inner.pointwise import Pointwise, to_boundary
+from mipfs.kernels.gram import scale_lower
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -187,7 +187,9 @@ class InteriorPoint:
         number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
         mu = max(last.mu, excess / number)
         self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
-        self.v = np.where(self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0)
+        self.v = np.where(
+            self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0
+        )
         unequal = ~self.polytope.equal
         self.r = np.where(unequal, np.maximum(self.r, mu / np.where(unequal, self.tau, 1.0)), 0.0)
         self.loss.lift(mu)
@@ -448,6 +450,7 @@ class InteriorPoint:
             inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q
             out[self.free] -= self.h * inner[self.atom]
         return out + self.G @ self._rows_solve(self.G.T @ w)
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
