@@ -244,8 +244,10 @@ class Boolean:
         part = self.matrix[:, places].toarray()
         held = np.asarray(self.matrix[:, columns.inside].sum(axis=1), dtype=float).ravel()
         lb, ub = self.row_lb - held, self.row_ub - held
-        with np.errstate(invalid="ignore"):
-            equal = ub - lb <= EQUAL * (np.abs(part).max(axis=1, initial=0.0) + np.abs(lb) + np.abs(ub))
+        two_sided = np.isfinite(lb) & np.isfinite(ub)
+        wide = np.where(two_sided, ub - lb, np.inf)
+        scale = np.abs(part).max(axis=1, initial=0.0) + np.where(two_sided, np.abs(ub), 0.0)
+        equal = wide <= EQUAL * scale
         uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
         A = np.concatenate([part[uppers], -part[lowers]])
         u = np.concatenate([ub[uppers], -lb[lowers]])
