@@ -279,7 +279,7 @@ class Boolean:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
         watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
-        loss = POINTWISE[problem.loss](self.c, start) if last is None else last[0].loss
+        loss = POINTWISE[problem.loss](self.c, 0.5 * self.c) if last is None else last[0].loss
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)

@@ -283,7 +283,7 @@ class InteriorPoint:
         last = solve(center * mu, second)
         if not all(np.all(np.isfinite(part)) for part in last):
             return False
-        reach = longest(last)
+        reach = self.reach = longest(last)
         dw, db, d_omega, dx, dz, dv, d_tau, dr = last
         self.w, self.b, self.omega = self.w + reach * dw, self.b + reach * db, self.omega + reach * d_omega
         self.x = self.x + reach * dx
