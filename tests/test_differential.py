@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler, normalize
 
-from tests import differential, oracles, strategies
+from tests import atom_cases, differential, oracles, strategies
 from tests.oracles import ExtraVariable, LinearRow
 from tests.strategies import Case
 
@@ -257,12 +257,14 @@ def test_agrees_with_brute_force_for_a_few_seconds(driver: str, capsys: pytest.C
 
 
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
-def test_problems_over_atoms_agree_for_a_few_seconds(driver: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--atoms", "--seconds", "5", "--seed", "1", "--driver", driver]
-    assert differential.main(given) == 0, capsys.readouterr().out
-    printed = capsys.readouterr().out
-    for tag in ("scaled", "overlapping", "tree", "weights", "shared"):
-        assert f"{tag}: " in printed
+def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
+    from mipfs import solve
+
+    seen = Counter[str]()
+    for seed in range(1, 41):
+        case = atom_cases.case(seed)
+        seen.update({atom_cases.check(case, differential.DRIVERS[driver], solve), *case.tags})
+    assert {*atom_cases.KINDS, *atom_cases.THREADS, "weights", "feasible"} <= seen.keys()
 
 
 def test_monolithic_agrees_with_brute_force_on_a_few(capsys: pytest.CaptureFixture[str]) -> None:

@@ -315,7 +315,7 @@ class SelectionOracle:
         for _ in range(EXTRA_NODES):
             if not stack:
                 break
-            low, high = stack.pop()
+            low, high = stack.pop(0)  # breadth first: without bounds one could go down one side for ever
             box = np.concatenate([chosen, low]), np.concatenate([chosen, high])
             if selection.rows.refuted_by(*box) >= 0:
                 continue
