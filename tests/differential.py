@@ -100,6 +100,10 @@ class Trial:
         return self.solve(case.problem(), driver=self.driver.name, **chosen)
 
 
+CASES: Mapping[str, Callable[[int], Case]] = {"plain": strategies.case, "badly-scaled": strategies.badly_scaled}
+"""Where problems come from."""
+
+
 def expect(holds: bool | np.bool_, message: str) -> None:
     """Fail with a message (unlike ``assert``, also under ``python -O``)."""
     if not holds:
@@ -279,6 +283,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="the first problem (default 1)")
     parser.add_argument("--case", type=int, help="only this problem")
     parser.add_argument("--driver", choices=sorted(DRIVERS), action="append", help="by default branch and gbd")
+    parser.add_argument("--cases", choices=sorted(CASES), default="plain", help="what is drawn (default plain)")
     parser.add_argument("--keep-going", action="store_true", help="collect failures instead of stopping at the first")
     return parser.parse_args(argv)
 
@@ -309,7 +314,7 @@ def main(argv: Sequence[str] | None = None, solve: Solve | None = None) -> int:
     for seed in seeds:
         if time.monotonic() > until:
             break
-        case = strategies.case(seed)
+        case = CASES[arguments.cases](seed)
         for driver in drivers:
             if arguments.case is None and np.random.default_rng(seed).random() >= driver.share:
                 continue
@@ -321,8 +326,9 @@ def main(argv: Sequence[str] | None = None, solve: Solve | None = None) -> int:
                 if not isinstance(error, AssertionError):
                     traceback.print_exc(limit=-3, file=sys.stdout)
                 what = f"{type(error).__name__}: {error}"
+                again = f"--cases {arguments.cases} --case {seed} --driver {driver.name}"
                 print(f"FAILED case {seed} ({describe(case)})\n  {what}")
-                print(f"  again: python -m tests.differential --case {seed} --driver {driver.name}", flush=True)
+                print(f"  again: python -m tests.differential {again}", flush=True)
         if failed and not arguments.keep_going:
             break
     print(", ".join(f"{kind}: {count}" for kind, count in kinds.most_common()))
