@@ -243,14 +243,16 @@ def test_a_failure_prints_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -
     assert differential.main(["--seed", "5", "--seconds", "30"], solve=broken) == 1
     printed = capsys.readouterr().out
     assert "FAILED case 5 (" in printed
-    assert "python -m tests.differential --case 5 --driver branch" in printed
+    assert "python -m tests.differential --cases plain --case 5 --driver branch" in printed
     assert "ZeroDivisionError: so far" in printed
     assert printed.endswith("0 passed, 2 failed\n")
 
 
+@pytest.mark.parametrize("cases", sorted(differential.CASES))
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
-def test_agrees_with_brute_force_for_a_few_seconds(driver: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert differential.main(["--seconds", "6", "--seed", "1000", "--driver", driver]) == 0, capsys.readouterr().out
+def test_agrees_with_brute_force_for_a_few_seconds(driver: str, cases: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seconds", "6", "--seed", "1000", "--driver", driver, "--cases", cases]
+    assert differential.main(arguments) == 0, capsys.readouterr().out
     printed = capsys.readouterr().out
     assert printed.endswith(" passed, 0 failed\n")
     assert not printed.endswith("\n0 passed, 0 failed\n")

@@ -27,8 +27,8 @@ from mipfs.problem import Problem
 LOG = logging.getLogger("mipfs")
 LIMIT = 30
 """Iterations of the tiny run at most."""
-PER_RUN = ("start", "validation", "pool", "declare", "time_limit", "pool_gap", "pool_size", "T")
-"""Options that are about one problem, not about what is compiled."""
+METHODS = ("relaxation", "restricted", "refit", "polish", "threads")
+"""The options that decide which kernels a run calls."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class Kind:
     writeable: bool
     is_centred: bool
     is_plain: bool
+    has_penalty: bool
 
 
 def warm_up(driver: ModuleType, problem: Problem, options: Any) -> None:
@@ -54,17 +55,17 @@ def warm_up(driver: ModuleType, problem: Problem, options: Any) -> None:
     problem : Problem
     options : the driver's options
     """
-    given = {field.name: getattr(options, field.name) for field in dataclasses.fields(options)}
-    X, names = problem.data.X, ("loss", "bias", "margin", "measure")
+    X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
         driver,
-        tuple((name, value) for name, value in given.items() if name not in PER_RUN),
+        tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
         "sparse" if problem.data.is_sparse else "dense F" if X.flags.f_contiguous else "dense C",
         str(X.indices.dtype) if problem.data.is_sparse else "",
         bool(X.data.flags.writeable if problem.data.is_sparse else X.flags.writeable),
         bool(np.any(problem.data.center)),
         problem.selection.is_plain,
+        bool(np.any(problem.penalty)),
     )
     with announced():
         _compile(kind)
@@ -97,17 +98,14 @@ class _Announcer(event.Listener):
 @cache
 def _compile(kind: Kind) -> None:
     for share in (0.1, 0.9) if kind.storage == "sparse" else (1.0,):
-        for penalty in (0.0, 0.01):
-            problem = tiny(kind, share, penalty)
-            if hasattr(kind.driver, "prepare"):
-                kind.driver.prepare(problem)
-                continue
-            known = {field.name for field in dataclasses.fields(kind.driver.Options)}
-            options = {name: value for name, value in kind.options if name in known} | {"iteration_limit": LIMIT}
-            kind.driver.run(Run(problem, kind.driver.Options(**options)))
+        problem = tiny(kind, share)
+        if hasattr(kind.driver, "prepare"):
+            kind.driver.prepare(problem)
+        else:
+            kind.driver.run(Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=LIMIT)))
 
 
-def tiny(kind: Kind, share: float, penalty: float) -> Problem:
+def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
     rng, n, p = np.random.default_rng(0), 16, 24 if kind.storage == "sparse" else 5
     X = rng.standard_normal((n, p))
@@ -119,7 +117,7 @@ def tiny(kind: Kind, share: float, penalty: float) -> Problem:
     stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
     values = _as_in(data.X, kind)
-    problem = Problem(dataclasses.replace(data, X=values), M=2, lam=penalty, **dict(kind.problem))
+    problem = Problem(dataclasses.replace(data, X=values), M=2, lam=0.01 * kind.has_penalty, **dict(kind.problem))
     return problem if kind.is_plain else problem.with_rows(np.ones((1, p)), -np.inf, 2.0)
 
 
