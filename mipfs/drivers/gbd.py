@@ -20,7 +20,7 @@ from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.drivers import near_optimal
 from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.evidence import SLACK, Record
+from mipfs.drivers.evidence import SLACK, Evidence, Record
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.master import Master
 from mipfs.drivers.run import Run
@@ -92,12 +92,14 @@ def run(run: Run) -> None:
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
+    start = None
     if boolean.carries(problem):
         relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
-        pool.add(relaxed.cut)
-        run.raise_bound(relaxed.lower)
+        y = None if selection.is_plain else relaxed.multipliers
+        start = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
     record = Record(problem, pool)
-    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
+    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record, start)
+    run.raise_bound(min(master.bound, run.objective))
     run.outcome.pool = pool
     rounded = -1
     while run.stop() is None:

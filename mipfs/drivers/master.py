@@ -98,6 +98,7 @@ class Master:
         Size of the objective; the LP is solved in units of it.
     inner : (p,) a point of the polytope of S to stabilise the first cuts
     record : Record, optional, keeps what the closed nodes rest on
+    start : a bound on all of S, and what it rests on, optional
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Master:
         scale: float,
         inner: Array,
         record: Record | None = None,
+        start: tuple[float, Evidence] | None = None,
     ) -> None:
         self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
@@ -130,7 +132,8 @@ class Master:
         self.floor = math.inf
         self.n_nodes = self.n_lps = 0
         lb, ub = selection.sigma_bounds()
-        self._push(Node(-math.inf, lb.astype(np.int8), ub.astype(np.int8), inner))
+        bound, evidence = (-math.inf, None) if start is None else start
+        self._push(Node(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
         for i in range(len(pool)):
             self._insert(i)
 
