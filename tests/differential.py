@@ -2,7 +2,7 @@
 
     python -m tests.differential --seconds 60 --seed 1 --driver gbd     # problems 1, 2, 3, ... for a minute
     python -m tests.differential --case 1234 --driver gbd               # one problem again
-    python -m tests.differential --cases atoms --seconds 60                  # scaled features, groups and trees
+    python -m tests.differential --cases atoms --seconds 60              # scaled features, groups and trees
 
 It stops at the first failure with exit code 1 and the line that repeats it (``--keep-going`` collects them all). A new
 driver joins with a line in `DRIVERS`, a new check with a line in `CHECKS`, a new loss in ``oracles.LOSSES`` and

@@ -107,6 +107,7 @@ def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: 
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
     found, error = value(statement, chosen, Classifier(chosen, ids, w, b, rho, far))
+    require(math.isfinite(found + error), "the objective of the selected features is beyond floating point")
     meets = abs(found - claimed) <= OBJECTIVE * max(1e-10, abs(found)) + error
     require(meets, f"the objective of the selected features is {found!r}, not {claimed!r}")
     return Classifier(chosen, ids, w, b, rho, far, max(found, claimed), error)

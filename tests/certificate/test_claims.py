@@ -92,6 +92,15 @@ def test_the_asked_gap_belongs_to_the_document_and_is_said() -> None:
     assert "gap of the result" in directly(result, data, gap=0.0).reason
 
 
+def test_an_objective_beyond_floating_point_is_no_objective() -> None:
+    """The square of a weight of 1e300 is infinite, and so would be the allowance on it."""
+    result, data = case()
+    for weight in (1e200, 1e300):
+        report = directly(result, data, weights={name: weight for name in result.weights})
+        assert not report.accepted
+        assert "beyond floating point" in report.reason
+
+
 def test_a_relaxation_claims_no_more_than_its_bound() -> None:
     data = make_data(np.random.default_rng(3), n=20, p=6)
     result = mipfs.solve(Problem(data, M=2, C=0.1), "kelley")

@@ -172,10 +172,12 @@ def test_screening_leaves_share_one_sort() -> None:
 
 
 def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: int, least: float) -> None:
-    from mipfs.certificate.check import Statement, Tree, least_bound
+    from mipfs.certificate.dual_vectors import Duals
+    from mipfs.certificate.leaves import Tree, least_bound
+    from mipfs.certificate.statement import Statement
 
     params = {"M": M, "C": 1.0, "lambda": 0.0, "loss": "hinge", "bias": True}
     statement = Statement({"params": params, "rows": []}, data)
-    found, _ = least_bound(statement, Tree(arrays, data.n_features), arrays)
+    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, data.n_features), arrays)
     assert found == pytest.approx(least, rel=1e-12)
     assert found <= least * (1 + 1e-15) + 1e-9
