@@ -4,21 +4,23 @@
 
 Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
 for the rows: at y the node is a plain one with penalties c − A'y, which the Newton kernel solves from its parent's
-weights in a fraction of the time; y comes from the parent, and takes Newton steps of its own (`row_steps`).
+weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays (`row_steps`).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.certificate.proof import Multipliers
+from mipfs.drivers import row_steps
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.propagation import Propagation
@@ -32,6 +34,8 @@ from mipfs.selection import Rows
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+WORTH = 0.03
+"""A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 
@@ -72,12 +76,13 @@ class RowsRelaxation:
         self.pricing, self.boolean = Pricing(problem.selection), Boolean(problem, must_stop)
         self.propagation = Propagation(problem.selection, alive)
         self.kernel = Relaxation(problem, alive) if prices_suffice(problem) else None
+        self._rows = sparse.csr_array(problem.selection.rows.matrix[:, alive])
 
     def restricted(self, keep: Integers) -> RowsRelaxation:
         """The same on some of the atoms that are alive."""
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
-        other.propagation = Propagation(self.problem.selection, other.alive)
+        other.propagation, other._rows = Propagation(self.problem.selection, other.alive), self._rows[:, keep]
         other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive)
         return other
 
@@ -199,15 +204,39 @@ class RowsRelaxation:
         y = self.propagation.binding(prices.y, states)
         mine = self.pricing.of(y) if np.any(y != prices.y) else prices
         assert mine is not None
-        return self._at(mine, states, warm, alpha, cutoff, tol, share)
+        kernel = self._at(mine)
+        first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share)
+        if not first.bound < cutoff < np.inf or self.must_stop():
+            return first
+        y, gain = row_steps.step(kernel, self._rows, (self.pricing.low, self.pricing.high), mine.y, states, first)
+        if gain < WORTH * (cutoff - first.bound):
+            return first
+        moved = self.pricing.of(y)
+        assert moved is not None
+        dual = np.ldexp(first.whole.astype(float), -first.q)
+        second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share)
+        steps = first.steps + second.steps
+        return replace(second if second.bound > first.bound else first, steps=steps)
 
-    def _at(
-        self, prices: Prices, states: States, warm: Warm, alpha: Array, cutoff: float, tol: float, share: float
-    ) -> RowsOutcome:
-        """The plain node that prices make of a node."""
+    def _at(self, prices: Prices) -> Relaxation:
+        """The kernel of the plain nodes that prices make of these."""
         kernel: Any = copy.copy(self.kernel)
         kernel.penalty = self._prices(prices)
         kernel._unit_penalty = kernel.penalty / kernel.size
+        return cast(Relaxation, kernel)
+
+    def _solved(
+        self,
+        kernel: Relaxation,
+        prices: Prices,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        cutoff: float,
+        tol: float,
+        share: float,
+    ) -> RowsOutcome:
+        """A node at some prices."""
         outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share, self.must_stop)
         bound = outcome.bound + prices.constant
         bound -= 2.0 * UNIT_ROUNDOFF * (abs(outcome.bound) + abs(prices.constant))
