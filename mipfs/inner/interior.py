@@ -23,8 +23,8 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dgemm
 
-from mipfs.kernels.gram import scale_lower
 from mipfs.inner.pointwise import Pointwise, to_boundary
+from mipfs.kernels.gram import scale_lower
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -161,7 +161,9 @@ class InteriorPoint:
         gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
         self.z = np.where(self.has_low, level / gap_low, 0.0)
         self.v = np.where(self.has_high, level / gap_high, 0.0)
-        self.r = np.where(self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u))))
+        self.r = np.where(
+            self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u)))
+        )
         self.tau = np.where(self.polytope.equal, 0.0, level / np.where(self.polytope.equal, 1.0, self.r))
 
     def resume(
@@ -185,7 +187,9 @@ class InteriorPoint:
         number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
         mu = max(last.mu, excess / number)
         self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
-        self.v = np.where(self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0)
+        self.v = np.where(
+            self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0
+        )
         unequal = ~self.polytope.equal
         self.r = np.where(unequal, np.maximum(self.r, mu / np.where(unequal, self.tau, 1.0)), 0.0)
         self.loss.lift(mu)
@@ -217,7 +221,9 @@ class InteriorPoint:
         rr = polytope.u - A @ self.x - self.r
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
-        total += float(self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r)
+        total += float(
+            self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r
+        )
         mu = self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
@@ -253,7 +259,12 @@ class InteriorPoint:
         def longest(d: tuple[Any, ...]) -> float:
             _, _, _, dx, dz, dv, d_tau, dr = d
             unequal = ~polytope.equal
-            pairs = (gap_low[low], dx[low]), (gap_high[high], -dx[high]), (self.z[low], dz[low]), (self.v[high], dv[high])
+            pairs = (
+                (gap_low[low], dx[low]),
+                (gap_high[high], -dx[high]),
+                (self.z[low], dz[low]),
+                (self.v[high], dv[high]),
+            )
             rows = (self.tau[unequal], d_tau[unequal]), (self.r[unequal], dr[unequal])
             return min(1.0, BACK * min(loss.longest(), *(to_boundary(a, b) for a, b in (*pairs, *rows))))
 
@@ -435,6 +446,7 @@ class InteriorPoint:
             inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q
             out[self.free] -= self.h * inner[self.atom]
         return out + self.G @ self._rows_solve(self.G.T @ w)
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
