@@ -68,6 +68,16 @@ class DualStore:
         self._width.append(width)
         return len(self._q) - 1
 
+    def extend(self, packed: bytes, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
+        """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
+        first, offset = len(self._q), len(self._bytes)
+        self._bytes += packed
+        self._start += (ends + offset).tolist()
+        self._q += q.tolist()
+        self._level += level.tolist()
+        self._width += width.tolist()
+        return first
+
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""
         n, q, width = self.n_samples, self._q[index], self._width[index]

@@ -142,6 +142,25 @@ class Proof:
         self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
         return int(ids[-1])
 
+    def graft(self, node: int, feature: Integers, children: Integers, dual: Integers) -> int:
+        """Put a piece of tree in the place of an open node; returns where its places but the first begin.
+
+        Parameters
+        ----------
+        node : int, open: place 0 of the piece
+        feature : (m,) that a place is split on, −1 where it is not
+        children : (m, 2) places of the children within the piece
+        dual : (m,) position of the dual vector that closes a place; `OPEN` where it is split or stays open
+        """
+        self._check_open(node)
+        first = self._grow(feature.size - 1) - 1
+        places = first + np.arange(feature.size)
+        places[0] = node
+        split = feature >= 0
+        self._feature[places], self._dual[places] = feature, dual
+        self._children[places[split]] = places[children[split]]
+        return first
+
     def open_nodes(self) -> Integers:
         """Nodes that are neither split nor closed nor refuted."""
         used = slice(0, self._size)

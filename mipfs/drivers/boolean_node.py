@@ -16,17 +16,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features, omega_radius, sum_error
+from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.drivers.reduced_costs import screened
 from mipfs.inner.boolean import Boolean
 from mipfs.instance import Instance
+from mipfs.kernels import subtree
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
 from mipfs.losses.dyadic import balance, grid
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
-from mipfs.selection import Rows
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -38,6 +39,8 @@ FREE, INSIDE, OUTSIDE = 0, 1, 2
 KINDS = {"hinge": kernel.HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 SLICE, SLICES = 30, 12
 """Newton steps per call of the kernel, and calls per node: Ctrl-C and limits are heard between them."""
+MOST_NODES, EXPLORED = 32, 20_000_000
+"""Nodes of one exploration at most, and what their number times samples and features may come to."""
 GROWTH = 5.0
 """Factor of ρ, and of the proximal step, between two minimisations."""
 BACK, PROXIMAL = 0.5, 0.1
@@ -51,6 +54,30 @@ class Warm:
     w: npt.NDArray[np.float32]
     b: float
     rho: float
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What a compiled exploration from one node left behind; see `mipfs.kernels.subtree.explore`."""
+
+    states: States
+    weights: npt.NDArray[np.float32]
+    intercepts: Array
+    rhos: Array
+    bounds: Array
+    parents: Integers
+    grids: Integers
+    feature: Integers
+    children: Integers
+    dual: Integers
+    packed: npt.NDArray[np.uint8]
+    ends: Integers
+    tops: Integers
+    widths: Integers
+    found: Integers
+    offers: npt.NDArray[np.float32]
+    sums: Array
+    totals: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,22 +124,11 @@ def prepare(problem: Problem) -> None:
     X, y = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0, -1.0])
     data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
     tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
-    relaxation = Relaxation(tiny, np.array([0]))
-    relaxation.solve_cold(np.array([FREE], dtype=np.int8), 1e-6, lambda: False)
-
-
-def root_cut(problem: Problem, tol: float, must_stop: Callable[[], bool]) -> Cut | None:
-    """The Benders cut of the dual vector that solves the Boolean relaxation without the user's rows.
-
-    It holds for every selection set; None where the kernel cannot take the problem.
-    """
-    assert problem.rows is not None
-    bare = problem.replace(rows=Rows.empty(problem.atoms.count)) if len(problem.rows) else problem
-    if not carries(bare) or bare.selection.minimise(bare.penalty)[0] is None:
-        return None
-    boolean, (lb, ub) = Relaxation(bare, np.arange(bare.atoms.count)), bare.selection.sigma_bounds()
-    states = np.where(lb > 0.5, INSIDE, np.where(ub > 0.5, FREE, OUTSIDE)).astype(np.int8)
-    return boolean.cut(boolean.solve_cold(states, tol, must_stop))
+    relaxation, states = Relaxation(tiny, np.array([0])), np.array([FREE], dtype=np.int8)
+    warm, zero = Warm(np.zeros(1, dtype=np.float32), 0.0, 0.5), np.zeros(y.size)
+    relaxation.solve(states, warm, zero, np.inf, 1e-6, 0.0, lambda: False)
+    relaxation.explore(states, warm, zero, 0.0, np.inf, np.inf, 1e-6, 0.0, np.zeros(1, dtype=np.int8))
+    relaxation.solve_root(states, 1e-6, lambda: False)
 
 
 class Relaxation:
@@ -154,12 +170,12 @@ class Relaxation:
             off = taken_off(data, problem.bias)[alive]
             self._Z = np.asfortranarray((dense - off) * (data.y * root)[:, None])
             self._X = np.asfortranarray(dense)
+        if sparse.issparse(self._X):
+            part = sparse.csc_array(self._X)
+            self._raw: Any = (part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+        else:
+            self._raw = self._X
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
-
-    def solve_cold(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
-        """Solve the relaxation of a node to `tol`, from nothing."""
-        warm, zero = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5), np.zeros(self.problem.data.n_samples)
-        return self.solve(states, warm, zero, np.inf, tol, 0.0, must_stop)
 
     def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
         """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""
@@ -170,6 +186,7 @@ class Relaxation:
         place[self.alive] = np.arange(self.alive.size)
         weights = np.zeros(self.alive.size, dtype=np.float32)
         weights[place[solved.ids]] = solved.w
+        assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         warm = Warm(weights, solved.b, 0.5)
         nothing = np.empty(0, dtype=np.int64)
@@ -230,6 +247,50 @@ class Relaxation:
         after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, BACK * float(start[kernel.RHO])))
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
+    @property
+    def budget(self) -> int:
+        """Nodes of one exploration: some hundredths of a second, whatever the size; independent of the machine."""
+        n, k = self.problem.data.n_samples, max(1, self.alive.size)
+        return max(1, min(MOST_NODES, EXPLORED // (n * k)))
+
+    def explore(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        bound: float,
+        cutoff: float,
+        level: float,
+        tol: float,
+        share: float,
+        stop: npt.NDArray[np.int8],
+    ) -> Piece:
+        """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
+        problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
+        m, places = budget + 1, 2 * (budget + 1) * (k + 1) + 1
+        alphas = np.empty((m, n))
+        alphas[0] = alpha
+        piece = Piece(
+            np.empty((m, k), np.int8), np.empty((m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
+            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((places, 2), np.int64),
+            np.empty(places, np.int64), np.empty(m * (8 * n + n // 4 + 4), np.uint8), np.zeros(m + 1, np.int64),
+            np.empty(m, np.int64), np.empty(m, np.int64), np.full((m, 2), -1), np.empty((m, k), np.float32),
+            np.empty(m), np.zeros(9),
+        )  # fmt: skip
+        piece.states[0], piece.weights[0] = states, warm.w
+        piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
+        c = problem.c_i
+        subtree.explore(
+            self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
+            self.center, self.norms, -1 if self.M is None else self.M, 0 if self._limit is None else self._limit[1],
+            bool(np.any(c != c[0])), cutoff, level, tol, share, stop,
+            piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
+            alphas, np.empty((m, n), np.int64), piece.grids,
+            piece.feature, piece.children, piece.dual, piece.packed, piece.ends, piece.tops, piece.widths,
+            piece.found, piece.offers, piece.sums, piece.totals,
+        )  # fmt: skip
+        return piece
+
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have no slope."""
         g, s = self.scores(outcome.whole, outcome.q)
@@ -262,25 +323,8 @@ class Relaxation:
     def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:
         """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
-        gains = 0.5 * s - self.penalty
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        room = free.size if self.M is None else min(self.M - inside.size, free.size)
-        mine = gains[free]
-        order = np.argsort(-mine, kind="stable")
-        chosen = order[: min(room, int(np.count_nonzero(mine > 0.0)))]
-        taken, held = mine[chosen], gains[inside]
-        size = abs(g) + float(np.abs(taken).sum() + np.abs(held).sum() + self.penalty[inside].sum())
-        error = 2.0 * (free.size + inside.size + 8) * UNIT_ROUNDOFF * size
-        bound = g - float(held.sum()) - float(taken.sum()) - error
-        if not np.isfinite(cutoff) or free.size == 0:
-            return bound, order[:0], order[:0]
-        # the other value of a chosen feature lets the next best in; of another it pushes the worst chosen one out
-        following = max(0.0, float(mine[order[chosen.size]])) if room and chosen.size < free.size else 0.0
-        weakest = float(taken[-1]) if chosen.size == room and room else 0.0
-        rest = order[chosen.size :]
-        goes_in = chosen[bound + taken - following >= cutoff]
-        goes_out = rest[bound + weakest - mine[rest] >= cutoff] if room else rest
-        return bound, free[np.sort(goes_in)], free[np.sort(goes_out)]
+        return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
 
 
 def _sigma(w: Array, penalty: Array, room: int) -> Array:

@@ -5,8 +5,8 @@
     incumbents, and split them on the fractional feature of largest |w_j|
 
 Nodes are taken in batches of a fixed size, solved by as many threads as there are, and merged in order, so the tree
-and the answer do not depend on the number of threads. Selections with rows, groups and trees, and structural losses
-have no closed form for the inner minimisation: there the nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
+and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have nodes of their own
+(`mipfs.drivers.rows_tree`); for structural losses the nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ import heapq
 import itertools
 import math
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.proof import Proof
+from mipfs.certificate.duals import DualStore
+from mipfs.certificate.proof import OPEN, Proof
 from mipfs.drivers import boolean_node, gbd
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.instance import Instance
+from mipfs.kernels import subtree
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -40,7 +43,7 @@ BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
-ROUNDINGS, ROUNDING_NODES = 50, 20
+ROUNDINGS, ROUNDING_NODES = 50, 50
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER = 20
 """Nodes from which on a swap search around the incumbent pays."""
@@ -48,6 +51,10 @@ LEAF_GAP = 1e-11
 """Relative gap to which a node with one selection is solved before it is closed."""
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
+AHEAD = 0.2
+"""Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once."""
+POLL_SECONDS = 0.05
+"""How often limits and Ctrl-C are looked at while nodes are explored."""
 SLACK = 1e-11
 """Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
@@ -122,9 +129,10 @@ class Tree:
         problem = run.problem
         lb, ub = problem.selection.sigma_bounds()
         self.proof = empty_proof(problem)
-        self.relaxation = Relaxation(problem, np.flatnonzero(ub > 0.5))
+        self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.floor = math.inf
-        self.n_nodes = self.steps = 0
+        self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
+        self.stop = np.zeros(1, dtype=np.int8)
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self._first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
@@ -143,6 +151,10 @@ class Tree:
         closed = min(run.objective, run.cutoff + SLACK * abs(run.objective))
         return max(closed, self.supports.cutoff)
 
+    def relaxed(self, alive: Integers) -> Relaxation:
+        """The node solver on some of the features."""
+        return Relaxation(self.run.problem, alive)
+
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
         relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
@@ -160,9 +172,13 @@ class Tree:
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         warm = outcome.warm
         if keep.size < states.size:
-            self.relaxation = Relaxation(self.run.problem, relaxation.alive[keep])
+            self.relaxation = self.relaxed(relaxation.alive[keep])
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
         self.push(Node(bound, place, dual, states, warm))
+
+    def take_least(self) -> Node:
+        """The open node of least bound, which is open no more."""
+        return heapq.heappop(self._heap)[2]
 
     def push(self, node: Node) -> None:
         """Keep an open node."""
@@ -173,19 +189,23 @@ class Tree:
         nodes: list[Node] = []
         cutoff = self.cutoff
         while self._heap and len(nodes) < count:
-            node = heapq.heappop(self._heap)[2]
+            node = self.take_least()
             if node.bound >= cutoff:
                 self.close(node.place, node.dual, node.bound)
             else:
                 nodes.append(node)
         return nodes
 
-    def solve(self, node: Node, alpha: Array, cutoff: float) -> Outcome:
-        """Solve a node's relaxation from its dual vector (any thread)."""
-        tol, share = (1e-10, 0.0) if node.tight else (self.tol, SHARE)
-        if not math.isfinite(cutoff):
-            share = 0.0
-        return self.relaxation.solve(node.states, node.warm, alpha, cutoff, tol, share, lambda: self.run.must_stop)
+    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
+        """Explore the subtree below a node (any thread)."""
+        share = SHARE if math.isfinite(cutoff) else 0.0
+        return self.relaxation.explore(
+            node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, self.stop
+        )
+
+    def level(self, node: Node, cutoff: float) -> float:
+        """Its subtree is explored up to this bound: a share of the way to the cutoff."""
+        return node.bound + AHEAD * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
 
     def duals(self, nodes: list[Node]) -> list[Array]:
         """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
@@ -195,43 +215,57 @@ class Tree:
             read[index] = np.ldexp(whole.astype(float), -q)
         return [read[node.dual] for node in nodes]
 
-    def merge(self, node: Node, outcome: Outcome) -> None:
-        """Close the node, or fix, round and split it."""
-        self.n_nodes += 1
-        self.steps += outcome.steps
-        better = outcome.bound > node.bound
-        dual, bound = node.dual, max(node.bound, outcome.bound)
-        if better or outcome.fixed_in.size or outcome.fixed_out.size:
+    def merge(self, node: Node, piece: Piece) -> None:
+        """Take over what an exploration left: its piece of the proof, its open nodes, its offers."""
+        solved, steps, stalled, places, n_duals, n_nodes, n_bytes, _, n_offers = (
+            int(total) if math.isfinite(total) else 0 for total in piece.totals
+        )
+        self.n_nodes, self.steps, self.stalled = self.n_nodes + solved, self.steps + steps, self.stalled + stalled
+        self.floor = min(self.floor, float(piece.totals[7]))
+        duals = self.proof.duals
+        assert isinstance(duals, DualStore)
+        kept = slice(0, n_duals - 1)
+        first = duals.extend(
+            piece.packed[:n_bytes].tobytes(), piece.ends[1:n_duals], piece.grids[1:n_duals],
+            piece.tops[kept], piece.widths[kept],
+        )  # fmt: skip
+        position = np.concatenate([[node.dual], first + np.arange(n_duals - 1)])
+        feature, dual = piece.feature[:places], piece.dual[:places]
+        feature = np.append(self.relaxation.alive, -1)[feature]
+        dual = np.where(dual >= 0, position[dual], OPEN)
+        offset = self.proof.graft(node.place, feature, piece.children[:places], dual)
+        for t in range(n_nodes):
+            place, why = piece.found[t]
+            if place < 0:
+                continue
+            warm = Warm(piece.weights[t].copy(), float(piece.intercepts[t]), float(piece.rhos[t]))
+            left = Node(
+                float(piece.bounds[t]), int(place) + offset if place else node.place, int(position[piece.parents[t]]),
+                piece.states[t].copy(), warm,
+            )  # fmt: skip
+            if why == subtree.LEAF:
+                self.leaf(left)
+            elif why == subtree.STUCK:
+                self.rescue(left)
+            else:
+                self.push(left)
+        often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
+        for t in range(0 if often and piece.sums[0] >= 0.0 else 1, n_offers):
+            self.round_sizes(piece.offers[t], piece.sums[t])
+            self.rounded = self.n_nodes // ROUNDING_NODES
+
+    def rescue(self, node: Node) -> None:
+        """Solve a node on which the Newton steps stalled by the interior point; it goes on with what that found."""
+        self.rescued += 1
+        outcome = self.relaxation.solve_root(node.states, self.tol, lambda: self.run.must_stop)
+        bound, goes_in, goes_out = self.relaxation.bound(outcome.whole, outcome.q, node.states, self.cutoff)
+        dual, place, states = node.dual, node.place, node.states
+        if bound > node.bound or goes_in.size or goes_out.size:
             fresh = self.proof.add_dual(outcome.whole, outcome.q)
-            dual = fresh if better else dual
-        if bound >= self.cutoff:
-            self.close(node.place, dual, bound)
-            return
-        place, states = node.place, node.states
-        if outcome.fixed_in.size or outcome.fixed_out.size:
-            place, states = self.fix(place, fresh, states, outcome.fixed_in, outcome.fixed_out)
-        free = np.flatnonzero(states == FREE)
-        if self.run.problem.M is not None and np.count_nonzero(states == INSIDE) >= self.run.problem.M:
-            free = free[:0]
-        if free.size == 0:
-            self.leaf(Node(bound, place, dual, states, outcome.warm))
-            return
-        sigma = outcome.sigma[free]
-        undecided = np.minimum(sigma, 1.0 - sigma) > WHOLE
-        if not undecided.any() or self.n_nodes <= ROUNDINGS or self.n_nodes % ROUNDING_NODES == 0:
-            self.round(outcome)
-            if bound >= self.cutoff:
-                self.close(place, dual, bound)
-                return
-        if not undecided.any() and not node.tight:
-            self.push(Node(bound, place, dual, states, outcome.warm, tight=True))
-            return
-        size = np.abs(outcome.warm.w[free])
-        j = int(free[np.argmax(np.where(undecided, size + 1e-300, -1.0) if undecided.any() else size)])
-        for value, child in zip((OUTSIDE, INSIDE), self.proof.split(place, int(self.relaxation.alive[j])), strict=True):
-            fixed = states.copy()
-            fixed[j] = value
-            self.push(Node(bound, child, dual, fixed, outcome.warm))
+            dual = fresh if bound > node.bound else dual
+            place, states = self.fix(place, fresh, states, goes_in, goes_out)
+        warm = Warm(outcome.warm.w, outcome.warm.b, -outcome.warm.rho)
+        self.push(Node(max(bound, node.bound), place, dual, states, warm))
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
@@ -249,11 +283,14 @@ class Tree:
 
     def round(self, outcome: Outcome) -> None:
         """Offer the features of largest |w|, as many as the relaxed σ add up to."""
-        size = np.abs(outcome.warm.w).astype(float) + 1e-3 * outcome.sigma
-        count = max(1, round(float(outcome.sigma.sum())))
+        self.round_sizes(np.abs(outcome.warm.w) + 1e-3 * outcome.sigma, float(outcome.sigma.sum()))
+
+    def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float) -> None:
+        """Offer the features of largest size, as many as `total` says."""
+        count = max(1, round(total))
         largest = np.argsort(-size, kind="stable")[:count]
         scores = np.zeros(self.run.problem.atoms.count)
-        scores[self.relaxation.alive[largest]] = size[largest]
+        scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         self.supports.round(scores)
 
     def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
@@ -267,6 +304,19 @@ class Tree:
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
         return place, states
+
+    @property
+    def n_open(self) -> int:
+        """Number of open nodes."""
+        return len(self._heap)
+
+    def result(self, future: Future[Piece]) -> Piece:
+        """Wait for an exploration; it is told to give up when the run must stop."""
+        while not future.done():
+            wait([future], timeout=POLL_SECONDS)
+            if self.run.must_stop:
+                self.stop[0] = 1
+        return future.result()
 
     def close(self, place: int, dual: int, bound: float) -> None:
         """Keep the bound of a node that is done."""
@@ -284,6 +334,10 @@ def prepare(problem: Problem) -> None:
     """Compile the kernels (some seconds the first time, then read from disk), so that no run pays for it."""
     if carries(problem):
         boolean_node.prepare(problem)
+    elif problem.loss != "structural":
+        from mipfs.drivers import rows_node
+
+        rows_node.prepare(problem)
 
 
 def cores() -> int:
@@ -292,10 +346,16 @@ def cores() -> int:
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
 
 
+def _rows_tree(run: Run, supports: Supports, tol: float) -> Tree:
+    from mipfs.drivers.rows_tree import RowsTree
+
+    return RowsTree(run, supports, tol)
+
+
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    if not carries(problem):
+    if problem.loss == "structural":
         gbd.run(run)
         return
     begun = gbd.begin(run)
@@ -304,25 +364,38 @@ def run(run: Run) -> None:
     supports = begun[0]
     if options.pool is not None:
         supports.pool = options.pool
-    tree = Tree(run, supports, tol=max(1e-10, 0.02 * options.gap))
+    tol = max(1e-10, 0.02 * options.gap)
+    tree = Tree(run, supports, tol) if carries(problem) else _rows_tree(run, supports, tol)
     tree.plant()
     searched = False
     with ThreadPoolExecutor(options.threads or cores()) as threads:
+        waiting: list[tuple[Node, Future[Piece]]] = []
         while run.stop() is None:
-            nodes = tree.pop(BATCH)
-            run.closed = not nodes
-            cutoffs = itertools.repeat(tree.cutoff, len(nodes))
-            outcomes = list(threads.map(tree.solve, nodes, tree.duals(nodes), cutoffs))
-            for node, outcome in zip(nodes, outcomes, strict=True):
-                tree.merge(node, outcome)
+            nodes, cutoff = tree.pop(BATCH), tree.cutoff
+            begun_now = [
+                (node, threads.submit(tree.explore, node, alpha, cutoff, tree.level(node, cutoff)))
+                for node, alpha in zip(nodes, tree.duals(nodes), strict=True)
+            ]
+            # the batch before is merged while this one is explored, if there was one to explore
+            for node, future in waiting if nodes else [*waiting, *begun_now]:
+                tree.merge(node, tree.result(future))
+            waiting = begun_now if nodes else []
+            if waiting and tree.n_open < BATCH:
+                for node, future in waiting:
+                    tree.merge(node, tree.result(future))
+                waiting = []
+            run.closed = not tree.n_open and not waiting
             if not searched and tree.n_nodes > SEARCH_AFTER:
                 supports.search(supports.pool)
                 searched = True
             run.iteration = tree.n_nodes
-            run.raise_bound(min(tree.bound, run.objective))
+            run.raise_bound(min([tree.bound, run.objective, *(node.bound for node, _ in waiting)]))
             totals = {"subproblems": supports.subproblem.count, "cuts": len(supports.pool)}
-            run.count(nodes=tree.n_nodes, newton_steps=tree.steps, **totals)
+            run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
             run.record()
+        tree.stop[0] = 1
+        for node, future in waiting:
+            tree.merge(node, future.result())
     run.extras["proof"], run.extras["pool"] = tree.finish(), supports.pool
     if run.wants_all:
         run.extras["found"] = supports.found

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers import boolean_node, near_optimal
+from mipfs.drivers import near_optimal
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import SLACK, Record
 from mipfs.drivers.heuristics import Supports
@@ -25,6 +25,7 @@ from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.drivers.validation import Validator
 from mipfs.errors import UsageError
+from mipfs.inner import boolean
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.selection import Selection
@@ -90,9 +91,10 @@ def run(run: Run) -> None:
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
-    boolean = boolean_node.root_cut(problem, tol, lambda: run.must_stop)
-    if boolean is not None:
-        pool.add(boolean)
+    if boolean.carries(problem):
+        relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
+        pool.add(relaxed.cut)
+        run.raise_bound(relaxed.lower)
     record = Record(problem, pool) if problem.selects_features else None
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
     run.extras["pool"] = pool

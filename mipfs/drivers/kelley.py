@@ -21,6 +21,8 @@ from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.evidence import SLACK, single
+from mipfs.drivers.face_interior import FaceInterior
+from mipfs.drivers.face_layer import Face
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
@@ -60,8 +62,9 @@ class Options:
         Unused: nothing in this driver is random.
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
-    restricted : {"auto", "proximal", "cutting"}
-        How the restricted problem is solved; "auto": proximal gradient where it applies.
+    restricted : {"auto", "proximal", "interior", "cutting"}
+        How the restricted problem is solved: proximal gradient for smooth losses without penalties, an interior point
+        for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
     polish : bool, default False
@@ -74,7 +77,7 @@ class Options:
     iteration_limit: int | None = None
     seed: int = 0
     relaxation: Literal["hull", "box"] = "hull"
-    restricted: Literal["auto", "proximal", "cutting"] = "auto"
+    restricted: Literal["auto", "proximal", "interior", "cutting"] = "auto"
     refit: bool = True
     polish: bool = False
 
@@ -94,7 +97,8 @@ def run(run: Run) -> None:
         round_to(run, np.zeros(selection.n_features))
     run.raise_bound(least)  # α = 0 proves it
     pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
-    alpha, pool, last, sharpness = _first(problem), Pool(), None, 1.0
+    alpha, last, sharpness = _first(problem), None, 1.0
+    pool = Face() if isinstance(method, FaceInterior) else Pool()
     while run.stop() is None:
         ids, sigma, lower = most_violated(alpha)  # Step 1
         run.raise_bound(lower)
@@ -140,9 +144,16 @@ def _restricted(problem: Problem, options: Options) -> Restricted:
     smooth = problem.loss in SMOOTH and not np.any(problem.penalty)
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
-    if options.restricted not in ("auto", "proximal", "cutting"):
-        raise UsageError(f"restricted = {options.restricted!r} is unknown; it is 'auto', 'proximal' or 'cutting'")
-    return Proximal(problem) if smooth and options.restricted != "cutting" else Cutting(problem)
+    if options.restricted not in ("auto", "proximal", "interior", "cutting"):
+        known = "'auto', 'proximal', 'interior' or 'cutting'"
+        raise UsageError(f"restricted = {options.restricted!r} is unknown; it is {known}")
+    if options.restricted == "interior" and not problem.selection.is_plain:
+        raise UsageError("restricted = 'interior' needs a selection without rows; leave it at 'auto'")
+    if smooth and options.restricted in ("auto", "proximal"):
+        return Proximal(problem)
+    if problem.selection.is_plain and options.restricted in ("auto", "interior"):
+        return FaceInterior(problem)
+    return Cutting(problem)
 
 
 def _first(problem: Problem) -> Array:

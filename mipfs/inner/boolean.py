@@ -63,6 +63,7 @@ class Solved:
     ids, w : columns in play and their weights (scaled data, of the atoms' scaled columns)
     b : float, intercept on the centred columns
     sigma : (count,) relaxed σ
+    sizes : (count,) ‖w_g‖ of every atom
     steps : int, of the interior point, all rounds
     solved : bool, whether the two bounds met
     """
@@ -75,6 +76,7 @@ class Solved:
     w: Array
     b: float
     sigma: Array
+    sizes: Array
     steps: int
     solved: bool
 
@@ -86,9 +88,10 @@ def carries(problem: Problem) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """The columns of atoms in play: positions in X, the σ of each (-1: fixed at 1), factors, the movable atoms."""
+    """The columns of atoms in play: positions in X, the atom and the σ of each (-1: fixed at 1), factors, the atoms."""
 
     ids: Integers
+    owner: Integers
     atom: Integers
     scale: Array
     movable: Integers
@@ -173,7 +176,8 @@ class Boolean:
         w = point.w * columns.scale
         b = point.b - float((self.off - self.problem.data.center)[columns.ids] @ w) if self.problem.bias else 0.0
         gap = (upper - best.lower) / max(1e-300, abs(upper))
-        return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, steps, gap <= tol)
+        sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
+        return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol)
 
     def _first(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
@@ -212,7 +216,7 @@ class Boolean:
         atoms = np.concatenate([inside, working])
         columns = self.problem.atoms.columns(atoms)
         atom = columns.atom - inside.size
-        return _Columns(columns.ids, np.maximum(atom, -1), columns.scale, working, inside)
+        return _Columns(columns.ids, atoms[columns.atom], np.maximum(atom, -1), columns.scale, working, inside)
 
     def _design(self, columns: _Columns) -> Dense | Sparse:
         data, root = self.problem.data, np.sqrt(self.size)

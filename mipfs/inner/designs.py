@@ -57,6 +57,8 @@ class Dense:
     def _sum(self, rows: Array, root: Array, count: int, size: int) -> Array:
         """Σ_r root_r² z_r z_r' over the rows, block by block."""
         total = np.zeros((size, size), order="F")
+        if size == 0:
+            return total
         step = max(16, BLOCK // max(size, 1))
         for start in range(0, count if size else 0, step):
             if start and self.must_stop():

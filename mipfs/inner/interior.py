@@ -201,6 +201,10 @@ class InteriorPoint:
 
     def step(self) -> bool:
         """One predictor and corrector; False when the numbers allow no more."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # numbers that are none end the iteration
+            return self._step()
+
+    def _step(self) -> bool:
         loss, polytope, A = self.loss, self.polytope, self.polytope.A
         k = self.w.size
         D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends import highs
+from mipfs.drivers.evidence import farkas
 from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
@@ -103,26 +104,29 @@ class Pricing:
         cost : (count,) of the inner minimum
         low, high : (count,) ends of σ
         """
-        given = self.mended(y)
-        if given is not None:
-            yield given
-        if self.unbounded.size:
-            by_lp = self.by_lp(cost, low, high)
-            if by_lp is not None:
-                yield by_lp
-        yield self.none
+        found = self.mended(y), self.by_lp(cost, low, high)[0] if self.unbounded.size else None
+        yield from (prices for prices in (*found, self.none) if prices is not None)
 
-    def by_lp(self, cost: Array, low: Array, high: Array) -> Prices | None:
-        """Prices of the multipliers of min cost'σ over the rows' polytope with σ in [low, high], by HiGHS."""
+    def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[Prices | None, bool, Array | None]:
+        """The LP min cost'σ over the rows' polytope with σ in [low, high], by HiGHS.
+
+        Returns
+        -------
+        prices : of its multipliers, None where it was not solved
+        empty : bool, whether HiGHS calls it infeasible
+        ray : (r,) multipliers of the rows that show it to a checker, None where none do
+        """
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
         with self._lock:
             highs.fix_columns(self._model, low, high)
             highs.set_costs(self._model, cost / scale)
             solution = highs.solve(self._model)
+            if solution.status == "infeasible":
+                return None, True, farkas(self._model, self.selection, low, high)
             if solution.status != "optimal":
-                return None
+                return None, False, None
             y = np.array(self._model.getSolution().row_dual)[int(self.selection.M is not None) :]
-        return self.mended(scale * y)
+        return self.mended(scale * y), False, None
 
     @cached_property
     def _model(self) -> Any:

@@ -18,7 +18,7 @@ from numba import njit
 from mipfs.losses.columns import add_columns, curvature, dot_columns
 from mipfs.losses.model_step import minimise_model
 from mipfs.losses.newton import smooth_terms
-from mipfs.losses.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope
+from mipfs.losses.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 
 HINGE = -1
 """Kind of the hinge; the smooth kinds are those of `mipfs.losses.smooth`."""
@@ -74,8 +74,8 @@ def loss_slope(kind, t, m, q, alpha, c, rho):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def working_set(omega, w, tau_level, penalty, forced, limit, chosen):  # type: ignore[no-untyped-def]
-    """Positions of the forced features, the non-zero weights and those near or above their thresholds; their number.
+def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[no-untyped-def]
+    """Positions of the forced features, those of non-zero weight or negative price, and those near their thresholds.
 
     At most `limit` features of weight zero are taken, those of largest excess.
     """
@@ -87,8 +87,8 @@ def working_set(omega, w, tau_level, penalty, forced, limit, chosen):  # type: i
     excess = np.empty(q - forced)
     waiting = 0
     for t in range(forced, q):
-        tau = np.sqrt(2.0 * penalty[t] + tau_level * tau_level)
-        if w[t] != 0.0:
+        tau = np.sqrt(max(0.0, 2.0 * (penalty[t] + mu)))
+        if w[t] != 0.0 or (penalty[t] < 0.0 and tau == 0.0):
             chosen[count] = t
             count += 1
             excess[t - forced] = -1.0
@@ -205,10 +205,8 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
             elif moved > HARD:
                 rho /= grow
                 prox *= grow
-        level = 0.0
-        for t in range(forced, q):
-            level = max(level, all_tau[t] * all_tau[t] - 2.0 * penalty[t])
-        size = working_set(omega, w, np.sqrt(max(level, 0.0)), penalty, forced, 40 + n // 10, chosen)
+        mu = threshold_level(all_tau, penalty, forced)
+        size = working_set(omega, w, mu, penalty, forced, 40 + n // 10, chosen)
         ids = chosen[:size].copy()
         J, wj, cj = cols[ids], w[ids], penalty[ids]
         whole = size + (1 if bias else 0)

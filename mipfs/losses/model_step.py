@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from mipfs.losses.newton import cholesky, cholesky_solve
-from mipfs.losses.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope
+from mipfs.losses.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 
 MODEL_STEPS = 6
 """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
@@ -102,9 +102,7 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: 
     value = phi(x, c, forced, K, cls, tau)
     many = True
     for _ in range(MODEL_STEPS):
-        mu = 0.0
-        for t in range(forced, k):
-            mu = max(mu, 0.5 * tau[t] * tau[t] - c[t])
+        mu = threshold_level(tau, c, forced)
         nonzero, error, outside, best, excess = 0, 0.0, 0.0, -1, 0.0
         for r in range(size):
             total = g[r] + pulled[r]
@@ -141,7 +139,7 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: 
             face_direction(H, grad, x, cls, tau, sign, mu, damping, d)
             blocked = 0
             for t in range(forced, k):
-                held = t == best and error <= 0.1 * outside
+                held = (t == best and error <= 0.1 * outside) or (tau[t] == 0.0 and c[t] < 0.0)
                 if cls[t] != OUT and not held and d[t] * sign[t] <= 0.0 and abs(x[t]) <= BLOCKED * abs(d[t]):
                     x[t] = 0.0
                     cls[t] = OUT
@@ -150,12 +148,14 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: 
                 break
             if attempt == 2:
                 for t in range(forced, k):
-                    if x[t] == 0.0 and t != best:
+                    if x[t] == 0.0 and t != best and not (tau[t] == 0.0 and c[t] < 0.0):
                         cls[t] = OUT
         end = 1.0
         for t in range(k):
             trial[t] = x[t] + d[t]
-            if t >= forced and (trial[t] * sign[t] < 0.0 if cls[t] != OUT else True):
+            if t < forced or (tau[t] == 0.0 and c[t] < 0.0):  # in whatever the weight: it may change its sign
+                continue
+            if trial[t] * sign[t] < 0.0 or cls[t] == OUT:
                 if x[t] != 0.0 and cls[t] != OUT:
                     end = min(end, -x[t] / d[t])
                 trial[t] = 0.0
@@ -190,7 +190,8 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: 
             dropped = 0
             for t in range(k):
                 trial[t] = x[t] + t_step * d[t] if cls[t] != OUT else 0.0
-                if t >= forced and cls[t] != OUT and x[t] != 0.0 and trial[t] * sign[t] <= 1e-12 * abs(x[t]):
+                firm = t < forced or (tau[t] == 0.0 and c[t] < 0.0)
+                if not firm and cls[t] != OUT and x[t] != 0.0 and trial[t] * sign[t] <= 1e-12 * abs(x[t]):
                     trial[t] = 0.0
                     dropped += 1
                 trial_moved[t] = trial[t] - w[t]

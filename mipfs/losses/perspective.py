@@ -2,9 +2,10 @@
 
     Φ(w) = min over σ in [0, 1]^F, Σσ ≤ K  of  Σ_j (½ w_j²/σ_j + c_j σ_j),   plus ½‖w‖² of forced features
 
-At multiplier μ of the cardinality row feature j has the threshold τ_j = √(2(c_j + μ)) and falls into one of
-three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j, Φ'_j = ±τ_j) and
-*out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm.
+At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ, the threshold τ_j = √(2κ_j), and falls into
+one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j, Φ'_j = ±τ_j)
+and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of rows make negative
+penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
 """
 
 from __future__ import annotations
@@ -14,6 +15,49 @@ from numba import njit
 
 OUT, IN, FRACTIONAL = 0, 1, 2
 """Classes of a feature."""
+
+
+@njit(cache=True, nogil=True)
+def held(size, c, mu):  # type: ignore[no-untyped-def]
+    """Σσ of features of the given |w| at multiplier μ, and of that the fractional part and its −½ derivative."""
+    total, part, bend = 0.0, 0.0, 0.0
+    for t in range(size.size):
+        price = c[t] + mu
+        if price <= 0.0:
+            total += 1.0
+        elif size[t] > 0.0:
+            tau = np.sqrt(2.0 * price)
+            if size[t] >= tau:
+                total += 1.0
+            else:
+                part += size[t] / tau
+                bend += size[t] / (tau * tau * tau)
+    return total + part, part, bend
+
+
+@njit(cache=True, nogil=True)
+def multiplier(size, c, K):  # type: ignore[no-untyped-def]
+    """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², which is linear where c is one number."""
+    total, part, bend = held(size, c, 0.0)
+    if total <= K:
+        return 0.0
+    low, high = 0.0, max(0.5 * (size.sum() / max(K, 1)) ** 2 - c.min(), 0.0)
+    while held(size, c, high)[0] > K:
+        low, high = high, 2.0 * high + 1e-300
+    mu = low
+    total, part, bend = held(size, c, mu)
+    for _ in range(200):
+        rest = K - (total - part)
+        step = mu + 0.5 * (rest**-2 - part**-2) * part**3 / bend if rest > 0.0 and bend > 0.0 else high
+        mu = step if low < step < high else 0.5 * (low + high)
+        total, part, bend = held(size, c, mu)
+        if total > K:
+            low = mu
+        else:
+            high = mu
+        if abs(total - K) <= 1e-14 * K or high - low <= 1e-15 * high:
+            break
+    return mu
 
 
 @njit(cache=True, nogil=True)
@@ -27,44 +71,29 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     size = np.abs(w[forced:])
     level = 0.0
     count = np.count_nonzero(size)
-    uniform = True
-    for t in range(forced + 1, d):
+    uniform, least = True, 0.0
+    for t in range(forced, d):
+        least = min(least, c[t])
         if c[t] != c[forced]:
             uniform = False
-            break
     mu = 0.0
-    if count > 0 and count >= K:
-        if uniform:
-            order = np.sort(size)[::-1]
-            rest = order.sum()
-            for i in range(min(K, order.size)):
-                level = rest / (K - i)
-                if order[i] <= level:
-                    break
-                rest -= order[i]
-            if K > 0:
-                mu = max(0.0, 0.5 * level * level - c[forced])
-        else:
-            held = 0.0
-            for t in range(forced, d):
-                if size[t - forced] > 0.0:
-                    held += min(1.0, size[t - forced] / max(1e-300, np.sqrt(2.0 * c[t])))
-            if held > K:
-                low, high = 0.0, 0.5 * (size.sum() / max(K, 1)) ** 2
-                for _ in range(100):
-                    mu = 0.5 * (low + high)
-                    held = 0.0
-                    for t in range(forced, d):
-                        held += min(1.0, size[t - forced] / max(1e-300, np.sqrt(2.0 * (c[t] + mu))))
-                    if held > K:
-                        low = mu
-                    else:
-                        high = mu
-                    if high - low <= 1e-15 * high:
-                        break
+    if uniform and least == 0.0 and count > 0 and count >= K:
+        order = np.sort(size)[::-1]
+        rest = order.sum()
+        for i in range(min(K, order.size)):
+            level = rest / (K - i)
+            if order[i] <= level:
+                break
+            rest -= order[i]
+        if K > 0:
+            mu = max(0.0, 0.5 * level * level - c[forced])
+    elif (not uniform or least < 0.0) and K > 0 and K < d - forced:
+        mu = multiplier(size, c[forced:], K)
+    elif K <= 0:
+        mu = -least
     for t in range(d):
-        tau[t] = np.sqrt(2.0 * (c[t] + mu))
-        if t < forced:
+        tau[t] = np.sqrt(2.0 * max(0.0, c[t] + mu))
+        if t < forced or (c[t] < 0.0 and c[t] + mu <= 0.0):
             cls[t] = IN
         elif w[t] == 0.0:
             cls[t] = OUT
@@ -72,6 +101,16 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
             cls[t] = IN
         else:
             cls[t] = FRACTIONAL
+    return mu
+
+
+@njit(cache=True, nogil=True)
+def threshold_level(tau, c, forced):  # type: ignore[no-untyped-def]
+    """μ, read off thresholds; 0 where no free feature has one."""
+    mu = 0.0
+    for t in range(forced, tau.size):
+        if tau[t] > 0.0:
+            mu = max(mu, 0.5 * tau[t] * tau[t] - c[t])
     return mu
 
 

@@ -1,0 +1,256 @@
+"""The tree of `branch` over selections with rows, and over groups, trees and scaled features.
+
+The nodes are those of `mipfs.drivers.rows_node`: next to its dual vector a node has prices of the rows, which the proof
+keeps as multipliers. What the rows fix in a node is fixed at once (`mipfs.drivers.propagation`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.certificate.proof import REFUTED, Proof
+from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
+from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, SHARE, WHOLE, Node, Tree
+from mipfs.drivers.evidence import cancelled
+from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.propagation import Fixed
+from mipfs.drivers.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.drivers.run import Run
+from mipfs.inner.prices import Prices
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RowsNode(Node):
+    """An open node, and the prices that earned its bound together with its dual vector."""
+
+    prices: Prices = None  # type: ignore[assignment]  # every node has some
+
+
+class RowsTree(Tree):
+    """The open nodes, the proof of the closed ones, and the node solver that they share.
+
+    Attributes
+    ----------
+    lost : bool, whether something was used that no multipliers show exactly: there is no certificate
+    """
+
+    relaxation: RowsRelaxation
+
+    def __init__(self, run: Run, supports: Supports, tol: float) -> None:
+        super().__init__(run, supports, tol)
+        self.lost = False
+
+    def relaxed(self, alive: Integers) -> RowsRelaxation:
+        """The node solver on some of the atoms."""
+        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop)
+
+    def plant(self) -> None:
+        """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
+        problem, first = self.run.problem, self.relaxation.propagation(self._first)
+        place, states = self.take(self.proof.root, first)
+        self.n_nodes = 1
+        if first.broken is not None:  # a run begins with a selection that satisfies the rows
+            self.refute(place, self.relaxation.propagation.ray(first.broken))
+            return
+        outcome, cut = self.relaxation.solve_root(states, self.tol)
+        self.steps = outcome.steps
+        self.supports.pool.add(cut)
+        self.round(outcome)
+        self.dive(np.argsort(-(0.5 * cut.slopes - problem.penalty)[self.relaxation.alive], kind="stable"))
+        if problem.atoms.count > problem.data.n_samples:  # screening pays for a good incumbent, and solves are cheap
+            self.supports.search(self.supports.pool)
+        dual = self.proof.add_dual(outcome.whole, outcome.q)
+        bound, *fixed = self.relaxation.bound(outcome.whole, outcome.q, outcome.prices, states, self.cutoff)
+        place, states = self.screen(place, dual, outcome.prices, states, *fixed)
+        self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
+        keep = np.flatnonzero(states != OUTSIDE)
+        warm = outcome.warm
+        if keep.size < states.size:
+            self.relaxation = self.relaxation.restricted(keep)
+            states, warm = states[keep], type(warm)(warm.w[keep], warm.b, warm.rho)
+        self.open(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
+
+    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
+        """Solve a node's relaxation from its dual vector and prices (any thread)."""
+        assert isinstance(node, RowsNode)
+        tol, share = (1e-10, 0.0) if node.tight else (self.tol, SHARE)
+        if not math.isfinite(cutoff):
+            share = 0.0
+        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, cutoff, tol, share)
+
+    def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
+        """Close the node, or fix, round and split it."""
+        assert isinstance(node, RowsNode)
+        self.n_nodes += 1
+        self.steps += outcome.steps
+        if outcome.empty:
+            self.refute(node.place, outcome.ray)
+            return
+        better = outcome.bound > node.bound
+        bound, dual, prices = node.bound, node.dual, node.prices
+        if better or outcome.fixed_in.size or outcome.fixed_out.size:
+            fresh = self.proof.add_dual(outcome.whole, outcome.q)
+            if better:
+                bound, dual, prices = outcome.bound, fresh, outcome.prices
+        if bound >= self.cutoff:
+            self.shut(node.place, dual, prices, bound)
+            return
+        place, states = node.place, node.states
+        if outcome.fixed_in.size or outcome.fixed_out.size:
+            place, states = self.screen(place, fresh, outcome.prices, states, outcome.fixed_in, outcome.fixed_out)
+            after = self.relaxation.propagation(states)
+            place, states = self.take(place, after)
+            if after.broken is not None:
+                self.refute(place, self.relaxation.propagation.ray(after.broken))
+                return
+        free = np.flatnonzero(states == FREE)
+        if self.run.problem.M is not None and np.count_nonzero(states == INSIDE) >= self.run.problem.M:
+            free = free[:0]
+        node = RowsNode(bound, place, dual, states, outcome.warm, prices=prices)
+        if free.size == 0:
+            self.leaf(node)
+            return
+        sigma = outcome.sigma[free]
+        undecided = np.minimum(sigma, 1.0 - sigma) > WHOLE
+        if not undecided.any() or self.n_nodes <= ROUNDINGS or self.n_nodes % ROUNDING_NODES == 0:
+            self.round(outcome)
+            if bound >= self.cutoff:
+                self.shut(place, dual, prices, bound)
+                return
+        size = np.abs(outcome.warm.w[free])
+        self.split(node, int(free[np.argmax(np.where(undecided, size + 1e-300, -1.0) if undecided.any() else size)]))
+
+    def round(self, outcome: Outcome) -> None:
+        """Offer what diving by the relaxed σ, and by the size of the weights, leads to."""
+        size = np.abs(outcome.warm.w).astype(float)
+        wanted = np.flatnonzero(outcome.sigma > 0.0)
+        for scores in (outcome.sigma + 1e-3 * size / (size.max(initial=0.0) + 1e-300), size):
+            self.dive(wanted[np.argsort(-scores[wanted], kind="stable")])
+
+    def dive(self, order: Integers) -> None:
+        """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
+        states = self.relaxation.propagation.dive(order)
+        if states is None:
+            return
+        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
+        sigma[self.relaxation.alive[states == INSIDE]] = True
+        if not self.supports.was_seen(sigma) and self.run.problem.selection.contains(sigma):
+            self.supports.evaluate(sigma)
+
+    def split(self, node: RowsNode, j: int) -> None:
+        """Open both children of a node on atom j, with what the rows fix in them."""
+        for value, place in zip((OUTSIDE, INSIDE), self.proof.split(node.place, self._at(j)), strict=True):
+            states = node.states.copy()
+            states[j] = value
+            self.open(RowsNode(node.bound, place, node.dual, states, node.warm, prices=node.prices))
+
+    def open(self, node: RowsNode) -> None:
+        """Keep a node with what the rows fix in it, unless they leave it nothing."""
+        after = self.relaxation.propagation(node.states)
+        place, states = self.take(node.place, after)
+        if after.broken is not None:
+            self.refute(place, self.relaxation.propagation.ray(after.broken))
+            return
+        self.push(RowsNode(node.bound, place, node.dual, states, node.warm, node.tight, node.prices))
+
+    def leaf(self, node: Node) -> None:
+        """One selection is left: evaluate it, and close the node with its own dual vector."""
+        assert isinstance(node, RowsNode)
+        problem, pricing = self.run.problem, self.relaxation.pricing
+        sigma = np.zeros(problem.atoms.count, dtype=bool)
+        sigma[self.relaxation.alive[node.states == INSIDE]] = True
+        if not problem.selection.contains(sigma):
+            low = sigma.astype(float)
+            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[2])
+            return
+        self.supports.evaluate(sigma)
+        if node.bound < self.cutoff:
+            only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
+            svm = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP).svm
+            whole, q = self.relaxation.rounded(svm.alpha)
+            bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
+            if bound > node.bound:
+                self.shut(node.place, self.proof.add_dual(whole, q), pricing.none, bound)
+                return
+        self.shut(node.place, node.dual, node.prices, node.bound)
+
+    def pop(self, count: int) -> list[Node]:
+        """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
+        nodes: list[Node] = []
+        while self._heap and len(nodes) < count:
+            node = self._pop()
+            if node.bound < self.cutoff:
+                nodes.append(node)
+            else:
+                self.shut(node.place, node.dual, node.prices, node.bound)
+        return nodes
+
+    def finish(self) -> Proof | None:
+        """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
+        while self._heap:
+            node = self._pop()
+            self.shut(node.place, node.dual, node.prices, node.bound)
+        return self.proof if self.n_nodes and not self.lost else None
+
+    def screen(
+        self, place: int, dual: int, prices: Prices, states: States, goes_in: Integers, goes_out: Integers
+    ) -> tuple[int, States]:
+        """Fix atoms whose other value the dual vector and prices rule out."""
+        atoms = np.concatenate([goes_in, goes_out])
+        if atoms.size == 0:
+            return place, states
+        values = np.concatenate([np.ones(goes_in.size, np.int8), np.zeros(goes_out.size, np.int8)])
+        place = self.proof.fix(place, self._at(atoms), values, dual, self.shown(prices))
+        self.floor = min(self.floor, self.cutoff)
+        states = states.copy()
+        states[goes_in], states[goes_out] = INSIDE, OUTSIDE
+        return place, states
+
+    def take(self, place: int, after: Fixed) -> tuple[int, States]:
+        """Fix what propagation fixed: the other sides hold no selection, as the row behind each shows."""
+        start = 0
+        for cause, group in itertools.groupby(after.rays):
+            stop = start + len(list(group))
+            atoms = after.atoms[start:stop]
+            values = (after.states[atoms] == INSIDE).astype(np.int8)
+            place = self.proof.fix(place, self._at(atoms), values, REFUTED, self.relaxation.propagation.ray(cause))
+            start = stop
+        return place, after.states
+
+    def refute(self, place: int, ray: Array | None) -> None:
+        """Close a node that holds no selection, by a Farkas ray; without one there is no certificate."""
+        self.lost = self.lost or ray is None
+        self.proof.refute(place, ray)
+
+    def shut(self, place: int, dual: int, prices: Prices, bound: float) -> None:
+        """Close a node that is done, and keep its bound."""
+        self.proof.close(place, dual, self.shown(prices))
+        self.floor = min(self.floor, bound)
+
+    def shown(self, prices: Prices) -> Array | None:
+        """The multipliers as the proof keeps them; None where the rows play no part."""
+        if not prices.y.any():
+            return None
+        if len(self.run.problem.selection.rows.extra) == 0:
+            return prices.y
+        y = cancelled(self.run.problem.selection, prices.y)
+        self.lost = self.lost or y is None
+        return y
+
+    def _at(self, j: int | Integers) -> Integers:
+        """Positions of alive atoms among all."""
+        return self.relaxation.alive[j]
+
+    def _pop(self) -> RowsNode:
+        """The open node of least bound."""
+        node = super().take_least()
+        assert isinstance(node, RowsNode)
+        return node

@@ -1,0 +1,160 @@
+"""Earned bounds in compiled code: dual vectors on the dyadic grid, their values rounded down, and their packing.
+
+The same formulas as `mipfs.losses.dyadic`, `mipfs.drivers.cuts` and `mipfs.atoms.features`, where they are explained.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from mipfs.losses.columns import dot_columns
+from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
+
+U = 2.0**-53
+BITS = 42
+"""As in `mipfs.losses.dyadic`."""
+
+
+@njit(cache=True, nogil=True)
+def to_grid(alpha, top, kind, q, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box on the grid 2^−q, whole (n,) int64; returns q, chosen here where the box has no top."""
+    n = alpha.size
+    if kind == SQUARED_HINGE:
+        size = 0.0
+        for i in range(n):
+            size = max(size, alpha[i])
+        bits = min(BITS, 61 - max(1, math.ceil(math.log2(n))))
+        q = bits - math.ceil(math.log2(size if size > 0.0 else 1.0))
+    unit = 2.0**q
+    for i in range(n):
+        value = np.rint(alpha[i] * unit)
+        if not value > 0.0:
+            value = 0.0
+        if kind != SQUARED_HINGE:
+            value = min(value, math.floor(top[i] * unit))
+        whole[i] = np.int64(value)
+    return q
+
+
+@njit(cache=True, nogil=True)
+def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
+    """Remove the surplus of one class, in proportion and the rest from entries inside the box first."""
+    n, surplus = whole.size, 0
+    for i in range(n):
+        surplus += whole[i] if y[i] > 0.0 else -whole[i]
+    if surplus == 0:
+        return
+    sign = 1.0 if surplus > 0 else -1.0
+    surplus = abs(surplus)
+    held = 0.0
+    for i in range(n):
+        if y[i] * sign > 0.0:
+            held += whole[i]
+    share = surplus / held
+    if share > 1e-6:
+        taken = 0
+        for i in range(n):
+            if y[i] * sign > 0.0:
+                step = min(whole[i], np.int64(math.floor(whole[i] * share)))
+                whole[i] -= step
+                taken += step
+        surplus -= taken
+    unit = 2.0**q
+    for sweep in range(2):
+        for i in range(n):
+            if surplus == 0:
+                return
+            if y[i] * sign > 0.0 and whole[i] > 0:
+                inside = kind == SQUARED_HINGE or whole[i] < math.floor(top[i] * unit)
+                if inside or sweep == 1:
+                    step = min(surplus, whole[i])
+                    whole[i] -= step
+                    surplus -= step
+
+
+@njit(cache=True, nogil=True)
+def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
+    """g(α) less the rounding error of its sum."""
+    total, size = 0.0, 0.0
+    for i in range(alpha.size):
+        if kind == SQUARED_HINGE:
+            bend = alpha[i] * alpha[i] / (2.0 * c[i])
+            total += alpha[i] - bend
+            size += alpha[i] + bend
+        elif kind == LOGISTIC:
+            share = alpha[i] / c[i]
+            first = alpha[i] * math.log(share) if alpha[i] > 0.0 else 0.0
+            second = (c[i] - alpha[i]) * math.log1p(-share) if alpha[i] < c[i] else 0.0
+            total -= first + second
+            size += abs(first) + abs(second) + c[i]
+        else:
+            total += alpha[i]
+            size += alpha[i]
+    return total - 2.0 * (alpha.size + 8) * U * size
+
+
+@njit(cache=True, nogil=True)
+def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-def]
+    """s_j = ω_j² rounded up for the chosen columns, s (q,)."""
+    n, total, absolute, square = v.size, 0.0, 0.0, 0.0
+    for i in range(n):
+        total += v[i]
+        absolute += abs(v[i])
+        square += v[i] * v[i]
+    dot_columns(X, columns, v, s)
+    gamma, norm, relative = (n + 4) * U, math.sqrt(square), 18.0 * U
+    for t in range(columns.size):
+        j = columns[t]
+        omega = s[t] - center[j] * total
+        radius = 2.0 * gamma * (norms[j] * norm + abs(center[j]) * absolute)
+        score = omega * omega
+        s[t] = score + (2.0 * math.sqrt(score) * radius + radius * radius) * (1.0 + relative) + relative * score
+
+
+@njit(cache=True, nogil=True)
+def pack(whole, top, kind, q, weighted, out, at):  # type: ignore[no-untyped-def]
+    """Write a dual vector as `DualStore` keeps it from out[at] on; returns (end, level, width).
+
+    `weighted`: the tops differ from sample to sample, and an entry at its own top is not written out.
+    """
+    n = whole.size
+    level, count = np.int64(-1), 0
+    if not weighted:
+        level = np.int64(0)
+        for i in range(n):
+            level = max(level, whole[i])
+    unit, most = 2.0**q, np.int64(0)
+    flags = at + (n + 7) // 8
+    for i in range(at, flags):
+        out[i] = 0
+    for i in range(n):
+        if whole[i] != 0:
+            out[at + i // 8] |= np.uint8(128 >> (i % 8))
+            count += 1
+    end = flags + (count + 7) // 8
+    for i in range(flags, end):
+        out[i] = 0
+    place = 0
+    for i in range(n):
+        if whole[i] != 0:
+            limit = np.int64(min(math.floor(top[i] * unit), 2.0**53)) if weighted else level
+            if whole[i] == limit:
+                out[flags + place // 8] |= np.uint8(128 >> (place % 8))
+            else:
+                most = max(most, whole[i])
+            place += 1
+    width = 0
+    while most >> (8 * width) > 0:
+        width += 1
+    place = 0
+    for i in range(n):
+        if whole[i] != 0:
+            if not out[flags + place // 8] & np.uint8(128 >> (place % 8)):
+                for b in range(width):
+                    out[end] = np.uint8((whole[i] >> (8 * b)) & 255)
+                    end += 1
+            place += 1
+    return end, level, width

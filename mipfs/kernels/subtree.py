@@ -1,0 +1,282 @@
+"""A part of the tree of `branch`, explored in compiled code: nodes are relaxed, screened, closed and split.
+
+From one open node on, best bound first, until so many nodes are solved. What is left open goes back to the caller, with
+a warm start and the dual vector that earned its bound; what is done is a piece of the proof, in its own numbering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
+from mipfs.losses.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
+from mipfs.losses.perspective import IN, classify
+
+U = 2.0**-53
+"""Unit round-off."""
+FREE, INSIDE, OUTSIDE = 0, 1, 2
+"""States of a feature in a node."""
+SLICE, SLICES = 30, 12
+"""Newton steps between two looks at `stop`, and slices per node."""
+GROWTH, PROXIMAL, BACK = 5.0, 0.1, 0.5
+"""Factor of ρ between minimisations; the proximal weight that a warm start begins with, and its share of the last ρ."""
+WHOLE = 1e-6
+"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
+EXACT = 1e-10
+"""Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
+OPEN, LEAF, STUCK = 0, 1, 2
+"""Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved."""
+FAR = 0.5
+"""A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
+
+
+@njit(cache=True, nogil=True)
+def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # type: ignore[no-untyped-def]
+    """The bound of a dual vector with g and scores s (q,) of the columns, forced ones first; what it fixes, in `fixed`.
+
+    fixed (q,) receives INSIDE or OUTSIDE where the other value lifts the bound to the cutoff.
+    """
+    q = columns.size
+    free = q - forced
+    gains, held, size = np.empty(free), 0.0, abs(g)
+    for t in range(forced):
+        gain = 0.5 * s[t] - penalty[columns[t]]
+        held += gain
+        size += abs(gain) + penalty[columns[t]]
+    for t in range(free):
+        gains[t] = 0.5 * s[forced + t] - penalty[columns[forced + t]]
+        fixed[forced + t] = FREE
+    order = np.argsort(-gains)
+    count, taken = 0, 0.0
+    while count < min(room, free) and gains[order[count]] > 0.0:
+        taken += gains[order[count]]
+        count += 1
+    size += taken
+    bound = g - held - taken - 2.0 * (q + 8) * U * size
+    if not np.isfinite(cutoff) or free == 0:
+        return bound
+    following = max(0.0, gains[order[count]]) if room > 0 and count < free else 0.0
+    weakest = gains[order[count - 1]] if count == room and room > 0 else 0.0
+    for r in range(free):
+        t = order[r]
+        if r < count:
+            if bound + gains[t] - following >= cutoff:
+                fixed[forced + t] = INSIDE
+        elif room <= 0 or bound + weakest - gains[t] >= cutoff:
+            fixed[forced + t] = OUTSIDE
+    return bound
+
+
+@njit(cache=True, nogil=True)
+def explore(  # type: ignore[no-untyped-def]
+    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, q, weighted,
+    cutoff, level, tol, share, stop,
+    states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
+    feature, children, dual, packed, starts, tops, widths, found, offers, sums, totals,
+):  # fmt: skip
+    """Explore from the node in place 0.
+
+    Parameters
+    ----------
+    Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
+    y, unit, c : (n,) labels, loss weights over the largest, loss weights; size : the largest
+    penalty, center, norms : (k,) of the columns; M : at most so many features; q : the grid of bounded boxes
+    weighted : whether the loss weights differ
+    cutoff, level : nodes from the cutoff on are closed, those above the level are left open
+    tol, share : as in `relax`
+    stop : (1,) int8, set from outside to give up
+    states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
+        The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
+        rho is negative was stuck before and goes on with what it has.
+    alphas, wholes, grids : (budget + 1, n) float64 and int64, and (budget + 1,): dual vectors, place 0 the first node's
+    feature, children, dual : the piece of the proof; see `Proof.graft`
+    packed, starts, tops, widths : the dual vectors as `DualStore` keeps them
+    found : (m, 2) int64 out: proof place of a node, and OPEN or LEAF; −1 where it is done
+    offers, sums : (m, k) float32, (m,) out: sizes of the weights to round, and what their σ add up to: of the first
+        node, if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
+    totals : (9,) out
+        Nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers.
+    """
+    k, n, budget = states.shape[1], y.size, grids.size - 1
+    n_nodes, n_places, n_duals, n_bytes = 1, 1, 1, 0
+    solved, steps, stalled, floor = 0, 0, 0, np.inf
+    found[0, 0], found[0, 1] = 0, OPEN
+    feature[0], dual[0] = -1, -1
+    columns, s, fixed = np.empty(k, np.int64), np.empty(k), np.empty(k, np.int8)
+    w, costs, best, v = np.empty(k), np.empty(k), np.empty(n), np.empty(n)
+    classes, tau = np.empty(k, np.int64), np.empty(k)
+    root = np.sqrt(size)
+    starts[0], sums[0], n_offers = 0, -1.0, 1
+    while solved < budget and stop[0] == 0:
+        node = -1
+        for t in range(n_nodes):
+            if found[t, 0] >= 0 and found[t, 1] == OPEN and (node < 0 or bounds[t] < bounds[node]):
+                node = t
+        if node < 0 or (bounds[node] > level and solved > 0):
+            break
+        place = found[node, 0]
+        if bounds[node] >= cutoff:
+            dual[place], found[node, 0] = parents[node], -1
+            floor = min(floor, bounds[node])
+            continue
+        # the columns in play, forced ones first
+        forced, count = 0, 0
+        for j in range(k):
+            if states[node, j] == INSIDE:
+                columns[forced] = j
+                forced += 1
+        count = forced
+        whole_leaf = M >= 0 and forced >= M
+        if not whole_leaf:
+            for j in range(k):
+                if states[node, j] == FREE:
+                    columns[count] = j
+                    count += 1
+        cols = columns[:count].copy()
+        free = count - forced
+        room = free if M < 0 else min(M - forced, free)
+        leaf = free == 0
+        for t in range(count):
+            w[t] = weights[node, cols[t]] / root
+            costs[t] = penalty[cols[t]] / size
+        state = np.zeros(7)
+        alpha = alphas[parents[node]] / size
+        state[RHO], state[INTERCEPT], state[PROX] = abs(rhos[node]), intercepts[node], PROXIMAL
+        lower, upper, goal, part = -np.inf, np.inf, tol, share
+        best[:] = alpha
+        if leaf:
+            goal, part = 0.1 * EXACT, 0.0
+        undecided, chosen = 0, -1
+        for _attempt in range(2):
+            for _ in range(SLICES):
+                trial = np.empty(n)
+                relax(
+                    Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,
+                    cutoff / size, goal, part, SLICE, GROWTH,
+                )  # fmt: skip
+                steps += int(state[STEPS])
+                if state[LOWER] > lower:
+                    lower = state[LOWER]
+                    best[:] = trial
+                upper = min(upper, state[UPPER])
+                if state[WHY] != STALLED or state[STEPS] < SLICE or stop[0] != 0:
+                    break
+            for t in range(count):
+                if not np.isfinite(w[t]):
+                    w[:count] = 0.0
+                    state[RHO], state[INTERCEPT] = abs(rhos[node]), 0.0
+                    break
+            classify(w[:count], costs[:count], forced, room, classes[:count], tau[:count])
+            undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
+            for t in range(forced, count):
+                sigma = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
+                total += sigma
+                unclear = min(sigma, 1.0 - sigma) > WHOLE
+                if unclear and undecided == 0:
+                    largest = -1.0
+                undecided += unclear
+                if (unclear or undecided == 0) and abs(w[t]) > largest:
+                    largest, chosen = abs(w[t]), t
+            if leaf or undecided > 0 or lower * size >= cutoff or goal <= EXACT:
+                break
+            goal, part = EXACT, 0.0  # integral, and its fate not clear: a full solve
+        if stop[0] != 0 and not lower > -np.inf:
+            break
+        solved += 1
+        if state[WHY] == STALLED:
+            stalled += 1
+        # the earned bound
+        for i in range(n):
+            v[i] = best[i] * size
+        whole = wholes[n_duals]
+        grids[n_duals] = to_grid(v, c, kind, q, whole)
+        if bias:
+            balance(whole, c, kind, grids[n_duals], y)
+        step = 2.0 ** -grids[n_duals]
+        for i in range(n):
+            alphas[n_duals, i] = whole[i] * step
+            v[i] = alphas[n_duals, i] * y[i]
+        scores_above(X, center, norms, cols, v, s)
+        g = value_below(alphas[n_duals], c, kind)
+        bound = node_bound(g, s, penalty, states[node], cols, forced, room, cutoff, fixed)
+        fixes = 0
+        for t in range(forced, count):
+            fixes += fixed[t] != FREE
+        better = bound > bounds[node]
+        if better or fixes > 0:
+            starts[n_duals], tops[n_duals - 1], widths[n_duals - 1] = pack(
+                whole, c, kind, grids[n_duals], weighted, packed, n_bytes
+            )
+            n_bytes = starts[n_duals]
+            mine = n_duals
+            n_duals += 1
+        if better:
+            bounds[node], parents[node] = bound, mine
+        if bounds[node] >= cutoff:
+            dual[place], found[node, 0] = parents[node], -1
+            floor = min(floor, bounds[node])
+            continue
+        if not leaf and (solved == 1 or (undecided == 0 and upper * size < cutoff)):
+            place_of = 0 if solved == 1 else n_offers
+            n_offers += solved > 1
+            offers[place_of] = 0.0
+            for t in range(count):
+                sigma = 1.0 if t < forced or classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
+                offers[place_of, cols[t]] = np.inf if t < forced else abs(w[t]) * root + 1e-3 * sigma
+            sums[place_of] = total
+        stuck = state[WHY] == STALLED and rhos[node] > 0.0 and np.isfinite(cutoff)
+        if stuck and not leaf and upper - lower > FAR * (cutoff / size - lower):
+            found[node, 1] = STUCK
+            continue
+        if leaf:
+            found[node, 1] = LEAF
+            for t in range(count):
+                weights[node, cols[t]] = w[t] * root
+            intercepts[node] = state[INTERCEPT]
+            continue
+        for t in range(forced, count):
+            if fixed[t] != FREE:
+                side = 1 if fixed[t] == INSIDE else 0
+                feature[place] = cols[t]
+                children[place, side], children[place, 1 - side] = n_places, n_places + 1
+                feature[n_places], feature[n_places + 1] = -1, -1
+                dual[n_places], dual[n_places + 1] = -1, mine
+                place = n_places
+                n_places += 2
+                states[node, cols[t]] = fixed[t]
+                floor = min(floor, cutoff)
+        for t in range(count):
+            weights[node, cols[t]] = w[t] * root
+        intercepts[node] = state[INTERCEPT]
+        rhos[node] = max(0.5, BACK * state[RHO])
+        found[node, 0] = place
+        inside = forced
+        still = 0
+        for t in range(forced, count):
+            inside += fixed[t] == INSIDE
+            still += fixed[t] == FREE
+        if still == 0 or (M >= 0 and inside >= M):
+            continue  # one selection is left: it comes again as a leaf
+        # split on the largest |w| among the fractional that are still free
+        if fixed[chosen] != FREE:
+            largest, chosen = -1.0, -1
+            for t in range(forced, count):
+                if fixed[t] == FREE and abs(w[t]) > largest:
+                    largest, chosen = abs(w[t]), t
+        j = cols[chosen]
+        child = n_nodes
+        n_nodes += 1
+        states[child], weights[child] = states[node], weights[node]
+        intercepts[child], rhos[child], bounds[child], parents[child] = (
+            intercepts[node], rhos[node], bounds[node], parents[node]
+        )  # fmt: skip
+        states[node, j], states[child, j] = OUTSIDE, INSIDE
+        feature[place] = j
+        children[place, 0], children[place, 1] = n_places, n_places + 1
+        for side in range(2):
+            feature[n_places + side], dual[n_places + side] = -1, -1
+        found[node, 0], found[child, 0], found[child, 1] = n_places, n_places + 1, OPEN
+        n_places += 2
+    totals[0], totals[1], totals[2], totals[3] = solved, steps, stalled, n_places
+    totals[4], totals[5], totals[6], totals[7], totals[8] = n_duals, n_nodes, n_bytes, floor, n_offers

@@ -1,0 +1,113 @@
+"""A node over rows: the Newton kernel at any prices against the declared program, and their steps against the optimum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Warm
+from mipfs.drivers.row_steps import step
+from mipfs.drivers.rows_node import RowsOutcome, RowsRelaxation, prices_suffice
+from mipfs.problem import Problem
+from mipfs.selection import Rows
+from tests.drivers.test_rows_tree import KINDS, rows_of
+from tests.inner.test_boolean import LOSSES, atoms_of, declared, draw
+
+P = 9
+
+
+def made(seed: int, loss: str) -> tuple[Problem, RowsRelaxation, Any]:
+    r = np.random.default_rng([11, seed])
+    data = draw(seed, 40, P, "csc" if seed % 4 == 3 else "dense")
+    lam = [0.0, 0.3, tuple(r.uniform(0, 1, P))][seed % 3]
+    problem = Problem(data, loss=loss, bias=bool(seed % 2), M=[3, 5, None][seed % 3], C=[0.3, 2.0, 20.0][seed % 3], lam=lam)
+    problem = problem.replace(rows=rows_of(data.feature_names, r, r.choice(KINDS[:4], 4)))
+    states = np.full(P, FREE, dtype=np.int8)
+    states[r.choice(P, 2, replace=False)] = r.choice([INSIDE, OUTSIDE], 2)
+    return problem, RowsRelaxation(problem, np.arange(P), lambda: False), states
+
+
+def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[Any, RowsOutcome]:
+    prices = relaxation.pricing.of(y)
+    assert prices is not None
+    kernel, n = relaxation._at(prices), relaxation.problem.data.n_samples
+    warm = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5)
+    return kernel, relaxation._solved(kernel, prices, states, warm, np.zeros(n), math.inf, 1e-9, 0.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(6))
+def test_prices_of_either_sign_make_a_plain_node(seed: int, loss: str) -> None:
+    """At multipliers y: y'(row bounds) + the relaxation without rows, with the penalties c − A'y."""
+    problem, relaxation, states = made(seed, loss)
+    assert problem.rows is not None
+    assert prices_suffice(problem)
+    A, r = problem.rows.matrix.toarray(), np.random.default_rng(seed)
+    y = np.where(np.isfinite(problem.rows.ub), -1.0, 1.0) * r.uniform(0, 3.0, len(problem.rows)) * (seed % 3 + 0.1)
+    constant = float(np.where(y > 0, y * problem.rows.lb, 0.0).sum() + np.where(y < 0, y * problem.rows.ub, 0.0).sum())
+    bare = problem.replace(rows=Rows.empty(P))
+    costs = problem.penalty - A.T @ y
+    low, high = (states == INSIDE).astype(float), (states != OUTSIDE).astype(float)
+    object.__setattr__(bare, "penalty", costs)  # a Problem has none below zero
+    value, (_, outcome) = constant + declared(bare, low, high), at(relaxation, y, states)
+    size = abs(constant) + abs(value)
+    assert outcome.bound <= value + 1e-7 * size
+    assert outcome.bound == pytest.approx(value, abs=1e-5 * size)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_of_the_prices_lead_to_the_relaxation_over_the_rows(seed: int, loss: str) -> None:
+    """From no prices at all; every bound holds, the best comes near, and a step never promises to lower it."""
+    problem, relaxation, states = made(seed, loss)
+    assert problem.rows is not None
+    if relaxation.propagation(states).broken is not None:
+        pytest.skip("the rows leave the node nothing")
+    low, high = (states == INSIDE).astype(float), (states != OUTSIDE).astype(float)
+    value = declared(problem, low, high)
+    if not math.isfinite(value):
+        pytest.skip("the rows leave the relaxation nothing")
+    y = np.zeros(len(problem.rows))
+    bounds = []
+    for _ in range(12):
+        kernel, outcome = at(relaxation, y, states)
+        assert outcome.bound <= value + 1e-6 * abs(value)
+        bounds.append(outcome.bound)
+        y, gain = step(kernel, relaxation._rows, (problem.rows.lb, problem.rows.ub), y, states, outcome)
+        assert gain >= -1e-9 * abs(value)
+    start, end = value - bounds[0], value - max(bounds)
+    assert end <= max(0.25 * start, 1e-3 * abs(value))
+
+
+@pytest.mark.parametrize("kind", ["features", "groups", "tree"])
+def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) -> None:
+    r = np.random.default_rng(5)
+    data = draw(9, 30, 8, "dense")
+    atoms = atoms_of(data, kind, r)
+    problem = Problem(data, M=2, C=2.0, atoms=atoms)
+    problem = problem.replace(rows=rows_of(atoms.names, r, ["conflict", "budget"]))
+    relaxation = RowsRelaxation(problem, np.arange(atoms.count), lambda: False)
+    states = np.full(atoms.count, FREE, dtype=np.int8)
+    states[0], states[1] = OUTSIDE, INSIDE
+    warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
+    outcome = relaxation._interior(states, warm, np.zeros(30), math.inf, 1e-8, 0.0)
+    value = declared(problem, (states == INSIDE).astype(float), (states != OUTSIDE).astype(float))
+    assert outcome.bound <= value * (1 + 1e-8)
+    assert outcome.bound == pytest.approx(value, rel=1e-6)
+
+
+def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
+    """Three features of which two are wanted and every two exclude each other: no row alone says so."""
+    data = draw(2, 20, 3, "dense")
+    A = np.array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
+    problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
+    relaxation = RowsRelaxation(problem, np.arange(3), lambda: False)
+    warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
+    outcome = relaxation._interior(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), math.inf, 1e-6, 0.0)
+    assert outcome.empty
+    assert outcome.ray is not None
+    least = outcome.ray @ np.where(outcome.ray > 0, problem.rows.lb, problem.rows.ub)  # type: ignore[union-attr]
+    assert least - np.maximum(A.T @ outcome.ray, 0.0).sum() > 0.0
