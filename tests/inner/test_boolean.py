@@ -14,7 +14,6 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.interior import InteriorPoint
 from mipfs.instance import Instance, Row
 from mipfs.problem import Problem
 from mipfs.selection import Extras, Rows
