@@ -325,7 +325,7 @@ class InteriorPoint:
             M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
         if border:
             M[k, :k], M[k, k] = self.Z.pull(D * self.y), D.sum()
-        if len(S):
+        if len(S) and k:
             wide = np.zeros((2, k + border, len(S)))
             wide[0, :k], wide[1, :k] = self.G, self._rows_solve(self.G.T).T
             M = dgemm(1.0, wide[0], wide[1], beta=1.0, c=M, trans_b=True, overwrite_c=True)
