@@ -57,9 +57,11 @@ def test_a_problem_and_its_result_after_the_solve(driver: str, loss: str, rows: 
         assert again.to_json() == result.to_json()
         if result.claim is not None:
             report = mipfs.verify(again, data())
-            assert report.accepted, report.reason
+            earned = result.bound_source != "solver"  # of a solver's word there is no proof
+            assert report.accepted == earned, report.reason
         assert mipfs.solve(copied(made), driver).objective == result.objective
-    assert copied(again).claim is None or mipfs.verify(copied(again), data()).accepted, "after the proof was made too"
+    if again.claim is not None:
+        assert mipfs.verify(copied(again), data()).accepted == earned, "after the proof was made too"
 
 
 @pytest.mark.parametrize("kind", ["scaled", "groups", "tree"])
