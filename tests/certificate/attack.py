@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
@@ -308,9 +307,7 @@ def judge(document: Json, arrays: Arrays, data: Instance) -> Report:
     """What the checker says of a document as a forger writes it."""
     params = document.get("params")
     joint = isinstance(params, dict) and params.get("loss") == "structural"
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return check(document, arrays, data, JOINT) if joint else check(document, arrays, data)
+    return check(document, arrays, data, JOINT) if joint else check(document, arrays, data)
 
 
 def main(argv: list[str]) -> int:
