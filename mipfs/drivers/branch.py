@@ -44,8 +44,8 @@ SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
 ROUNDINGS, ROUNDING_NODES = 50, 50
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
-SEARCH_AFTER = 20
-"""Nodes from which on a swap search around the incumbent pays."""
+SEARCH_AFTER, SEARCH_GROWTH = 20, 4
+"""Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
 LEAF_GAP = 1e-11
 """Relative gap to which a node with one selection is solved before it is closed."""
 WHOLE = 1e-6
@@ -293,6 +293,18 @@ class Tree:
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         self.supports.round(scores)
 
+    def climb(self) -> None:
+        """Climb from where the open node of least bound points to."""
+        if not self._heap:
+            return
+        node = self._heap[0][2]
+        scores = np.zeros(self.run.problem.atoms.count)
+        scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
+        scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
+        sigma = self.run.oracle.repair(scores)
+        if sigma is not None:
+            self.supports.climb(sigma, self.supports.pool)
+
     def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
         """Fix features whose other value the dual vector rules out."""
         features = np.concatenate([goes_in, goes_out])
@@ -357,7 +369,7 @@ def run(run: Run) -> None:
     tol = max(1e-10, 0.02 * options.gap)
     tree = Tree(run, supports, tol) if carries(problem) else _rows_tree(run, supports, tol)
     tree.plant()
-    searched = False
+    search_at = SEARCH_AFTER
     with ThreadPoolExecutor(options.threads or cores()) as threads:
         waiting: list[tuple[Node, Future[Piece]]] = []
         while run.stop() is None:
@@ -375,9 +387,10 @@ def run(run: Run) -> None:
                     tree.merge(node, tree.result(future))
                 waiting = []
             run.closed = not tree.n_open and not waiting
-            if not searched and tree.n_nodes > SEARCH_AFTER:
+            if tree.n_nodes > search_at:
                 supports.search(supports.pool)
-                searched = True
+                tree.climb()
+                search_at = SEARCH_GROWTH * tree.n_nodes
             run.iteration = tree.n_nodes
             run.raise_bound(min([tree.bound, run.objective, *(node.bound for node, _ in waiting)]))
             totals = {"subproblems": supports.subproblem.count, "cuts": len(supports.pool)}

@@ -110,28 +110,40 @@ class Supports:
         return sigma, None
 
     def search(self, pool: CutPool) -> None:
-        """Best-improvement search over drops, additions and swaps around the incumbent.
+        """Climb from the incumbent."""
+        if self.run.incumbent is not None:
+            sigma = np.zeros(self.run.problem.selection.n_features, dtype=bool)
+            sigma[self.run.incumbent.selected] = True
+            self.climb(sigma, pool)
+
+    def climb(self, sigma: Mask, pool: CutPool) -> None:
+        """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays.
 
         A neighbour is solved only if the cuts at hand do not already show that it cannot win.
         """
-        run, selection = self.run, self.run.problem.selection
-        while run.incumbent is not None and not run.must_stop:
-            before = run.incumbent
-            sigma = np.zeros(selection.n_features, dtype=bool)
-            sigma[before.selected] = True
-            again = self.subproblem.solve(sigma.astype(float), self.tol)
+        run, value = self.run, np.inf
+        while not run.must_stop:
+            self.evaluate(sigma)
+            value = min(value, self.found[np.packbits(sigma).tobytes()])
+            again, best = self.subproblem.solve(sigma.astype(float), self.tol), None
             pool.add(again.cut)
             for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
                 if run.must_stop:
                     return
-                if self.was_seen(neighbour) or not run.oracle.contains(neighbour):
-                    continue
-                chosen = neighbour.astype(float)
-                hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)
-                if hopeless < run.cutoff:
+                if not self.was_seen(neighbour):
+                    if not run.oracle.contains(neighbour):
+                        continue
+                    chosen = neighbour.astype(float)
+                    hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)
+                    if hopeless >= max(value, run.cutoff):
+                        continue
                     self.evaluate(neighbour)
-            if run.incumbent is before:
+                found = self.found[np.packbits(neighbour).tobytes()]
+                if found < value:
+                    value, best = found, neighbour
+            if best is None:
                 return
+            sigma = best
 
 
 def _neighbours(sigma: Mask, scores: Array, sizes: Array) -> Iterator[Mask]:
