@@ -15,7 +15,7 @@ from typing import Any
 
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
-from mipfs.drivers.warm_up import warm_up
+from mipfs.drivers.warm_up import prepare
 from mipfs.errors import NumericalError, UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
@@ -94,7 +94,7 @@ def solve(
     checked = _options(module, name, options)
     if problem.loss not in module.LOSSES:
         raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
-    warm_up(module, problem, checked)
+    prepare(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:
