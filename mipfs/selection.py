@@ -138,6 +138,13 @@ class Selection:
         """The rows as solvers get them; a row whose numbers are too far apart is a `RowError`."""
         return scaled(self.rows, self.n_features)
 
+    @cached_property
+    def solver_rows(self) -> Rows:
+        """`scaled` as rows for another solver, extra variables in its units."""
+        rows, part = self.rows, self.scaled
+        extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer)
+        return Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
+
     def box(self, lb: npt.NDArray[Any], ub: npt.NDArray[Any]) -> tuple[Array, Array]:
         """Bounds (p + e,) of all variables, where those of sigma are `lb` and `ub` (p,)."""
         low, high = self.rows.extra.box

@@ -85,8 +85,7 @@ class ScipProcess:
             start_new_session=True,  # Ctrl-C is for the caller, who decides what becomes of SCIP
         )
         self._lines: queue.Queue[bytes | None] = queue.Queue()
-        # `replace` leaves behind what was cached, such as solvers, which cannot be sent.
-        request = pickle.dumps((problem.replace(), gap, seed))
+        request = pickle.dumps((problem.replace(rows=problem.selection.solver_rows), gap, seed))
         self._server = threading.Thread(target=self._serve, args=(request,), daemon=True)
         self._server.start()
 

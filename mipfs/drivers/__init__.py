@@ -16,7 +16,7 @@ from typing import Any
 from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
-from mipfs.drivers.warm_up import warm_up
+from mipfs.drivers.warm_up import prepare
 from mipfs.errors import NumericalError, UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
@@ -108,7 +108,7 @@ def solve(
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     with heard():
-        warm_up(module, problem, checked)
+        prepare(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:

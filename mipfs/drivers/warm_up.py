@@ -46,7 +46,7 @@ class Kind:
     has_penalty: bool
 
 
-def warm_up(driver: ModuleType, problem: Problem, options: Any) -> None:
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
     Parameters

@@ -1,0 +1,131 @@
+"""The cache of machine code: its key, its place, what is removed; and that no run compiles after its clock began."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mipfs import compiled
+from mipfs.drivers import warm_up
+
+ROOT = Path(__file__).resolve().parents[1]
+RUN = """
+import sys
+import numpy as np
+from numba.core import event
+from scipy import sparse
+import mipfs, mipfs.drivers
+from mipfs import Instance, Problem
+
+loss, storage, *chosen = sys.argv[1:]
+clock, late = [], []
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        late.extend((*clock, event.data["dispatcher"].py_func.__qualname__) for _ in clock)
+    def on_end(self, event):
+        pass
+
+class Run(mipfs.drivers.Run):
+    def __init__(self, *given, **more):
+        super().__init__(*given, **more)
+        clock.append(driver)
+
+event.register("numba:compile", Listener())
+mipfs.drivers.Run = Run
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 40)) * (rng.random((60, 40)) < (0.1 if storage == "sparse" else 1.0))
+y = np.where(X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
+data = Instance.from_arrays(sparse.csc_array(X) if storage == "sparse" else X, y)
+kind = {"bias": False, "measure": "f1"} if loss == "structural" else {}
+problem = Problem(data, loss=loss, M=4, **kind)
+for driver in chosen:
+    for asked in (problem, problem.with_rows(np.ones((1, 40)), 1, 3), problem.replace(lam=0.01)):
+        mipfs.solve(asked, driver)
+        clock.clear()
+print(late)
+"""
+
+
+def test_the_key_is_over_every_file_that_machine_code_depends_on(tmp_path: Path) -> None:
+    files = {path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources()}
+    assert {"losses/newton.py", "losses/smooth.py", "losses/boolean_newton.py", "atoms/kernels.py"} <= files
+    users = {p for p in compiled.PACKAGE.rglob("*.py") if "\n@compiled(" in p.read_text(encoding="utf-8")}
+    assert users <= set(compiled.sources())
+    assert not [p for p in compiled.PACKAGE.rglob("*.py") if "@njit" in p.read_text(encoding="utf-8")]
+    (tmp_path / "compiled.py").touch()
+    (tmp_path / "a.py").write_text("from mipfs.compiled import compiled\nfrom mipfs.b import TWO\n", encoding="utf-8")
+    (tmp_path / "b.py").write_text("TWO = 2\n", encoding="utf-8")
+    (tmp_path / "c.py").write_text("THREE = 3\n", encoding="utf-8")
+    assert [path.name for path in compiled.sources(tmp_path)] == ["a.py", "b.py", "compiled.py"]
+    before = compiled.key.__wrapped__(tmp_path)
+    (tmp_path / "c.py").write_text("THREE = 4\n", encoding="utf-8")
+    assert compiled.key.__wrapped__(tmp_path) == before
+    (tmp_path / "b.py").write_text("TWO = 3\n", encoding="utf-8")
+    assert compiled.key.__wrapped__(tmp_path) != before
+
+
+def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:
+    package = tmp_path / "mipfs"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    source = (compiled.PACKAGE / "compiled.py").read_text(encoding="utf-8")
+    (package / "compiled.py").write_text(source, encoding="utf-8")
+    inner = "from mipfs.compiled import compiled\n@compiled()\ndef inner():\n    return {}\n"
+    outer = inner.replace("@", "from mipfs.a import inner\n@").replace("inner():", "outer():").replace("{}", "inner()")
+    (package / "b.py").write_text(outer, encoding="utf-8")
+    said = []
+    for value in (1, 2):
+        (package / "a.py").write_text(inner.format(value), encoding="utf-8")
+        code = "from mipfs.b import outer; print(outer(), sum(outer.stats.cache_hits.values()))"
+        for _ in range(2):
+            environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+            ran = subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True, cwd=tmp_path
+            )
+            said.append(ran.stdout.split())
+    assert said == [["1", "0"], ["1", "1"], ["2", "0"], ["2", "1"]]
+    assert len({path.parent for path in package.rglob("*.nbi")}) == 2
+
+
+def test_machine_code_of_other_sources_is_removed_after_a_while(tmp_path: Path) -> None:
+    mine, fresh, old, other = (tmp_path / name for name in ("mipfs-1", "mipfs-2", "mipfs-3", "elsewhere"))
+    for folder in (mine, fresh, old, other):
+        folder.mkdir()
+    long_ago = time.time() - 2 * compiled.KEPT_SECONDS
+    for folder in (mine, old, other):
+        os.utime(folder, (long_ago, long_ago))
+    compiled.remove_stale(mine)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "mipfs-1", "mipfs-2"]
+
+
+def test_compiling_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    numba = importlib.import_module("numba")
+    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announced():
+        for value in (1, 1.0):
+            numba.njit(lambda x: x + 1)(value)
+    assert len(caplog.records) == 1
+    assert "compiling" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="mipfs"), warm_up.announced():
+        pass
+    assert not caplog.records
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])
+def test_no_run_compiles_after_its_clock_began(loss: str, storage: str, tmp_path: Path) -> None:
+    names = ("two_layer", "branch", "gbd") if loss == "structural" else ("kelley", "conic", "gbd", "branch")
+    for name in names:  # each from nothing
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / name), "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", RUN, loss, storage, name]
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert ran.stdout == "[]\n", ran.stdout + ran.stderr
