@@ -277,10 +277,12 @@ class Result:
     @classmethod
     def load(cls, path: str | Path) -> Result:
         """Read a JSON file; see `from_json`."""
+        from mipfs.readers.files import opened
+
+        with opened(Path(path)) as stream:
+            content = stream.read()
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", "check the path", path=path) from None
+            text = content.decode("utf-8")
         except UnicodeDecodeError:
             raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
         return cls.from_json(text, path=path)

@@ -136,7 +136,7 @@ def _scaling(value: Any) -> dict[str, Any]:
 
 
 def _file_name(value: Any) -> str:
-    _require(isinstance(value, str) and value == PurePath(value).name and "\0" not in value)
+    _require(isinstance(value, str) and value not in ("", "..") and value == PurePath(value).name and "\0" not in value)
     return str(value)
 
 

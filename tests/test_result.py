@@ -107,14 +107,25 @@ def test_a_bad_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, messa
 
 def test_a_field_of_the_wrong_kind_is_an_error() -> None:
     document = json.loads(make_result().to_json())
-    for name, value in {"weights": [1], "trace": 3, "status": "GREAT", "objective": "low"}.items():
+    odd = {"weights": [1], "trace": 3, "status": "GREAT", "objective": "low", "params": [], "certificate": []}
+    odd |= {"columns": {"debt": 4, "age": 0}, "labels": {"negative": 1}, "scaling": {"kind": "log"}}
+    claim = {"kind": "tree", "bound": 1.0, "gap": 0.0, "sha256": ""}
+    for name, value in [*odd.items(), *(("certificate", claim | {"file": file}) for file in ("", "a/b", ".."))]:
         with pytest.raises(DataError, match="not a complete result"):
             Result.from_json(json.dumps(document | {name: value}))
 
 
+@pytest.mark.parametrize("number", ["1e999", "1" + "0" * 400, "9" * 5000, "NaN", "[" * 100_000, "[" * 50 + "]" * 50])
+def test_what_json_allows_and_floating_point_or_sense_do_not(number: str) -> None:
+    with pytest.raises(DataError, match="not a JSON document"):
+        Result.from_json(make_result().to_json().replace('"intercept": 0.25', f'"intercept": {number}'))
+
+
 def test_a_missing_or_binary_file_is_one_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="no such file"):
         Result.load(tmp_path / "absent.json")
+    with pytest.raises(DataError, match="which has no end"):
+        Result.load("/dev/zero")
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match="not a text file"):
         Result.load(tmp_path / "b.json")

@@ -126,7 +126,7 @@ def test_bad_options(cli: Cli, small: Path, args: list[str], message: str) -> No
         (["solve", "fsp-m"], "DATA"),
         (["solve", "fspm", "d.svm"], "did you mean 'fsp-m'?"),
         (["solve", "absent.py", "d.svm"], "absent.py: no such file"),
-        (["predict", "absent.json", "d.svm"], "absent.json: cannot be read"),
+        (["predict", "absent.json", "d.svm"], "absent.json: no such file"),
         (["generate", "aytug-three"], "aytug-three"),
         (["generate", "aytug-one", "--n-samples", "0"], "at least 1"),
         (["generate", "aytug-one", "--M", "99"], "M = 99"),
