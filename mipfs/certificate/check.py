@@ -132,7 +132,7 @@ def _check(
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
     near = document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
-    tree, duals = Tree(arrays, statement.p), reading[1](statement, arrays)
+    tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
     least, leaf = least_bound(statement, duals, tree, arrays, listed)
     proven, bound = statement.reported(least), absent_or(certificate["bound"], math.inf, "the certificate's bound")
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}

@@ -1,4 +1,7 @@
-"""The tree of fixings, and the least bound of its leaves: together they cover {0, 1}^p ∩ S."""
+"""The tree of fixings, and the least bound of its leaves: together they cover {0, 1}^p ∩ S.
+
+A node is split on an atom, σ_j = 0 or 1, or on an extra variable that is a whole number, z ≤ value or z ≥ value + 1.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,37 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.certificate.dual_vectors import BLOCK, Duals
 from mipfs.certificate.rounding import Array, Arrays, Integers, down, require
 from mipfs.certificate.statement import Statement
 
 REFUTED = -2
+LEAF, RELEASE = -1, -2
+"""In place of an atom in the steps through a tree."""
 
 Visitor = Callable[["Fixings", float], None]
 """Sees what every leaf that may hold a selection has fixed, and its bound."""
 
 
 class Tree:
-    """The tree of fixings: every node reached once, two children on an atom that is not fixed above."""
+    """The tree: every node reached once, two children on an atom that is not fixed above or on a whole variable.
 
-    def __init__(self, arrays: Arrays, p: int) -> None:
+    Parameters
+    ----------
+    arrays : mapping of the sidecar
+    p : int, atoms
+    whole : (e,) bool, which extra variables are whole numbers
+
+    Attributes
+    ----------
+    steps : list of (j, code), the way through the tree
+        j < p: atom j is fixed to code 0 or 1, and released with -2 or -1. j ≥ p: extra variable j − p is at most code/2
+        for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
+    """
+
+    def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
         require(int(arrays["version"][0]) == 1, "a certificate of another version; this checks version 1")
         for name, array in arrays.items():
             kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "iu")
@@ -30,28 +49,36 @@ class Tree:
         self.dual, self.multiplier = arrays["dual"].tolist(), arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
-        self.steps: list[tuple[int, int]] = []  # (feature, value) fixes, (feature, value - 2) undoes, (-1, node): leaf
-        reached, on_path, stack = [False] * len(feature), [False] * p, [(-1, 0, 0)]
+        at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
+        require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
+        self.steps: list[tuple[int, int]] = []
+        reached, on_path, stack = [False] * len(feature), [False] * p, [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:
-            j, value, node = stack.pop()
-            if value < 0:
-                on_path[j] = False
-                self.steps.append((j, value))
+            j, code, node, is_release = stack.pop()
+            if is_release:
+                if 0 <= j < p:
+                    on_path[j] = False
+                self.steps.append((j, code))
                 continue
             require(0 <= node < len(feature) and not reached[node], f"{hole} {node} is absent or reached twice")
             reached[node] = True
-            if j >= 0:
-                require(j < p and not on_path[j], f"a split on feature {j}, which does not exist or is fixed above")
-                on_path[j] = True
-                self.steps.append((j, value))
-                stack.append((j, value - 2, -1))
-            if feature[node] >= 0:
-                stack += [(feature[node], 1, children[node][1]), (feature[node], 0, children[node][0])]
+            if j != LEAF:
+                require(j >= p or not on_path[j], f"a split on feature {j}, which is fixed above")
+                if j < p:
+                    on_path[j] = True
+                self.steps.append((j, code))
+                stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
+            on = feature[node]
+            if on >= 0:
+                known = on < p or (on < p + whole.size and bool(whole[on - p]))
+                require(known, f"a split on feature {on}, which does not exist or is no whole number")
+                codes = (0, 1) if on < p else (2 * at[node], 2 * (at[node] + 1) + 1)
+                stack += [(on, codes[side], children[node][side], False) for side in (1, 0)]
                 continue
             require(self.dual[node] == REFUTED or 0 <= self.dual[node] < n_duals, f"{hole} {node} has no dual vector")
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
-            self.steps.append((-1, node))
+            self.steps.append((LEAF, node))
         require(all(reached), "a node is not part of the tree")
 
     @property
@@ -67,9 +94,23 @@ class Fixings:
         self.inside = np.concatenate([np.flatnonzero(self.state == 1), np.zeros(statement.p + 1, dtype=np.int64)])
         self.n_inside, self.conflicts = int((self.state == 1).sum()), 0
         self.n_free = int((self.state < 0).sum())
+        self.ends, self._before = (statement.low, statement.high), list[tuple[Array, Array]]()
 
     def step(self, j: int, code: int) -> None:
-        """Fix atom j to 0 or 1, or undo that: -2 or -1."""
+        """Go one step of a `Tree`."""
+        if j == RELEASE:
+            self.ends = self._before.pop()
+            return
+        if j >= self.state.size:
+            self._before.append(self.ends)
+            low, high = self.ends[0].copy(), self.ends[1].copy()
+            k, side, end = j - self.state.size, code % 2, float(code // 2)
+            if side:
+                low[k] = max(low[k], end)
+            else:
+                high[k] = min(high[k], end)
+            self.ends = low, high
+            return
         change, value = -1 if code < 0 else 1, code % 2
         if self.forced[j] >= 0:
             self.conflicts += change * (self.forced[j] != value)
@@ -81,8 +122,8 @@ class Fixings:
 
     @property
     def is_empty(self) -> bool:
-        """Whether forced atoms or the cardinality row alone rule out every selection."""
-        return bool(self.conflicts) or self.n_inside > self.M
+        """Whether forced atoms, the cardinality row or the ends of an extra variable rule out every selection."""
+        return bool(self.conflicts) or self.n_inside > self.M or bool(np.any(self.ends[0] > self.ends[1]))
 
     @property
     def only(self) -> frozenset[int] | None:
@@ -105,19 +146,21 @@ def least_bound(
     refuted = range(REFUTED, REFUTED + 1), [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
     for ids, g, cost in itertools.chain([refuted], duals.blocks()):
         fixed = Fixings(statement)
-        sorted_once: dict[tuple[int, int], tuple[list[float], Array, Integers]] = {}
+        sorted_once: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
         for j, value in tree.steps:
-            if j >= 0:
+            if j != LEAF:
                 fixed.step(j, value)
                 continue
-            key = dual, multiplier = tree.dual[value], tree.multiplier[value]
+            dual, multiplier = tree.dual[value], tree.multiplier[value]
             if dual not in ids or fixed.is_empty:
                 continue
+            key = dual, multiplier, fixed.ends[0].tobytes() + fixed.ends[1].tobytes()
             if key not in sorted_once:
                 if len(sorted_once) * statement.p > BLOCK:
                     sorted_once.clear()
-                row, y = cost[dual - ids.start], arrays["multipliers"]
-                constants, row = statement.reduced(row, y[multiplier].tolist()) if multiplier >= 0 else ([], row)
+                constants, row, y = list[float](), cost[dual - ids.start], arrays["multipliers"]
+                if multiplier >= 0:
+                    constants, row = statement.reduced(row, y[multiplier].tolist(), fixed.ends)
                 row = np.where(np.isnan(row), -np.inf, row)  # of forged multipliers, of columns beyond floating point
                 negative = np.flatnonzero(row < 0)
                 sorted_once[key] = constants, row, negative[np.argsort(row[negative], kind="stable")]

@@ -2,7 +2,8 @@
 
     bound of a leaf = g(α) + y'(row bounds) + min over {σ of the leaf, Σσ ≤ M} of (c − ½ s(α) − A'y)'σ
 
-Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S.
+Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S. A node may also be split on an extra
+variable that is a whole number: z ≤ value, or z ≥ value + 1.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Proof:
         self._children = np.full((64, 2), -1, dtype=np.int32)
         self._dual = np.full(64, OPEN, dtype=np.int32)
         self._multiplier = np.full(64, -1, dtype=np.int32)
+        self._whole: dict[int, int] = {}
         self._multipliers: list[Multipliers] = []
         self._last: Multipliers | None = None
 
@@ -87,6 +89,15 @@ class Proof:
         assert 0 <= feature < self.n_features
         first = self._grow(2)
         self._feature[node] = feature
+        self._children[node] = first, first + 1
+        return first, first + 1
+
+    def split_whole(self, node: int, k: int, value: int) -> tuple[int, int]:
+        """Children z ≤ value and z ≥ value + 1 of an open node, z the k-th extra variable, a whole number."""
+        self._check_open(node)
+        assert abs(value) < 2**53
+        first = self._grow(2)
+        self._feature[node], self._whole[node] = self.n_features + k, value
         self._children[node] = first, first + 1
         return first, first + 1
 
@@ -182,6 +193,7 @@ class Proof:
             "children": self._children[used],
             "dual": self._dual[used],
             "multiplier": self._multiplier[used],
+            "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
             "multipliers": _stored(self._multipliers, max(rows, default=0)),
         } | self.duals.arrays()
 

@@ -21,6 +21,8 @@ from mipfs.instance import Instance
 LEAST_MULTIPLIER = 2.0**-500
 """Multipliers that are smaller, and not zero, are refused: their products have no relative accuracy."""
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
+LARGEST = 1e100
+"""Numbers of rows are up to this; beyond it the allowance on a row would be infinite."""
 ALLOWANCE = 2.0**-40
 """δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
 ROUNDED = Fraction(1, 2**47)
@@ -119,11 +121,15 @@ class Statement:
             values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
         self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
-        self.lb, self.ub = _with_allowance(*_ends(self.rows), abs(self.A[:, : self.p]))
+        lb, ub = _ends(self.rows)
+        numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
+        inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
+        require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
+        self.lb, self.ub = _with_allowance(lb, ub, abs(self.A[:, : self.p]))
         low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
-        whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
+        self.whole = whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
         self.by_row = self.A.tocsr()
 
@@ -164,10 +170,11 @@ class Statement:
         value = float(self.c @ losses[self.loss])
         return value, float(self.c @ (steepest * off)) + (m.size + 16) * U * value
 
-    def reduced(self, cost: Array, multipliers: Iterable[Any]) -> tuple[list[float], Array]:
+    def reduced(self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array]) -> tuple[list[float], Array]:
         """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down.
 
-        The multipliers are floats, or rational numbers as text where the extra variables need them exactly.
+        `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
+        text where the extra variables need them exactly.
         """
         exact = [_rational(value) for value in multipliers]
         require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
@@ -184,7 +191,7 @@ class Statement:
             column = self.A[:, [self.p + k]].tocoo()
             terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
             left = -sum(terms, Fraction(0))
-            end = float(self.low[k] if left > 0 else self.high[k])
+            end = float(ends[0][k] if left > 0 else ends[1][k])
             require(left == 0 or math.isfinite(end), "multipliers leave an extra variable without a bound")
             constants.append(down(float(left * Fraction(end))) if left else 0.0)
         lost = 1.01 * (y.size + 6) * U * size + (y.size + 6) * TINY

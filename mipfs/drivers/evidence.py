@@ -19,6 +19,7 @@ from mipfs.certificate.labelled import LabelledStore
 from mipfs.certificate.proof import Multipliers, Proof
 from mipfs.drivers.cuts import CutPool, Dual
 from mipfs.drivers.multipliers import cancelled
+from mipfs.drivers.row_tree import is_refuted
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import feasible
 from mipfs.problem import Problem
@@ -81,9 +82,13 @@ class Record:
         node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
 
     def refute(self, node: Node, ray: Multipliers | None) -> None:
-        """Close a node without a selection: by its cardinality, or by a Farkas ray."""
-        self.lost = self.lost or (ray is None and not self.problem.selection.exceeds(node.lb))
-        self.tree.refute(node.place, ray)
+        """Close a node without a selection: by its cardinality, a Farkas ray, or a tree of its rows."""
+        selection = self.problem.selection
+        if ray is not None or selection.exceeds(node.lb):
+            self.tree.refute(node.place, ray)
+            return
+        box, dual = (node.lb.astype(float), node.ub.astype(float)), self._keep(None).place
+        self.lost = not is_refuted(self.tree, node.place, box, dual, selection) or self.lost
 
     def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
         """Close what is open; what makes the proof, or None when it was lost."""

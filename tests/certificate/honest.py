@@ -70,14 +70,16 @@ def rows_of(rng: Rng, p: int) -> Rows:
     A = np.round(rng.uniform(-1.0, 3.0, (r, p + e)), 1)
     lb, ub = np.full(r, -np.inf), np.full(r, np.inf)
     for i in range(r):
-        if rng.random() < 0.3:
+        if e and i == 0 and rng.random() < 0.3:  # a sum that must be even, or a multiple of three
+            A[i], A[i, p], lb[i], ub[i] = 1.0, -float(rng.integers(2, 4)), 0.0, 0.0
+        elif rng.random() < 0.3:
             lb[i] = round(float(rng.uniform(0.0, 2.5)), 1)
         else:
             ub[i] = round(float(rng.uniform(0.0, 3.0)), 1)
     extra = Extras()
     if e:
         low, high = rng.choice([0.0, -np.inf]), rng.choice([1.5, np.inf])
-        extra = Extras(("extra_z",), np.array([low]), np.array([high]), np.array([rng.random() < 0.2]))
+        extra = Extras(("extra_z",), np.array([low]), np.array([high]), np.array([rng.random() < 0.5]))
     named = tuple(f"r{i}" for i in range(r))
     return Rows(sparse.csr_array(A), lb, ub, named, ("",) * r, extra)
 

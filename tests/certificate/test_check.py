@@ -251,7 +251,7 @@ def test_bounds_lie_below_those_of_exact_arithmetic(seed: int, bias: bool, loss:
     params = {"M": M, "C": 0.7, "lambda": 0.3, "loss": loss, "bias": bias}
     statement = Statement({"params": params, "rows": []}, data)
     arrays = proof.arrays()
-    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, p), arrays)
+    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, p, statement.whole), arrays)
 
     alpha = [Fraction(int(v)) / Fraction(2) ** q for v in k]
     g = sum(alpha, Fraction())

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import mipfs
 from mipfs.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.problem import Problem
 from mipfs.result import Result
-from mipfs.rows import Rows
+from mipfs.rows import Extras, Rows
 from tests.certificate import attack, honest
 from tests.certificate.trees import Arrays, arrays_of, checked, directly, document_of, make_data, no_incumbent
 from tests.certificate.truth import Truth, lies
@@ -250,6 +251,43 @@ def test_the_rows_of_a_result_are_compared_with_those_given() -> None:
         report = mipfs.verify(result, data, rows)
         assert not report.accepted
         assert reason in report.reason
+
+
+# --- extra variables that are whole numbers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
+@pytest.mark.parametrize(("least", "most"), [(0, 3), (3, 3), (1, 1)])
+@pytest.mark.parametrize("end", [np.inf, 5.0])
+def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
+    driver: str, least: int, most: int, end: float, tmp_path: Path
+) -> None:
+    """An even number of features: with three or one of them nothing is allowed, which no multipliers alone show."""
+    data = make_data(np.random.default_rng(14), p=4)
+    extra = Extras(("extra_z",), np.zeros(1), np.array([end]), np.array([True]))
+    A = sparse.csr_array([[1.0, 1.0, 1.0, 1.0, -2.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
+    rows = Rows(A, np.array([0.0, least]), np.array([0.0, most]), ("even", "count"), ("", ""), extra)
+    result = mipfs.solve(Problem(data, rows=rows, M=3), driver)
+    assert (result.status.name == "INFEASIBLE") == (least == most)
+    assert checked(result, data, tmp_path).accepted
+    document = json.loads(result.to_json())
+    assert lies(document, document, data) == []
+
+    def gap(arrays: Arrays) -> None:
+        arrays["whole"][:, 1] += 1
+
+    def large(arrays: Arrays) -> None:
+        arrays["whole"][:, 1] = 2**53
+
+    def continuous(document: dict[str, Any]) -> None:
+        document["extra"]["extra_z"]["integer"] = False
+
+    if result.claim is not None and result.claim.proof.arrays()["whole"].size:
+        report = checked(result, data, tmp_path, edit=continuous)
+        assert "no whole number" in report.reason
+        assert "floats do not hold" in checked(result, data, tmp_path, large).reason
+    if result.status.name == "INFEASIBLE":
+        assert not checked(result, data, tmp_path, gap).accepted
 
 
 # --- honest results -------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def test_rows_beyond_floating_point_and_names_that_shadow_features(tmp_path: Pat
     def shadow(document: dict[str, Any]) -> None:
         document["extra"] = {one: {"lb": 0.0, "ub": 1.0, "integer": False, "value": 0.0}}
 
-    assert "beyond floating point" in checked(result, data, tmp_path, edit=huge).reason
+    assert "not of a size from 1e-100 to 1e+100" in checked(result, data, tmp_path, edit=huge).reason
     assert "called as a feature" in checked(result, data, tmp_path, edit=shadow).reason
 
 

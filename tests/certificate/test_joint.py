@@ -222,7 +222,7 @@ def test_bounds_lie_below_those_of_exact_arithmetic(name: str, centred: bool) ->
     params = {"M": M, "C": 1.0, "lambda": 0.01, "loss": "structural", "bias": False, "measure": name}
     arrays = proof.arrays()
     statement = JointStatement({"params": params, "rows": []}, data)
-    found, _ = least_bound(statement, JointDuals(statement, arrays), Tree(arrays, p), arrays)
+    found, _ = least_bound(statement, JointDuals(statement, arrays), Tree(arrays, p, statement.whole), arrays)
 
     P, N = int((y > 0).sum()), int((y < 0).sum())
     alpha = [Fraction(int(value), 2**q) for value in whole]

@@ -178,6 +178,6 @@ def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: in
 
     params = {"M": M, "C": 1.0, "lambda": 0.0, "loss": "hinge", "bias": True}
     statement = Statement({"params": params, "rows": []}, data)
-    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, data.n_features), arrays)
+    found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, data.n_features, statement.whole), arrays)
     assert found == pytest.approx(least, rel=1e-12)
     assert found <= least * (1 + 1e-15) + 1e-9
