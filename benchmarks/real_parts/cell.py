@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve()
-BEGIN = 60.0
+BEGIN = 180.0
 """Seconds that a cell may take to begin: imports, reading, compiling."""
 FIRST_LOOK = 10.0
 """Seconds after which the incumbent is noted."""

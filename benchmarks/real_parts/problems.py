@@ -1,7 +1,7 @@
 """The problems of the benchmark, built from a description that fits into a line of JSON.
 
     {"from": "set", "set": "sonar", "scale": "standard"}              a folder below MIPFS_DATA
-    {"from": "resampled", "set": "spambase", "n": 1000, "p": 57}      its rows drawn again, its columns taken or repeated
+    {"from": "resampled", "set": "spambase", "n": 1000, "p": 57}      rows drawn again, columns repeated
     {"from": "aytug", "n": 500, "p": 100, "seed": 101}                data set one of Aytug (2015)
     {"from": "peers", "n": 2000, "p": 2000, "seed": 1}                ten true features, correlation ½^|i − j|
 

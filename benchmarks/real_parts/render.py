@@ -11,7 +11,7 @@ from exact_parts.markdown import DASH, checked, gap_cell, number, table
 from exact_parts.store import Line
 
 NEAR, PATIENCE, TIMES = 1e-4, 1.0, 3.0
-"""Bars of a root: relative distance to the reference; seconds, or so many times the plain SVM's, whichever is longer."""
+"""Bars of a root: relative distance to the reference; seconds, or the plain SVM's so many times, if that is longer."""
 
 
 def document(lines: Mapping[str, Line]) -> str:
@@ -46,7 +46,7 @@ def _preamble(lines: Sequence[Line]) -> str:
     machines = sorted(
         {
             f"{m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, Python {m['python']}"
-            for m in (l["machine"] for l in lines)
+            for m in (line["machine"] for line in lines)
         }
     )
     versions: dict[str, set[str]] = {}
@@ -66,7 +66,7 @@ def _preamble(lines: Sequence[Line]) -> str:
     ]
     if busy:
         text.append(
-            f"Cores busy with other work during a run: {statistics.fmean(busy):.2f} on average, at most {max(busy):.2f}."
+            f"Cores busy with other work meanwhile: {statistics.fmean(busy):.2f} on average, at most {max(busy):.2f}."
         )
     failed = [line for line in lines if str(line["status"]).startswith(("FAILED", "KILLED"))]
     if failed:
@@ -88,19 +88,24 @@ def _roots(lines: Sequence[Line]) -> str:
         is_far, is_slow = off is not None and off > 1.001 * NEAR, line["seconds"] > allowed
         far, slow = far + is_far, slow + is_slow
         rows.append(
-            [line["problem"], f"{line['n']}×{line['p']}", number(line["bound"], "{:.6g}")]
-            + [number(reference.get("high"), "{:.6g}"), reference.get("by", DASH)]
-            + [
+            [
+                line["problem"],
+                f"{line['n']}×{line['p']}",
+                number(line["bound"], "{:.6g}"),
+                number(reference.get("high"), "{:.6g}"),
+                reference.get("by", DASH),
                 gap_cell(off) + (" **far**" if is_far else ""),
                 f"{line['seconds']:.2f}" + (" **slow**" if is_slow else ""),
+                number(svm.get("seconds"), "{:.2f}"),
+                number(line["peak_mib"], "{:.0f}"),
             ]
-            + [number(svm.get("seconds"), "{:.2f}"), number(line["peak_mib"], "{:.0f}")]
         )
     said = (
-        f'`mipfs.solve(problem, "branch", iteration_limit=1)`: the root, its rounding and the first incumbents. {len(roots)} '
-        f"roots; {far} of them further than {NEAR:g} (relative) from the reference, {slow} slower than the longer of "
-        f"{PATIENCE:g} s and {TIMES:g} times the plain SVM on all features (libsvm for the hinge, LIBLINEAR else). The "
-        "reference is Clarabel's value of the declared relaxation, or the upper side of ours, solved to 1e-6."
+        f'`mipfs.solve(problem, "branch", iteration_limit=1)`: the root, its rounding and the first '
+        f"incumbents. {len(roots)} roots; {far} of them further than {NEAR:g} (relative) from the reference, "
+        f"{slow} slower than the longer of {PATIENCE:g} s and {TIMES:g} times the plain SVM on all features (libsvm "
+        "for the hinge, LIBLINEAR else). The reference is Clarabel's value of the declared relaxation, or the upper side "
+        "of ours, solved to 1e-6."
     )
     head = ["problem", "n×p", "bound", "reference", "by", "difference", "s", "SVM s", "MiB"]
     return f"## Roots\n\n{said}\n\n" + table(head, rows)
@@ -132,10 +137,18 @@ def _hinge(lines: Sequence[Line]) -> str:
         off = None if early is None or least is None else max(0.0, early - least) / max(1e-10, abs(least))
         size = line.get("certificate_bytes")
         rows.append(
-            [line["problem"], line.get("driver") or DASH, line["status"], gap_cell(line.get("gap"))]
-            + [number(line.get("nodes"), "{}"), number(line.get("nodes_per_second"), "{:.0f}")]
-            + [number(line.get("seconds"), "{:.2f}"), number(None if off is None else 100 * off, "{:.2f}%")]
-            + [checked(line), number(None if size is None else size / 2**20, "{:.2f}")]
+            [
+                line["problem"],
+                line.get("driver") or DASH,
+                line["status"],
+                gap_cell(line.get("gap")),
+                number(line.get("nodes"), "{}"),
+                number(line.get("nodes_per_second"), "{:.0f}"),
+                number(line.get("seconds"), "{:.2f}"),
+                number(None if off is None else 100 * off, "{:.2f}%"),
+                checked(line),
+                number(None if size is None else size / 2**20, "{:.2f}"),
+            ]
         )
     optimal = [line for line in lines if line["status"] == "OPTIMAL"]
     refused = [line for line in optimal if line.get("verified") is False]
@@ -164,8 +177,15 @@ def _rows(lines: Sequence[Line]) -> str:
         base = plain.get(_without_rows(line), {})
         times = line["seconds"] / base["seconds"] if line.get("seconds") and base.get("seconds") else None
         rows.append(
-            [line["problem"], line["status"], gap_cell(line.get("gap")), number(line.get("nodes"), "{}")]
-            + [number(line.get("seconds"), "{:.2f}"), number(times, "{:.1f}"), checked(line)]
+            [
+                line["problem"],
+                line["status"],
+                gap_cell(line.get("gap")),
+                number(line.get("nodes"), "{}"),
+                number(line.get("seconds"), "{:.2f}"),
+                number(times, "{:.1f}"),
+                checked(line),
+            ]
         )
     head = ["problem", "status", "gap", "nodes", "s", "times the plain problem", "verify s"]
     return "## With rows\n\n" + table(head, rows)
@@ -184,8 +204,14 @@ def _scaling(lines: Sequence[Line]) -> str:
             continue
         series.setdefault((line["set"], line["task"]), []).append(line)
         rows.append(
-            [line["problem"], line["task"], line["status"], gap_cell(line.get("gap")), f"{line['seconds']:.2f}"]
-            + [number(line.get("peak_mib"), "{:.0f}")]
+            [
+                line["problem"],
+                line["task"],
+                line["status"],
+                gap_cell(line.get("gap")),
+                f"{line['seconds']:.2f}",
+                number(line.get("peak_mib"), "{:.0f}"),
+            ]
         )
     slopes = []
     for (name, task), some in series.items():

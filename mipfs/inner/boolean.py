@@ -9,6 +9,7 @@ exactly and priced over all atoms: that earns the bound, and shows who is missin
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ ROUNDS = 40
 LOOSE = 0.25
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
 FEASIBLE = 1e-6
-"""Violation of a row, relative to its largest coefficient, up to which a point's objective bounds from above."""
+"""Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
 DUST = 1e-7
@@ -197,9 +198,8 @@ class Boolean:
         X = self.problem.data.X
         n, p = X.shape
         least = min(n, count)
-        if sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p:
-            return (X.nnz / p * count) ** 2 / n + least**3 / 3.0
-        return float(n) * count * least + least**3 / 3.0
+        stays = sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p
+        return float(((X.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
@@ -212,7 +212,8 @@ class Boolean:
             return outside[:0]
         near = worth > NEAR * price
         order = np.argsort(price[near] - worth[near], kind="stable")
-        return outside[near][order[: max(GROWTH, MORE * working.size)]]
+        taken: Integers = outside[near][order[: max(GROWTH, MORE * working.size)]]
+        return taken
 
     def _columns(self, inside: Integers, working: Integers) -> _Columns:
         atoms = np.concatenate([inside, working])
@@ -284,17 +285,15 @@ class Boolean:
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns
-        try:
+        with suppress(Interrupted):
             iterate(method, watch)
-        except Interrupted:
-            pass
-        point = watch.best or method.point
-        w, multipliers = point.w * np.sqrt(size), size * point.multipliers
-        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, method.steps)
+        dual, point = watch.best or method.point, watch.primal or method.point
+        w, multipliers = point.w * np.sqrt(size), size * dual.multipliers
+        return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)
 
     def _multipliers(self, point: Point) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
-        return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size)
+        return np.bincount(self._row, self._sign * point.multipliers, minlength=self.row_lb.size).astype(float)
 
     def _earn(self, alpha: Array, y: Array) -> Earned:
         """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
@@ -372,6 +371,7 @@ class _Watch:
         self.loss = get_loss(problem.loss)
         self.lower, self.upper = -np.inf, np.inf
         self.best: Point | None = None
+        self.primal: Point | None = None
         self.movable = columns.atom >= 0
 
     def __call__(self, point: Point) -> bool:
@@ -379,7 +379,8 @@ class _Watch:
         upper = self._upper(point)
         if lower > self.lower:
             self.lower, self.best = lower, point
-        self.upper = min(self.upper, upper)
+        if upper < self.upper:
+            self.upper, self.primal = upper, point
         closed = np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper)
         return bool(closed) or self.enough(self.lower, self.upper)
 
@@ -395,7 +396,7 @@ class _Watch:
         rows = self.polytope.u.size
         if rows == 0:
             return gains
-        room = int(round(float(self.polytope.u[0])))
+        room = round(float(self.polytope.u[0]))
         return np.sort(gains)[::-1][:room]
 
     def _lower(self, point: Point) -> float:
@@ -434,7 +435,7 @@ class _Watch:
         if plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
-            room = count if self.polytope.u.size == 0 else int(round(float(self.polytope.u[0])))
+            room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
             return value + float(phi(point.w, costs, forced, room, classes, tau))
         sigma = np.clip(point.x, 1e-12, 1.0)

@@ -145,7 +145,7 @@ class InteriorPoint:
 
     def _begin(self, k: int, m: int) -> None:
         """x inside its box and, where they allow it, its rows; w = 0; every product near one half."""
-        loss, A = self.loss, self.polytope.A
+        A = self.polytope.A
         x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)
         x = x + (self.has_low & ~self.has_high) - (self.has_high & ~self.has_low)
         if len(A):
@@ -248,7 +248,7 @@ class InteriorPoint:
             R = R - np.where(high, cv / np.where(high, gap_high, 1.0), 0.0)
             g = np.where(polytope.equal, rr, rr - ct / np.where(polytope.equal, 1.0, self.tau))
             gamma = loss.target(target, second is not None)
-            dw, db, d_alpha, dm = self._directions(R, pulled + (rp - sigma * self.omega) / sigma, g, gamma)
+            dw, db, d_alpha, _ = self._directions(R, pulled + (rp - sigma * self.omega) / sigma, g, gamma)
             U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
             d_tau = self._rows_solve(A @ (U / q) - g)
             dx = (U - A.T @ d_tau) / q
@@ -278,7 +278,7 @@ class InteriorPoint:
         _, _, d_omega, dx, dz, dv, d_tau, dr = first
         bent = np.zeros(k)
         bent[self.free] = reach * d_omega[self.free] * dx[self.atom]
-        curved = 0.5 * reach * np.bincount(self.atom, np.square(d_omega[self.free]), minlength=dx.size)
+        curved = np.bincount(self.atom, 0.5 * reach * np.square(d_omega[self.free]), minlength=dx.size).astype(float)
         second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr, bent, curved)
         last = solve(center * mu, second)
         if not all(np.all(np.isfinite(part)) for part in last):
@@ -461,7 +461,10 @@ class Factor:
 
     @classmethod
     def of(cls, M: Array) -> Factor | None:
-        """Factor M, of which the lower triangle is read (and overwritten), lifted where it is not positive definite; None where that does not help."""
+        """Factor M by its lower triangle, which is overwritten; lifted where it is not positive definite.
+
+        None where that does not help.
+        """
         diagonal = np.diag(M).copy()
         if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
             return None

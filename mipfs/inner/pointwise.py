@@ -30,6 +30,7 @@ class Pointwise:
 
     def __init__(self, c: Array, alpha: Array) -> None:
         self.c, self.alpha, self.beta = c, alpha, c - alpha
+        self.d_alpha, self.ds, self.d_xi = np.zeros(c.size), np.zeros(c.size), np.zeros(c.size)
         # Slacks of one, or more where a small weight would leave its product below the others.
         level = float(np.mean(np.minimum(alpha, self.beta))) if self.has_top else float(np.mean(alpha))
         self.s = level / alpha
