@@ -65,13 +65,13 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
 
 def test_the_one_standard_error_rule_shows_both_points(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "path.json"
-    args = ("--scale", "standard", "--C", "1,0.01", "--M", "1:3", "--folds", "4", "--seed", "2")
+    args = ("--scale", "standard", "--C", "1,0.01", "--M", "2:4", "--folds", "4", "--seed", "2")
     outcome = cli("path", CREDIT, *args, "--one-se", "--json", target)
     assert (outcome.code, outcome.err) == (0, "")
     document = strict(target.read_text())
     assert (document["axis"], document["rule"]) == ("C,M", "one-se")
     points = document["points"]
-    assert [(point["C"], point["M"]) for point in points] == [(C, M) for C in (1.0, 0.01) for M in (1, 2, 3)]
+    assert [(point["C"], point["M"]) for point in points] == [(C, M) for C in (1.0, 0.01) for M in (2, 3, 4)]
     simplest_first = sorted(points, key=lambda point: (point["C"], point["M"]))
     least = min(simplest_first, key=lambda point: round(point["error"], 10))
     most = least["error"] + least["deviation"] / 2
