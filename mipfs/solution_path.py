@@ -12,6 +12,10 @@ import numpy as np
 
 from mipfs import output_file
 from mipfs.result import SCHEMA, Result, Status, relative_gap
+from mipfs.steps import Place
+
+Value = int | float | tuple[int | float, ...]
+"""The value of a path's only axis, or those of all its axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +24,7 @@ class Point:
 
     Attributes
     ----------
-    value : int or float, of M, C or lambda; of rows how many steps were added
+    place : mapping of axis to int or float: of M, C or lambda the value; of rows how many steps were added
     result : Result, as the driver returned it
     bound : float
         Earned lower bound: the result's, or a larger one of a point whose optimum is not larger.
@@ -34,7 +38,7 @@ class Point:
     errors : tuple of float, the validation error of every fold; () without folds
     """
 
-    value: int | float
+    place: Place
     result: Result
     bound: float
     gap_asked: float
@@ -45,6 +49,12 @@ class Point:
     added: str = ""
     cold: Result | None = None
     errors: tuple[float, ...] = ()
+
+    @property
+    def value(self) -> Value:
+        """The value on the only axis of the path, or those on all of them, such as (C, M)."""
+        values = tuple(self.place.values())
+        return values[0] if len(values) == 1 else values
 
     @property
     def objective(self) -> float:
@@ -83,6 +93,11 @@ class Point:
         """Standard deviation of the validation error over the folds (divisor k − 1); nan without folds."""
         return float(np.std(self.errors, ddof=1)) if self.errors else math.nan
 
+    @property
+    def standard_error(self) -> float:
+        """Of the mean validation error: the deviation divided by √k; nan without folds."""
+        return self.deviation / math.sqrt(len(self.errors)) if self.errors else math.nan
+
 
 @dataclass(frozen=True, eq=False)
 class SolutionPath:
@@ -90,14 +105,21 @@ class SolutionPath:
 
     Attributes
     ----------
-    axis : {"M", "C", "lambda", "rows"}
-    params : mapping, what was asked, with the list of values under the name of the axis
+    axis : {"M", "C", "lambda", "rows", "C,M"}
+    params : mapping, what was asked, with the list of values under the name of every axis
     driver : str
     points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
     interrupted : bool
     folds : int or None
     seed : int, of the folds
-    chosen : the value of least validation error, of equal ones the first from the easy end; None without folds
+    chosen : `least_error` or `one_se`, by the rule that was asked for; None without folds or after Ctrl-C
+    least_error
+        The value of least validation error, of equal ones the simplest: the smallest C, then the smallest M, the
+        largest lambda, the fewest rows. Of the axis "C,M" the pair (C, M).
+    one_se
+        The simplest value whose validation error is at most one standard error (deviation/√folds) above the least;
+        None along rows, none of which is simpler.
+    rule : {"least-error", "one-se"}
     """
 
     axis: str
@@ -107,10 +129,18 @@ class SolutionPath:
     interrupted: bool = False
     folds: int | None = None
     seed: int = 0
-    chosen: int | float | None = None
+    chosen: Value | None = None
+    least_error: Value | None = None
+    one_se: Value | None = None
+    rule: str = "least-error"
 
-    def __getitem__(self, value: int | float) -> Point:
-        """The point of that M, C, lambda or number of steps of rows."""
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names in `axis`."""
+        return tuple(self.axis.split(","))
+
+    def __getitem__(self, value: Value) -> Point:
+        """The point of that M, C, lambda or number of steps of rows, or of that (C, M)."""
         for point in self.points:
             if point.value == value:
                 return point
@@ -125,7 +155,7 @@ class SolutionPath:
         """A line of plain values for every point; what was not earned or not measured is None."""
         lines = []
         for point in self.points:
-            line: dict[str, Any] = {self.axis: point.value}
+            line: dict[str, Any] = dict(point.place)
             line |= {"added": point.added} if self.axis == "rows" else {}
             line |= {"status": point.status.name, "stop_reason": point.result.stop_reason.name}
             line |= {name: _finite(getattr(point, name)) for name in ("objective", "bound", "gap")}
@@ -137,15 +167,25 @@ class SolutionPath:
         return lines
 
     def document(self) -> dict[str, Any]:
-        """``{schema, params, points: [...]}``: the lines of `table`, each with its start, errors and whole result."""
+        """``{schema, params, points: [...]}``: the lines of `table`, each with its start, errors and whole result.
+
+        The axis "C,M" has C and M in every line, and what is chosen there is ``{"C": ..., "M": ...}``. Where the
+        one-standard-error rule was asked for, ``rule``, ``least_error`` and ``one_se`` stand beside ``chosen``.
+        """
         points = [
             line
             | {"start": list(point.start), "errors": list(point.errors), "result": json.loads(point.result.to_json())}
             for line, point in zip(self.table(), self.points, strict=True)
         ]
         head = {"schema": SCHEMA, "axis": self.axis, "params": self.params, "driver": self.driver}
-        validation = {"folds": self.folds, "seed": self.seed, "chosen": self.chosen}
+        validation = {"folds": self.folds, "seed": self.seed, "chosen": self._named(self.chosen)}
+        if self.rule == "one-se":
+            both = {name: self._named(getattr(self, name)) for name in ("least_error", "one_se")}
+            validation |= {"rule": self.rule, **both}
         return head | validation | {"interrupted": self.interrupted, "points": points}
+
+    def _named(self, value: Value | None) -> Any:
+        return dict(zip(self.axes, value, strict=True)) if isinstance(value, tuple) else value
 
     def to_json(self) -> str:
         """`document` as JSON."""

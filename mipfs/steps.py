@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,14 @@ from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.selection import Rows
 
+Place = Mapping[str, int | float]
+"""Where a point of a path is: axis to value."""
+
+
+def place_text(place: Place) -> str:
+    """A place in words: ``C = 0.1, M = 5``."""
+    return ", ".join(f"{axis} = {value:g}" for axis, value in place.items())
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
@@ -23,20 +32,25 @@ class Steps:
 
     Attributes
     ----------
-    axis : {"M", "C", "lambda", "rows"}
-    asked : tuple of numbers, the values in the order that was asked
-    walked : tuple of numbers, the same from the easy end on
-    problems : tuple of Problem, in the order of `walked`
+    asked : mapping of axis to its values, in the order that was asked; the last axis is walked for each value before it
+    places : tuple of mappings of axis to value, from the easy end on
+    problems : tuple of Problem, in the order of `places`
     added : tuple of str, the names of the rows that each step added
-    falls : bool, whether the optimum falls along the walk; otherwise it rises
     """
 
-    axis: str
-    asked: tuple[int | float, ...]
-    walked: tuple[int | float, ...]
+    asked: dict[str, tuple[int | float, ...]]
+    places: tuple[Place, ...]
     problems: tuple[Problem, ...]
     added: tuple[str, ...]
-    falls: bool
+
+    @property
+    def leg(self) -> int:
+        """How many steps in a row differ in the last axis only."""
+        return len(self.places) // math.prod(len(values) for values in list(self.asked.values())[:-1])
+
+    def turn(self, place: Place) -> tuple[int, ...]:
+        """What sorts places into the order that was asked."""
+        return tuple(values.index(place[axis]) for axis, values in self.asked.items())
 
     def on(self, data: Instance) -> Steps:
         """The same steps on other data with the same features."""
@@ -50,32 +64,38 @@ def steps_of(
     lam: Iterable[float] | None,
     rows: Rows | Sequence[Any] | None,
 ) -> Steps:
-    """The steps over just one of M, C, lambda and rows; see `mipfs.path`.
+    """The steps over one of M, C, lambda and rows, or over C and M: for every C a walk along M. See `mipfs.path`.
 
     Raises
     ------
     UsageError
-        None or several of them, no values, a value twice or out of its range.
+        None or others together, no values, a value twice or out of its range.
     """
     given = [name for name, values in (("M", M), ("C", C), ("lam", lam), ("rows", rows)) if values is not None]
-    if len(given) != 1:
+    if len(given) != 1 and given != ["M", "C"]:
         said = " and ".join(given) if given else "nothing"
-        raise UsageError(f"a path goes over one of M, C, lam and rows, and {said} is given; give one of them")
+        raise UsageError(
+            f"a path goes over one of M, C, lam and rows, or over M and C, and {said} is given; give one of them"
+        )
     if rows is not None:
         return _over_rows(base, rows)
-    if M is not None:
-        values = _checked("M", M, base.atoms.count)
-        walked = tuple(sorted(values))
-        problems = tuple(base.replace(M=value, cardinality=True) for value in walked)
-        return Steps("M", values, walked, problems, ("",) * len(walked), True)
+    asked: dict[str, tuple[int | float, ...]] = {}
     if C is not None:
-        values = _checked("C", C)
-        walked = tuple(sorted(values))
-        return Steps("C", values, walked, tuple(base.replace(C=v) for v in walked), ("",) * len(walked), False)
-    assert lam is not None
-    values = _checked("lambda", lam)
-    walked = tuple(sorted(values, reverse=True))
-    return Steps("lambda", values, walked, tuple(base.replace(lam=v) for v in walked), ("",) * len(walked), True)
+        asked["C"] = _checked("C", C)
+    if M is not None:
+        asked["M"] = _checked("M", M, base.atoms.count)
+    if lam is not None:
+        asked["lambda"] = _checked("lambda", lam)
+    walked = [sorted(values, reverse=axis == "lambda") for axis, values in asked.items()]
+    places = tuple(dict(zip(asked, place, strict=True)) for place in itertools.product(*walked))
+    return Steps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
+
+
+def _at(base: Problem, place: Place) -> Problem:
+    """The problem with the values of a place; an M brings the cardinality row with it, even one that was dropped."""
+    names = {"lambda": "lam"}
+    changes: dict[str, Any] = {names.get(axis, axis): value for axis, value in place.items()}
+    return base.replace(**changes, **({"cardinality": True} if "M" in place else {}))
 
 
 def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[int | float, ...]:
@@ -121,4 +141,4 @@ def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
             assert now is not None
             added.append(", ".join(now.names[len(last.rows) :]))
     values = tuple(range(len(problems)))
-    return Steps("rows", values, values, tuple(problems), tuple(added), False)
+    return Steps({"rows": values}, tuple({"rows": value} for value in values), tuple(problems), tuple(added))

@@ -1,10 +1,11 @@
-"""`mipfs.path`: problems that differ in M, C, lambda or rows, each solved with what the one before it left.
+"""`mipfs.path`: problems that differ in M, C, lambda or rows, each solved with what a neighbour left.
 
 Every path is walked from its easy end: small M, small C, large lambda, few rows. A support of a smaller M is allowed
 for a larger one, cuts hold for a larger C as they are, and what Ctrl-C leaves is as many points as the time allowed.
-(On WDBC either direction took the same number of subproblems, within 10%.)
+(On WDBC either direction took the same number of subproblems, within 10%.) Over C and M there is a walk along M for
+every C, which begins with what the smallest M left at the C before.
 
-Optima are monotone along a path, so a bound of one point holds for every point whose optimum is not smaller.
+Optima are monotone along every axis, so a bound of one point holds for every point whose optimum is not smaller.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from mipfs import drivers
+from mipfs.choice import least_error, one_standard_error
 from mipfs.drivers.carry import carry, support
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Observer, parameters
@@ -25,7 +27,7 @@ from mipfs.problem import Problem
 from mipfs.result import Result, Status, StopReason
 from mipfs.selection import Rows
 from mipfs.solution_path import Point, SolutionPath
-from mipfs.steps import Steps, steps_of
+from mipfs.steps import Place, Steps, place_text, steps_of
 
 
 def path(
@@ -37,6 +39,7 @@ def path(
     rows: Rows | Sequence[Any] | None = None,
     driver: str | None = None,
     folds: int | None = None,
+    one_se: bool = False,
     seed: int = 0,
     cold: bool = False,
     on_begin: Callable[[str], object] | None = None,
@@ -44,13 +47,13 @@ def path(
     observers: Iterable[Observer] = (),
     **options: Any,
 ) -> SolutionPath:
-    """Solve a problem for every value of one parameter, or with rows added one after the other.
+    """Solve a problem for every value of one parameter, for all pairs of M and C, or with rows added one by one.
 
     Parameters
     ----------
     model : Problem, Pyomo model of a formulation, or Formulation
     M, C, lam : iterable of numbers
-        The values. Just one of these and `rows` is given.
+        The values. Just one of these and `rows` is given, or M and C: then every M is solved for every C.
     rows : Rows, or sequence of Rows or of (A, lb, ub) as for `Problem.with_rows`
         The first point is the problem as it is; then the rows of a `Rows`, or the members of a sequence, are
         added one after the other.
@@ -58,6 +61,9 @@ def path(
         As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` and ``start``.
     folds : int >= 2, optional
         Choose by stratified cross-validation: every fold walks the path too, with the same C.
+    one_se : bool
+        Choose the simplest point within one standard error of the least validation error (`mipfs.choice`): the
+        smallest C, then the smallest M, or the largest lambda. It needs `folds`, and is not defined along rows.
     seed : int
         Of the folds and of the driver.
     cold : bool
@@ -78,22 +84,41 @@ def path(
     Raises
     ------
     UsageError
-        None or several of M, C, lam and rows; a value twice or out of its range; what `mipfs.solve` refuses.
+        None or several of M, C, lam and rows, other than M and C; a value twice or out of its range; `one_se` without
+        folds or along rows; what `mipfs.solve` refuses.
     """
     from mipfs.formulation import compile as compile_model
 
     base = compile_model(model)
+    if one_se and folds is None:
+        raise UsageError("one_se chooses by the errors of the folds; give folds too, such as folds = 10")
+    if one_se and rows is not None:
+        raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
     steps = steps_of(base, M, C, lam, rows)
     name = drivers.DEFAULT if driver is None else driver
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     parts = [] if folds is None else stratified(base.data, folds, seed)
-    points = _tightened(walk.points(steps), steps.falls)
+    points = _tightened(walk.points(steps))
     if parts and not walk.interrupted:
         points = walk.validated(points, steps, parts)
-    chosen = None if walk.interrupted else _chosen(points)
-    points.sort(key=lambda point: steps.asked.index(point.value))
-    params = {**parameters(base), steps.axis: list(steps.asked)}
-    return SolutionPath(steps.axis, params, name, tuple(points), walk.interrupted, folds, seed, chosen)
+    compared = [] if walk.interrupted else points
+    least, simplest = least_error(compared), None if rows is not None else one_standard_error(compared)
+    chosen = simplest if one_se else least
+    points.sort(key=lambda point: steps.turn(point.place))
+    params = {**parameters(base), **{axis: list(asked) for axis, asked in steps.asked.items()}}
+    return SolutionPath(
+        ",".join(steps.asked),
+        params,
+        name,
+        tuple(points),
+        walk.interrupted,
+        folds,
+        seed,
+        chosen=None if chosen is None else chosen.value,
+        least_error=None if least is None else least.value,
+        one_se=None if simplest is None else simplest.value,
+        rule="one-se" if one_se else "least-error",
+    )
 
 
 class _Walk:
@@ -132,7 +157,7 @@ class _Walk:
         try:
             for point, problem in zip(self._solved(steps, ""), steps.problems, strict=False):
                 if self.cold and not self.interrupted:
-                    self.on_begin(f"{steps.axis} = {point.value:g}, cold")
+                    self.on_begin(f"{place_text(point.place)}, cold")
                     again = self._solve(problem, {})
                     point = point if self.interrupted else dataclasses.replace(point, cold=again)
                 done.append(point)
@@ -160,8 +185,11 @@ class _Walk:
     def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
         pool = CutPool(steps.problems[0])
         best: tuple[str, ...] = ()
-        for value, added, problem in zip(steps.walked, steps.added, steps.problems, strict=True):
-            self.on_begin(f"{about}{steps.axis} = {value:g}")
+        first = pool, best
+        for k, (place, added, problem) in enumerate(zip(steps.places, steps.added, steps.problems, strict=True)):
+            self.on_begin(f"{about}{place_text(place)}")
+            if k % steps.leg == 0:
+                pool, best = first  # nearer than the end of the leg before
             began = time.perf_counter()
             given: dict[str, Any] = {}
             if self.takes_pool:
@@ -176,8 +204,10 @@ class _Walk:
             if self.interrupted and not result.has_classifier:
                 return
             best = result.selected or best
+            if k % steps.leg == 0:
+                first = pool, best
             yield Point(
-                value, result, result.bound, self.gap_asked, spent + result.seconds, n_carried, len(pool) - n_carried,
+                place, result, result.bound, self.gap_asked, spent + result.seconds, n_carried, len(pool) - n_carried,
                 start or (), added,
             )  # fmt: skip
             if self.interrupted:
@@ -189,17 +219,16 @@ class _Walk:
         return result
 
 
-def _tightened(points: list[Point], falls: bool) -> list[Point]:
-    """The points, in the order of the walk, with the best bound of those whose optimum is not larger."""
-    best, tight = -math.inf, []
-    for point in reversed(points) if falls else points:
-        best = max(best, point.bound)
+def _tightened(points: Sequence[Point]) -> list[Point]:
+    """The points with the best bound of those whose optimum is not larger."""
+    tight = []
+    for point in points:
+        best = max(other.bound for other in points if _no_larger(other.place, point.place))
         infeasible = point.result.status is Status.INFEASIBLE
         tight.append(point if infeasible else dataclasses.replace(point, bound=best))
-    return tight[::-1] if falls else tight
+    return tight
 
 
-def _chosen(points: Sequence[Point]) -> int | float | None:
-    """The value of least validation error; of equal ones the first, which is the simplest."""
-    compared = [point for point in points if point.errors]
-    return min(compared, key=lambda point: round(point.error, 12)).value if compared else None
+def _no_larger(one: Place, other: Place) -> bool:
+    """Whether the optimum at `one` is at most that at `other`: it falls in M, and rises in C, lambda and with rows."""
+    return all(one[axis] >= other[axis] if axis == "M" else one[axis] <= other[axis] for axis in one)

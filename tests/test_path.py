@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import signal
+import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.choice import least_error, one_standard_error
 from mipfs.errors import UsageError
 from mipfs.folds import stratified
 from mipfs.instance import Instance, Row, SelectDefaults
@@ -30,6 +32,11 @@ from tests.oracles import LinearRow, allowed_supports, brute_force
 P = 6
 NAMES = tuple(f"x{j + 1}" for j in range(P))
 GAP = 1e-7
+HEAD = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted")
+LINE = [
+    *("status", "stop_reason", "objective", "bound", "gap", "selected", "seconds", "cuts_carried", "cuts"),
+    *("subproblems", "seconds_saved", "cold_seconds", "error", "deviation", "start", "errors", "result"),
+]
 
 
 def draw(seed: int, n: int = 40, **more: Any) -> Instance:
@@ -75,6 +82,22 @@ def test_every_C_is_that_of_enumeration(loss: str, bias: bool) -> None:
     for point, C in zip(found.points, (1.0, 0.05, 20.0), strict=True):
         check(point, optimum(problem.replace(C=C)))
     assert (found[0.05].cuts_carried, found[20.0].cuts_carried > 0) == (0, True)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge"])
+def test_every_pair_of_C_and_M_is_that_of_enumeration(loss: str) -> None:
+    problem = Problem(draw(2), loss=loss)
+    found = mipfs.path(problem, M=[3, 1], C=[2.0, 0.05, 0.4], gap=GAP)
+    assert (found.axis, found.params["C"], found.params["M"]) == ("C,M", [2.0, 0.05, 0.4], [3, 1])
+    assert [point.value for point in found.points] == list(itertools.product([2.0, 0.05, 0.4], [3, 1]))
+    for point, line in zip(found.points, found.table(), strict=True):
+        C, M = line["C"], line["M"]
+        check(point, optimum(problem.replace(M=M, C=C)))
+        assert (point.value, point.place) == ((C, M), {"C": C, "M": M})
+        assert (point.result.params["C"], point.result.params["M"]) == (C, M)
+        assert (point.cuts_carried == 0) == (point.value == (0.05, 1)), "the walk begins at the small end of both"
+    assert found[0.4, 1].start == found[0.05, 1].selected, "a leg begins with what its M left at the C before"
+    assert set(found[0.4, 1].selected) <= set(found[0.4, 3].start)
 
 
 def test_every_lambda_is_that_of_enumeration() -> None:
@@ -131,12 +154,40 @@ def test_bounds_hold_when_points_are_cut_short() -> None:
     assert all(later <= earlier * (1 + 1e-7) for earlier, later in itertools.pairwise(objectives))
 
 
-def test_the_bound_of_another_point_is_taken_over_from_the_right_side() -> None:
-    points = mipfs.path(Problem(draw(6), C=1.0), M=[1, 2, 3], gap=GAP).points
-    earned = [point.bound for point in points]
-    cut_short = [dataclasses.replace(points[0], bound=-np.inf), *points[1:]]
-    assert [p.bound for p in _tightened(cut_short, True)] == [earned[1], *earned[1:]]
-    assert [p.bound for p in _tightened(list(points), False)] == [earned[0]] * 3
+def test_bounds_over_C_and_M_hold_when_points_are_cut_short() -> None:
+    problem, values = Problem(draw(6, n=80)), ([0.5, 0.52, 0.55], [1, 2, 3, 4])
+    found = mipfs.path(problem, C=values[0], M=values[1], gap=0.0, iteration_limit=2)
+    for point in found.points:
+        value = optimum(problem.replace(M=point.place["M"], C=point.place["C"]))
+        assert point.result.bound <= point.bound <= value * (1 + 1e-9)
+        assert point.objective >= value * (1 - 1e-9)
+    bounds = np.array([point.bound for point in found.points]).reshape(3, 4)
+    assert np.all(np.diff(bounds, axis=0) >= 0.0)
+    assert np.all(np.diff(bounds, axis=1) <= 0.0)
+
+
+@pytest.mark.parametrize(
+    ("axes", "from_where"),
+    [
+        ({"M": [1, 2, 3]}, [0, 1, 2]),
+        ({"C": [1.0, 2.0, 3.0]}, [0, 0, 0]),
+        ({"lambda": [2.0, 1.0, 0.0]}, [0, 1, 2]),
+        ({"rows": [0, 1, 2]}, [0, 0, 0]),
+        ({"C": [1.0, 1.0, 2.0], "M": [2, 1, 3]}, [0, 0, 2]),
+    ],
+)
+def test_the_bound_of_another_point_is_taken_over_from_the_right_side(
+    axes: dict[str, list[float]], from_where: list[int]
+) -> None:
+    """Bounds 7, 5 and 3: each may rise to the largest of a point that is easier in every axis."""
+    point = mipfs.path(Problem(draw(6), C=1.0), M=[1], gap=GAP).points[0]
+    points = [
+        dataclasses.replace(point, bound=bound, place={axis: values[k] for axis, values in axes.items()})
+        for k, bound in enumerate((7.0, 5.0, 3.0))
+    ]
+    assert [p.bound for p in _tightened(points)] == [(7.0, 5.0, 3.0)[k] for k in from_where]
+    blind = [dataclasses.replace(points[0], bound=-np.inf), *points[1:]]
+    assert _tightened(blind)[0].bound == (5.0 if from_where in ([0, 1, 2],) else -np.inf)
 
 
 def test_a_path_through_selections_that_cannot_be() -> None:
@@ -167,6 +218,8 @@ def test_the_json_says_all_and_its_results_are_results(tmp_path: Path) -> None:
         assert (line["M"], line["objective"], line["error"]) == (point.value, point.objective, point.error)
         result = Result.from_json(json.dumps(line["result"]))
         assert result.weights == point.result.weights
+    assert set(document) == {*HEAD, "points"}
+    assert list(document["points"][0]) == ["M", *LINE]
     with pytest.raises(UsageError, match="cannot be written"):
         found.save(tmp_path / "no" / "path.json")
 
@@ -188,6 +241,90 @@ def test_cross_validation_is_that_of_a_plain_loop() -> None:
     check(found.best, optimum(Problem(data, M=found.best.value, C=0.3)))
 
 
+def plain_choice(errors: dict[Any, list[float]]) -> tuple[Any, Any]:
+    """Where the error is least and where one standard error above it is allowed, of values from the simplest on."""
+    means = {value: statistics.fmean(list_) for value, list_ in errors.items()}
+    least = next(value for value, mean in means.items() if mean <= min(means.values()) + 1e-10)
+    most = means[least] + statistics.stdev(errors[least]) / len(errors[least]) ** 0.5
+    return least, next(value for value, mean in means.items() if mean <= most + 1e-10)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        {"C": [1.0, 0.02, 0.1], "M": [1, 3, 2]},
+        {"M": [3, 2, 1, 4]},
+        {"C": [1.0, 0.003, 0.1]},
+        {"lam": [0.0, 6.0, 1.0, 30.0]},
+    ],
+)
+def test_the_one_standard_error_point_is_that_of_a_plain_loop(axes: dict[str, list[Any]]) -> None:
+    data = draw(23, n=60, scale="standard")
+    problem = Problem(data)
+    found = mipfs.path(problem, **axes, folds=4, seed=3, one_se=True, gap=GAP)
+    simplest_first = [sorted(values, reverse=name == "lam") for name, values in axes.items()]
+    errors: dict[Any, list[float]] = {}
+    for place in itertools.product(*simplest_first):
+        value = place if len(axes) > 1 else place[0]
+        for fold in stratified(data, 4, 3):
+            alone = mipfs.solve(Problem(fold.train).replace(**dict(zip(axes, place, strict=True))), gap=GAP)
+            wrong = np.where(alone.decision_function(fold.X) > 0, 1.0, -1.0) != fold.y
+            errors.setdefault(value, []).append(float(np.mean(wrong)))
+        assert found[value].errors == pytest.approx(errors[value])
+        assert found[value].standard_error == pytest.approx(statistics.stdev(errors[value]) / 2.0)
+    assert (found.least_error, found.one_se) == plain_choice(errors)
+    assert (found.chosen, found.rule) == (found.one_se, "one-se")
+    assert found.one_se != found.least_error, "an instance that tells the rules apart"
+    document = json.loads(found.to_json())
+    named = (lambda value: dict(zip(axes, value, strict=True))) if len(axes) > 1 else (lambda value: value)
+    assert set(document) == {*HEAD, "points", "rule", "least_error", "one_se"}
+    assert (document["rule"], document["chosen"]) == ("one-se", named(found.one_se))
+    assert (document["least_error"], document["one_se"]) == (named(found.least_error), named(found.one_se))
+    plain = mipfs.path(problem, **axes, folds=4, seed=3, gap=GAP)
+    assert (plain.chosen, plain.least_error, plain.one_se) == (found.least_error, found.least_error, found.one_se)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_choice_among_drawn_errors_is_that_of_a_plain_loop(seed: int) -> None:
+    """Shares of small folds, so that ties and points just at the limit are common."""
+    r = np.random.default_rng(seed)
+    solved = mipfs.path(Problem(draw(1), C=0.7), M=[1]).points[0]
+    lost = dataclasses.replace(solved.result, objective=np.inf)
+    points, errors = [], {}
+    for M in range(1, 9):
+        wrong = [float(e) for e in r.integers(0, 4, 5) / 8]
+        reached, found = r.random() < 0.8, r.random() < 0.8
+        point = dataclasses.replace(solved, place={"M": M}, errors=tuple(wrong) if reached else ())
+        points.append(point if found else dataclasses.replace(point, result=lost))
+        if reached and found:
+            errors[M] = wrong
+    least, simplest = least_error(points), one_standard_error(points)
+    assert least is not None
+    assert simplest is not None
+    assert (least.value, simplest.value) == plain_choice(errors)
+    nothing = [dataclasses.replace(point, errors=()) for point in points]
+    assert (least_error(nothing), one_standard_error(nothing)) == (None, None)
+
+
+def test_along_rows_there_is_a_least_error_and_no_simplest() -> None:
+    rows = [([[1.0] * P], [0.0], [2.0])]
+    found = mipfs.path(Problem(draw(5), M=3, C=1.0), rows=rows, folds=2)
+    assert (found.chosen, found.one_se) == (found.least_error, None)
+    assert found.chosen is not None
+
+
+def test_infeasible_pairs_are_not_chosen() -> None:
+    rows = (Row("two", dict.fromkeys(NAMES, 1.0), 2.0, np.inf),)
+    problem = Problem(draw(7, rows=rows, select=SelectDefaults(M=4)))
+    found = mipfs.path(problem, C=[0.1, 1.0], M=[1, 2, 3], folds=3, one_se=True)
+    for point in found.points:
+        assert point.status is (Status.INFEASIBLE if point.place["M"] == 1 else Status.OPTIMAL)
+        assert (point.errors == ()) == (point.place["M"] == 1)
+    assert found.best is not None
+    errors = {point.value: list(point.errors) for point in found.points if point.errors}
+    assert (found.least_error, found.chosen) == plain_choice(errors)
+
+
 def test_equal_errors_choose_the_simplest() -> None:
     X = np.random.default_rng(0).standard_normal((40, P))
     X[:, 0] = np.where(np.arange(40) % 2, 5.0, -5.0)
@@ -201,7 +338,13 @@ def test_equal_errors_choose_the_simplest() -> None:
     ("given", "said"),
     [
         ({}, "nothing is given"),
-        ({"M": [1], "C": [1.0]}, "M and C is given"),
+        ({"M": [1], "lam": [1.0]}, "M and lam is given"),
+        ({"C": [1], "rows": []}, "C and rows is given"),
+        ({"M": [1], "C": [1.0], "lam": [1.0]}, "M and C and lam is given"),
+        ({"M": [1, 1], "C": [1.0]}, "M = 1 is given twice"),
+        ({"M": [1], "C": []}, "path over C needs at least one value"),
+        ({"M": [1], "one_se": True}, "give folds too"),
+        ({"rows": [], "one_se": True, "folds": 2}, "which added rows have not"),
         ({"M": []}, "needs at least one value"),
         ({"M": [1, 2, 1]}, "M = 1 is given twice"),
         ({"M": 3}, "give a list of values"),
@@ -268,6 +411,15 @@ def test_an_interrupt_keeps_what_was_reached() -> None:
     def in_fold(about: str) -> None:
         if about.startswith("fold 2"):
             raise KeyboardInterrupt
+
+    def in_second_leg(about: str) -> None:
+        if about == "C = 1, M = 2":
+            raise KeyboardInterrupt
+
+    pairs = mipfs.path(problem, C=[1.0, 0.1], M=[2, 1, 3], folds=2, one_se=True, on_begin=in_second_leg)
+    assert (pairs.interrupted, pairs.chosen, pairs.least_error, pairs.one_se) == (True, None, None, None)
+    assert [point.value for point in pairs.points] == [(1.0, 1), (0.1, 2), (0.1, 1), (0.1, 3)]
+    assert json.loads(pairs.to_json())["one_se"] is None
 
     late = mipfs.path(problem, M=[1, 2], folds=2, on_begin=in_fold)
     assert (late.interrupted, len(late.points), late.chosen, late.points[0].errors) == (True, 2, None, ())

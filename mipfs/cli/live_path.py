@@ -59,7 +59,8 @@ class View:
         table = Table("value", "status", "objective", "bound", "gap", "seconds", "features")
         for p in self.points:
             numbers = (number(p.objective), number(p.bound), percent(p.gap), f"{p.seconds:.2f}")
-            table.add_row(f"{p.value:g}", p.status.name.lower(), *numbers, escape(", ".join(p.selected)))
+            values = ", ".join(f"{value:g}" for value in p.place.values())
+            table.add_row(values, p.status.name.lower(), *numbers, escape(", ".join(p.selected)))
         now = f"{self.about}: {time.monotonic() - self.began:.1f} s"
         if self.record is not None:
             r = self.record

@@ -1,4 +1,4 @@
-"""``mipfs path``: one problem for every M, C or lambda, or with rows added one after the other."""
+"""``mipfs path``: one problem for every M, C, lambda or pair of M and C, or with rows added one after the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mipfs.solution_path import SolutionPath
+    from mipfs.solution_path import Point, SolutionPath
 
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 
@@ -45,6 +45,9 @@ def path(
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="K", help="Choose by K-fold cross-validation.", show_default=False)
     ] = None,
+    one_se: Annotated[
+        bool, typer.Option("--one-se", help="Choose the simplest within one standard error of the least error.")
+    ] = False,
     cold: Annotated[
         bool, typer.Option("--cold", help="Solve every point also from nothing, to see what was saved.")
     ] = False,
@@ -62,7 +65,7 @@ def path(
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
-    """Solve a problem along a path of M, C, lambda or rows, cuts carried along."""
+    """Solve a problem along a path of M, C, lambda or rows, or of M for every C, cuts carried along."""
     import mipfs
     from mipfs import readers
     from mipfs.cli.live_path import live_path
@@ -79,8 +82,11 @@ def path(
         axes["C"] = _numbers("C", C)
     if lam is not None:
         axes["lam"] = _numbers("lambda", lam)
-    if len(axes) + (rows is not None) != 1:
-        raise UsageError("a path goes over one of --M, --C, --lambda and --rows; give one, for example --M 1:10")
+    if len(axes) + (rows is not None) != 1 and (rows is not None or axes.keys() != {"M", "C"}):
+        raise UsageError(
+            "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
+            "give one, for example --M 1:10"
+        )
     params = problem_parameters(param or (), "path")
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
@@ -92,7 +98,8 @@ def path(
         problem = with_lp_rows(problem, subject_to)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
-    options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "cold": cold, "driver": driver}
+    options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
+    options["driver"] = driver
     if time_limit is not None:
         options["time_limit"] = time_limit
     with held(deliver=False):
@@ -161,7 +168,7 @@ def show_path(found: SolutionPath) -> None:
 
     total = sum(point.seconds for point in found.points)
     pairs = [
-        ("problem", stated(found.params, without=found.axis)),
+        ("problem", stated(found.params, without=found.axes)),
         ("driver", f"{found.driver}, {total:.2f} s"),
     ]
     if found.points and all(point.cold is not None for point in found.points):
@@ -171,14 +178,34 @@ def show_path(found: SolutionPath) -> None:
         pairs += [("stopped", "interrupted: these are the points that were reached")]
     show_pairs(pairs)
     show_table(*cells(found), title="The path", left=0)
-    supports = [(f"{p.value:g}", ", ".join(p.selected) or "-") for p in found.points]
-    show_table((found.axis, "features"), supports, title="The supports", left=2)
+    supports = [(*_values(p), ", ".join(p.selected) or "-") for p in found.points]
+    show_table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1)
     if found.best is not None:
-        best = found.best
+        show_choice(found, found.best)
+
+
+def show_choice(found: SolutionPath, best: Point) -> None:
+    """Print what cross-validation chose; by the one-standard-error rule beside the point of least error."""
+    from mipfs.cli.text import percent, show_pairs
+    from mipfs.steps import place_text
+
+    if found.rule == "least-error":
         print(
-            f"\nchosen by {found.folds} folds: {found.axis} = {best.value:g}, "
-            f"error {best.error:.4f} ± {best.deviation:.4f}"
+            f"\nchosen by {found.folds} folds: {place_text(best.place)}, error {best.error:.4f} ± {best.deviation:.4f}"
         )
+        return
+    least = best if found.least_error is None else found[found.least_error]
+    most = least.error + least.standard_error
+    print(f"\nchosen by {found.folds} folds: the simplest whose error is at most {most:.4f}; ± is one standard error")
+    pairs = []
+    for name, p in (("least error", least), ("one-se, chosen", best)):
+        error = f"error {p.error:.4f} ± {p.standard_error:.4f}"
+        pairs.append((name, f"{place_text(p.place)}, {error}, {p.status.name.lower()}, gap {percent(p.gap)}"))
+    show_pairs(pairs)
+
+
+def _values(point: Point) -> tuple[str, ...]:
+    return tuple(f"{value:g}" for value in point.place.values())
 
 
 def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -186,17 +213,22 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     from mipfs.cli.text import number, percent
 
     is_cold = any(point.cold is not None for point in found.points)
-    header = [found.axis, "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"]
+    is_marked = found.rule == "one-se" and found.chosen is not None
+    header = [*found.axes, "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"]
     header += ["cold s", "saved s"] if is_cold else []
     header += ["error", "deviation"] if found.chosen is not None else []
+    header += ["choice"] if is_marked else []
     lines = []
     for p in found.points:
-        line = [f"{p.value:g}", p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
+        line = [*_values(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
         line += [str(len(p.selected)), f"{p.seconds:.2f}", str(p.cuts_carried), str(p.cuts), str(p.subproblems)]
         if is_cold:
             saved = p.seconds_saved
             line += ["-", "-"] if p.cold is None or saved is None else [f"{p.cold.seconds:.2f}", f"{saved:.2f}"]
         if found.chosen is not None:
             line += [f"{p.error:.4f}", f"{p.deviation:.4f}"] if p.errors else ["-", "-"]
+        if is_marked:
+            marks = (("least error", found.least_error), ("one-se", found.one_se))
+            line.append(", ".join(name for name, value in marks if p.value == value))
         lines.append(tuple(line))
     return tuple(header), lines

@@ -63,6 +63,39 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
     assert by_lambda["params"]["loss"] == "squared-hinge"
 
 
+def test_the_one_standard_error_rule_shows_both_points(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "path.json"
+    args = ("--scale", "standard", "--C", "1,0.01", "--M", "2:4", "--folds", "4", "--seed", "2")
+    outcome = cli("path", CREDIT, *args, "--one-se", "--json", target)
+    assert (outcome.code, outcome.err) == (0, "")
+    document = strict(target.read_text())
+    assert (document["axis"], document["rule"]) == ("C,M", "one-se")
+    points = document["points"]
+    assert [(point["C"], point["M"]) for point in points] == [(C, M) for C in (1.0, 0.01) for M in (2, 3, 4)]
+    simplest_first = sorted(points, key=lambda point: (point["C"], point["M"]))
+    least = min(simplest_first, key=lambda point: round(point["error"], 10))
+    most = least["error"] + least["deviation"] / 2
+    chosen = next(point for point in simplest_first if point["error"] <= most + 1e-10)
+    for name, point in (("least_error", least), ("one_se", chosen), ("chosen", chosen)):
+        assert document[name] == {"C": point["C"], "M": point["M"]}
+    assert f"the simplest whose error is at most {most:.4f}" in outcome.out
+    closing = {line.split("  ")[0]: line for line in outcome.out.splitlines()}
+    for name, point in (("least error", least), ("one-se, chosen", chosen)):
+        shown = f"C = {point['C']:g}, M = {point['M']}, error {point['error']:.4f} ± {point['deviation'] / 2:.4f}"
+        assert f"{shown}, {point['status'].lower()}, gap {100 * point['gap']:.3g}%" in closing[name]
+    lines = [line.split() for line in outcome.out.splitlines() if line.startswith("  ")]
+    marked = {(float(line[0]), int(line[1])): " ".join(line[13:]) for line in lines if "optimal" in line}
+    expected = {(point["C"], point["M"]): [] for point in points}
+    expected[least["C"], least["M"]].append("least error")
+    expected[chosen["C"], chosen["M"]].append("one-se")
+    assert marked == {value: ", ".join(names) for value, names in expected.items()}
+    supports = [line for line in lines if "optimal" not in line and line[1].isdigit()]
+    assert [" ".join(line[2:]) for line in supports] == [", ".join(point["selected"]) for point in points]
+    single = cli("path", CREDIT, *args)
+    assert "choice" not in single.out
+    assert f"chosen by 4 folds: C = {least['C']:g}, M = {least['M']}, error" in single.out
+
+
 def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rows.lp").write_text("Subject To\n one: late_payments + age <= 1\n two: loan + age >= 1\nEnd\n")
     args = ("-p", "C=0.5", "--json", "-")
@@ -77,7 +110,11 @@ def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Pa
     ("args", "said"),
     [
         ((), "one of --M, --C, --lambda and --rows"),
-        (("--M", "1:2", "--C", "1"), "one of --M, --C, --lambda and --rows"),
+        (("--M", "1:2", "--lambda", "1"), "or over --M and --C together"),
+        (("--M", "1:2", "--C", "1", "--lambda", "1"), "or over --M and --C together"),
+        (("--M", "1:2", "--C", "1", "--rows", "rows.lp"), "or over --M and --C together"),
+        (("--M", "1:2", "--C", "1", "-p", "C=1"), "-p C and --C are both given"),
+        (("--M", "1:2", "--C", "1", "--one-se"), "give folds too"),
         (("--M", "2:1"), "write FIRST:LAST"),
         (("--M", "1-2"), "write FIRST:LAST"),
         (("--M", "1:9"), "M = 3 must lie between 0 and 2"),
@@ -155,6 +192,10 @@ def test_the_live_table_has_a_row_for_every_point() -> None:
     for point in found.points:
         assert ", ".join(point.selected) in shown
     assert "M = 3:" in shown
+    mipfs.path(mipfs.Problem(data), C=[0.1], M=[1], on_begin=view.begin, on_point=view.add, observers=[view.see])
+    console.print(view)
+    assert "0.1, 1" in (shown := console.export_text())
+    assert "C = 0.1, M = 1:" in shown
     assert "incumbent" in shown
 
 
