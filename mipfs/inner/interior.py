@@ -419,6 +419,7 @@ class InteriorPoint:
             out[self.free] -= self.h * inner[self.atom]
         return out + self.G @ self._rows_solve(self.G.T @ w)
 
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """A Cholesky factor of a matrix whose diagonal was scaled to one, and the scale."""
