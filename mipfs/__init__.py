@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mipfs.certificate.sidecar import verify
     from mipfs.drivers import solve
-    from mipfs.errors import DataError, MipfsError, MissingExtraError, RowError, UsageError
+    from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
         FGMClassifier,
         FGMSelector,
@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Comparison",
     "DataError",
+    "DataWarning",
     "FGMClassifier",
     "FGMSelector",
     "FSPClassifier",
@@ -69,6 +70,7 @@ __all__ = [
 _HOME = {
     "Comparison": "mipfs.ladder",
     "DataError": "mipfs.errors",
+    "DataWarning": "mipfs.errors",
     "FGMClassifier": "mipfs.estimators",
     "FGMSelector": "mipfs.estimators",
     "FSPClassifier": "mipfs.estimators",

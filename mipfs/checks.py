@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, UsageError
 from mipfs.names import Numbered
 
 Array = npt.NDArray[np.float64]
+
+
+def as_float(value: Any, name: str) -> float:
+    """A parameter as a float; a whole number beyond floating point is a `UsageError`."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
+
+
+def memory() -> int:
+    """Bytes of memory that this machine has; of one that does not say it, what 64 bits can address."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
+
+
+def shown(value: Any) -> str:
+    """A number for a message: Python refuses to write whole numbers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return f"about 2^{value.bit_length()}"
+    return f"{value!r}"
 
 
 def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:

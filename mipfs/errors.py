@@ -21,6 +21,12 @@ class RowError(UsageError):
     """A row over the selection that cannot be honoured; the message names the row."""
 
 
+class NumericalError(MipfsError):
+    """A solver failed, or gave an answer that exact arithmetic does not bear out: nothing may be concluded from it."""
+
+    exit_code = 2
+
+
 class DataError(MipfsError):
     """Bad input data.
 
@@ -44,6 +50,10 @@ class DataError(MipfsError):
         self.message, self.remedy, self.path, self.line = message, remedy, path, line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+
+
+class DataWarning(UserWarning):
+    """Data that can be read, but perhaps not as it was meant; the message names the file, the column and the remedy."""
 
 
 class MissingExtraError(UsageError):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs import user_file
+from mipfs import capability, user_file
+from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.errors import MipfsError, UsageError
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -67,6 +69,11 @@ class Formulation:
     lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
     is_relaxation: bool = True
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
+        """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
+        copied: Formulation = pickle.loads(pickle.dumps(self))
+        return copied
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -79,14 +86,14 @@ class Entry:
     loss, bias : str, the defaults
     parameters : tuple of str, as on the command line
     driver : str, the default driver
+    capability : Capability
+        What the declared program carries; a `Problem` of the same name is solved by any driver that carries it.
     options : tuple of str
         Those of the parameters that are options of the default driver, such as the T of ``fgm``.
     declared : tuple of str
         Those of the parameters that `declare` of the module takes, such as the pool of ``reduced-mkl``.
     needs_M : bool
         Whether it makes no sense without a cardinality row.
-    carries_rows : bool
-        Whether penalties, forced features and the rows of the selection are part of it; it is valid without them.
     """
 
     name: str
@@ -95,10 +102,10 @@ class Entry:
     bias: str
     parameters: tuple[str, ...]
     driver: str
+    capability: Capability
     options: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
     needs_M: bool = False
-    carries_rows: bool = True
 
     @property
     def module(self) -> str:
@@ -107,9 +114,13 @@ class Entry:
 
 
 _USUAL = ("M", "C", "loss", "bias")
+_PYOMO = Capability(losses=("hinge",), bound="exact", atoms=("features",), margins=("unit",))
+_RELAXED = Capability(losses=POINTWISE, bound="a relaxation")
+_ON_FEATURES = replace(_RELAXED, atoms=("features",))
+_WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
-    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch"),
-    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch"),
+    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO),
+    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO),
     Entry(
         "fgm",
         "qcqp_relaxation.py",
@@ -117,6 +128,7 @@ _TABLE = (
         "none",
         (*_USUAL, "margin", "T"),
         "kelley",
+        _RELAXED,
         ("T",),
     ),
     Entry(
@@ -126,6 +138,7 @@ _TABLE = (
         "none",
         ("pool", *_USUAL, "form"),
         "conic",
+        replace(_RELAXED, bound="of its pool alone"),
         declared=("pool", "form"),
     ),
     Entry(
@@ -135,19 +148,52 @@ _TABLE = (
         "none",
         ("measure", "M", "C", "beta", "k"),
         "two_layer",
+        Capability(
+            losses=("structural",),
+            bound="of its pool alone",
+            atoms=("features",),
+            bias=("none",),
+            margins=("unit",),
+            weights=False,
+        ),
     ),
-    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic"),
-    Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", needs_M=True, carries_rows=False),
-    Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", needs_M=True, carries_rows=False),
-    Entry("big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", declared=("U", "binary")),
-    Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", carries_rows=False),
-    Entry("onsvm", "onsvm.py", "hinge", "free", _USUAL, "conic", carries_rows=False),
+    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
+    Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    Entry(
+        "big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", _ON_FEATURES, declared=("U", "binary")
+    ),
+    Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
+    Entry(
+        "onsvm",
+        "onsvm.py",
+        "hinge",
+        "free",
+        _USUAL,
+        "conic",
+        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline"),
+    ),
 )
 
 
 def table() -> tuple[Entry, ...]:
     """The formulations that come with the package."""
     return _TABLE
+
+
+def capabilities() -> dict[str, Capability]:
+    """What the program of every formulation declares that it can carry."""
+    return {entry.name: entry.capability for entry in _TABLE}
+
+
+def check(problem: Problem, name: str) -> None:
+    """Refuse a problem that the program of a formulation cannot carry.
+
+    Raises
+    ------
+    UsageError
+    """
+    capability.check(problem, "formulation", name, capabilities()[name], capabilities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +255,7 @@ class Loaded:
             built = self.build(data, **arguments)
         except MipfsError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise user_file.one_line(error, self.path) from error
         try:
             problem_of(built)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs import shipped
+from mipfs import output_file, shipped
+from mipfs.checks import memory, shown
 from mipfs.errors import UsageError
 from mipfs.readers.files import FORMATS
 from mipfs.synthetic import INFORMATIVE, tan_2010, tan_2014
@@ -88,6 +90,7 @@ def write(
     n_features: int | None = None,
     M: int | None = None,
     seed: int = 0,
+    force: bool = False,
 ) -> Path:
     """Write an instance and the .toml beside it.
 
@@ -100,6 +103,8 @@ def write(
         Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed. Of `tan_2010`
         (500 of 103, of which 3 are no noise), without M. Of `tan_2014` (4096 of 4096, M = 400): 8 bytes an
         entry for training and test each.
+    force : bool
+        Whether files of these names with other contents are replaced.
 
     Returns
     -------
@@ -110,7 +115,8 @@ def write(
     Raises
     ------
     UsageError
-        An unknown name, a parameter that the instance does not take, a path that cannot be written.
+        An unknown name, a parameter that the instance does not take, a path that cannot be written, or one where
+        something else stands.
     """
     given = {"n_samples": n_samples, "n_features": n_features, "M": M}
     every = tuple(given)
@@ -130,11 +136,14 @@ def write(
             raise UsageError(f"{key} = {value}: in {name} it is fixed")
     if seed != 0 and not taken[name]:
         raise UsageError(f"seed = {seed}: {name} is always the same")
+    entries = sizes.get("n_samples", 1) * sizes.get("n_features", 1)
+    if 8 * entries > memory():
+        raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
     if name == "credit":
-        return _save(Path(out), name, ".csv", {"": shipped.credit}, shipped.CREDIT_TOML)
+        return _save(Path(out), name, ".csv", {"": shipped.credit}, shipped.CREDIT_TOML, force)
     if name == "wdbc":
         X, y, description = shipped.wdbc()
-        return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description)
+        return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description, force)
     made = _drawn(name, sizes, seed)
     n, p = made["train"][0].shape
     stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + f"-seed{seed}"
@@ -145,7 +154,7 @@ def write(
         for part, tail in parts.items()
         if part in made
     }
-    return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed))
+    return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed), force)
 
 
 def _drawn(name: str, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
@@ -185,22 +194,32 @@ def _npz(X: Array, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> by
 
 
 def _save(
-    out: Path, stem: str, suffix: str, contents: Mapping[str, Callable[[], str | bytes]], description: str
+    out: Path,
+    stem: str,
+    suffix: str,
+    contents: Mapping[str, Callable[[], str | bytes]],
+    description: str,
+    force: bool,
 ) -> Path:
     """Write the parts and the description; `out` is a folder or, by its suffix, the data file itself."""
-    if out.suffix in FORMATS and out.suffix not in ("", suffix) and not out.is_dir():
+    if out.suffix in FORMATS and out.suffix not in ("", suffix) and not os.path.isdir(out):
         raise UsageError(f"{out}: {stem} is written as {suffix}; give a folder or a name that ends so")
     data = out if out.suffix == suffix else out / f"{stem}{suffix}"
+    made = {data.with_name(f"{data.stem}{tail}{suffix}"): content for tail, content in contents.items()}
+    made[data.with_suffix(".toml")] = lambda: description
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
-        for tail, content in contents.items():
-            made = content()
-            path = data.with_name(f"{data.stem}{tail}{suffix}")
-            path.write_bytes(made if isinstance(made, bytes) else made.encode("utf-8"))
-        data.with_suffix(".toml").write_text(description, encoding="utf-8", newline="\n")
+        for path, content in made.items():
+            if not force and os.path.exists(path) and path.read_bytes() != _bytes(content()):
+                raise UsageError(f"{path} is there already and holds something else; give another --out, or --force")
     except OSError as error:
         raise UsageError(f"{data}: cannot be written: {error.strerror}") from None
+    output_file.save((path, _bytes(content())) for path, content in made.items())
     return data
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8")
 
 
 def _description(name: str, made: Mapping[str, Any], taken: tuple[str, ...], seed: int) -> str:

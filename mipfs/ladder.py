@@ -1,7 +1,10 @@
 """The ladder of relaxations on one problem: what every rung proves, how far it is from the best classifier, its price.
 
 plain ≤ QCQP-SSVM = SDP-SSVM ≤ NMMKL = Boolean ≤ convex hull ≤ exact, and plain ≤ big-M ≤ exact. A rung that cannot
-carry penalties, forced features and rows is a bound without them.
+carry penalties, forced features and rows is a bound without them, and the order holds all the more.
+
+Every rung leaves a lower bound that is earned and an upper bound on its own value. It is "solved" where the two meet;
+what a weaker rung has proven, a stronger one has too; and what lies above a classifier's value is no bound.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ import numpy as np
 
 from mipfs import drivers, formulation
 from mipfs.drivers import kelley
-from mipfs.drivers.run import Observer, Run, parameters
+from mipfs.drivers.run import ABSOLUTE_GAP, Observer, Run, parameters
+from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.losses import loss_of
 from mipfs.problem import Problem
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
+from mipfs.signals import heard
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",
@@ -33,7 +37,17 @@ CONIC: Mapping[str, str] = {
 """The rungs that are programs for Clarabel, and the formulations that declare them."""
 RUNGS = (*CONIC, "boolean", "convex-hull", "exact")
 GAP, KELLEY_GAP = 1e-6, 1e-7
-"""Relative gap to which the exact and the conic rungs are solved (the latter reach 1e-9), and those of `kelley`."""
+"""Relative gap at which a rung counts as solved, and the one that `kelley` is asked for."""
+RELAXATIONS = ("plain", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "boolean", "convex-hull")
+WEAKER: Mapping[str, Sequence[str]] = {
+    **{name: RELAXATIONS[:k] for k, name in enumerate(RELAXATIONS)},
+    "big-m": ("plain",),
+    "exact": (*RELAXATIONS, "big-m"),
+}
+"""The rungs whose value is at most that of a rung (`mathematics`: the proven order), whatever the rows and atoms."""
+FAILED = "failed: the numbers are too hard for Clarabel"
+CONTRADICTS = 1e-9
+"""A bound this far (relative) above the value of a classifier is more than round-off: it is wrong."""
 MAX_EXACT = 100_000
 """Features beyond which the master problem of the exact rung, whose cuts are dense, no longer fits."""
 
@@ -51,7 +65,9 @@ class Rung:
     gap : float, (incumbent − value) / max(1e-10, |incumbent|); inf when either is missing
     seconds : float
     size : mapping of str to int, or None: variables, constraints and nonzeros of its program
-    status : str, "solved", "optimal", or in a few words why not
+    status : str
+        "solved": its own two bounds meet to `GAP`; "optimal"; "numerical" where what it claims contradicts a
+        classifier, and no bound is printed; or in a few words why not.
     """
 
     name: str
@@ -145,10 +161,59 @@ def compare(
         ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)
         return Comparison(params, math.inf, (), ladder, problem.selection.conflict())
     climb = _Climb(problem, {"time_limit": time_limit, "callback": callback, "observers": tuple(observers)})
-    found = [climb.rung(name) for name in chosen]
-    gaps = [relative_gap(climb.incumbent, rung.value) for rung in found]
-    ladder = tuple(dataclasses.replace(rung, gap=gap) for rung, gap in zip(found, gaps, strict=True))
+    ladder = settled([climb.rung(name) for name in chosen], climb.incumbent, problem)
     return Comparison(params, climb.incumbent, climb.selected, ladder)
+
+
+@dataclass(frozen=True)
+class Climbed:
+    """What was found on one rung, before it is compared with the others.
+
+    Attributes
+    ----------
+    name : str
+    lower : float, the bound that it earned by itself; -inf for none
+    upper : float, an upper bound on its own value; inf for none
+    seconds, size : as in `Rung`
+    status : str, what to say where its bounds do not meet
+    solved : str, what to say where they do
+    ran : bool, whether it was solved at all
+    """
+
+    name: str
+    lower: float
+    upper: float
+    seconds: float
+    size: Mapping[str, int] | None
+    status: str
+    solved: str = "solved"
+    ran: bool = True
+
+
+def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> tuple[Rung, ...]:
+    """The rungs with their proven values; see the module for how.
+
+    Parameters
+    ----------
+    climbed : sequence of Climbed, in the order of `RUNGS`
+    incumbent : float, value of the best classifier that any of them found
+    problem : Problem
+    """
+    allowance = 0.0 if problem.margin == "rho" else ABSOLUTE_GAP * max(1.0, float(problem.c_i.sum()))
+    limit = incumbent + CONTRADICTS * abs(incumbent) + allowance if math.isfinite(incumbent) else math.inf
+    proven: dict[str, float] = {}
+    rungs = []
+    for one in climbed:
+        wrong = one.lower > limit
+        value = -math.inf if wrong else min(one.lower, incumbent)
+        if one.ran and not wrong:
+            value = max([value, *(proven[name] for name in WEAKER[one.name] if name in proven)])
+        proven[one.name] = value
+        upper = min(one.upper, incumbent)  # no relaxation is above a classifier
+        meets = math.isfinite(upper) and abs(upper - value) <= GAP * max(1e-10, abs(upper))
+        status = "numerical" if wrong else one.solved if one.ran and meets else one.status
+        rungs.append(Rung(one.name, True, value, relative_gap(incumbent, value), one.seconds, one.size, status))
+    return tuple(rungs)
 
 
 class _Climb:
@@ -158,34 +223,38 @@ class _Climb:
         self.problem, self.common = problem, dict(common)
         self.incumbent, self.selected = math.inf, tuple[str, ...]()
         self.interrupted = False
-        self._boolean: Rung | None = None
+        self._boolean: Climbed | None = None
 
-    def rung(self, name: str) -> Rung:
+    def rung(self, name: str) -> Climbed:
         """Solve one rung; whatever keeps it from being solved becomes its status."""
         if self.interrupted:
-            return _idle(name, "not run: interrupted")
+            return _missed(name, "not run: interrupted")
         if name == "convex-hull" and self._boolean is not None and self.problem.selection.is_plain:
             return dataclasses.replace(self._boolean, name=name)
         try:
             found = self._solve(name)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return _missed(name, "interrupted")
         except formulation.TooLargeError as error:
-            return _idle(name, f"too large: {error}")
+            return _missed(name, f"too large: {error}")
         except UsageError as error:
-            return _idle(name, f"skipped: {error}")
+            return _missed(name, f"skipped: {error}")
         if name == "boolean":
             self._boolean = found
         return found
 
-    def _solve(self, name: str) -> Rung:
+    def _solve(self, name: str) -> Climbed:
         if name in CONIC:
             return self._conic(name) if self.problem.loss != "structural" else self._joint(name)
         if name == "exact":
             if self.problem.atoms.count > MAX_EXACT:
                 raise formulation.TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
             result = self._run("branch")
-            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows[1])
+            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows)
             size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
-            return _rung(name, result.bound, result, size, "optimal" if result.status is Status.OPTIMAL else "")
+            solved = "optimal" if result.status is Status.OPTIMAL else "solved"
+            return _climbed(name, result.bound, result.objective, result, size, solved)
         if self.problem.loss == "structural":
             if name == "boolean" and not self.problem.selection.is_plain:
                 raise UsageError("two_layer solves the convex hull, which differs where there are rows")
@@ -193,25 +262,28 @@ class _Climb:
         else:
             result = self._run("kelley", relaxation="box" if name == "boolean" else "hull")
         size = {"variables": self.problem.data.n_samples, "constraints": result.counters.get("selections", 0)}
-        solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.STALLED)
-        return _rung(name, result.bound, result, size, "solved" if solved else "")
+        upper = math.inf if result.relaxed is None else result.relaxed["upper"]
+        return _climbed(name, result.bound, upper, result, size)
 
-    def _joint(self, name: str) -> Rung:
-        """The structural SVM on all features, by its bundle; the largest weights make a classifier."""
+    def _joint(self, name: str) -> Climbed:
+        """The structural SVM on all atoms, by its bundle; those of largest weights make a classifier."""
         if name != "plain":
             raise UsageError("it is declared for losses that are a sum over the samples")
-        problem, run = self.problem, Run(self.problem, kelley.Options())
-        p = problem.data.n_features
-        svm = loss_of(problem).Solver(problem.data, problem.c_i, False).solve(np.arange(p), tol=GAP)
-        if problem.atoms.count == p:
-            kelley.round_to(run, np.abs(svm.w))
+        problem, run, everything = self.problem, Run(self.problem, kelley.Options()), np.ones(self.problem.atoms.count)
+        subproblem = Subproblem(problem)
+        with heard():
+            solved = subproblem.solve(everything, 0.1 * GAP)
+            kelley.round_to(run, subproblem.weights())
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
             self.incumbent, self.selected = run.objective, names
-        size = {"variables": p, "constraints": svm.combination.whole.size}
-        return Rung(name, True, svm.dual, math.inf, run.elapsed, size, f"solved{_left_out(problem)}")
+        assert solved.svm.combination is not None
+        size = {"variables": solved.svm.w.size, "constraints": solved.svm.combination.whole.size}
+        without = _without(formulation.capabilities()["plain-svm"].left_out(problem))
+        lower = solved.cut(everything)
+        return Climbed(name, lower, solved.svm.primal, run.elapsed, size, "stalled", f"solved{without}")
 
-    def _conic(self, name: str) -> Rung:
+    def _conic(self, name: str) -> Climbed:
         loaded = formulation.load(CONIC[name])
         entry, declare = loaded.entry, loaded.declare
         assert entry is not None
@@ -225,11 +297,11 @@ class _Climb:
             result = self._run("conic", declare=declare)
         size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")}
         if result.relaxed is None:
-            failed = "failed: the numbers are too hard for Clarabel" if result.counters else ""
-            return _rung(name, -math.inf, result, size, failed if result.stop_reason is StopReason.STALLED else "")
-        value = result.relaxed["lower"]
-        left_out = "" if entry.carries_rows else _left_out(self.problem)
-        return _rung(name, value, result, size, f"solved{left_out}")
+            found = _climbed(name, -math.inf, math.inf, result, size)
+            failed = result.stop_reason is StopReason.STALLED and bool(result.counters)
+            return dataclasses.replace(found, status=FAILED) if failed else found
+        lower, upper = result.relaxed["lower"], result.relaxed["upper"]
+        return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
 
     def _run(self, driver: str, **options: Any) -> Result:
         gap = KELLEY_GAP if driver in ("kelley", "two_layer") else GAP
@@ -240,19 +312,22 @@ class _Climb:
         return result
 
 
-def _left_out(problem: Problem) -> str:
+def _without(left_out: Sequence[str]) -> str:
     """What a rung without a selection does not know."""
-    selection = problem.selection
-    parts = ["rows"] if len(selection.rows) else []
-    parts += ["forced features"] if selection.forced_in or selection.forced_out else []
-    parts += ["penalties"] if np.any(problem.penalty) else []
-    return f" without the {' and '.join(parts)}" if parts else ""
+    return f" without the {' and '.join(left_out)}" if left_out else ""
 
 
-def _rung(name: str, value: float, result: Result, size: Mapping[str, int], status: str) -> Rung:
-    """The rung of a result; an empty status says why the driver stopped."""
-    said = status or result.stop_reason.name.lower().replace("_", " ")
-    return Rung(name, True, value, math.inf, result.seconds, size, said)
+def _climbed(
+    name: str, lower: float, upper: float, result: Result, size: Mapping[str, int], solved: str = "solved"
+) -> Climbed:
+    """What the result of a driver says about a rung."""
+    done = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)  # and yet the bounds may not meet
+    status = "stalled" if done else result.stop_reason.name.lower().replace("_", " ")
+    return Climbed(name, lower, upper, result.seconds, size, status, solved)
+
+
+def _missed(name: str, status: str) -> Climbed:
+    return Climbed(name, -math.inf, math.inf, 0.0, None, status, ran=False)
 
 
 def _idle(name: str, status: str) -> Rung:
@@ -262,6 +337,8 @@ def _idle(name: str, status: str) -> Rung:
 def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
     if rungs is None:
         return RUNGS
+    if not rungs:
+        raise UsageError(f"no rung is named; name some of {', '.join(RUNGS)}")
     for name in rungs:
         if name not in RUNGS:
             raise UsageError(f"rung {name!r} is not known; it is one of {', '.join(RUNGS)}")

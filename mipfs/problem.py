@@ -18,8 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms
+from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
+from mipfs.checks import as_float, shown
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, nearest
 from mipfs.losses import get_loss, loss_of
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mipfs.measures import Measure
 
 Array = npt.NDArray[np.float64]
+
+LEAST_C, LARGEST_C = 1e-100, 1e20
+"""Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,8 @@ class Problem:
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
         What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`,
-        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those.
+        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those. They belong to the data
+        that they were made on; ``atoms.on(data)`` makes the same ones on other data.
     margin : {"unit", "rho"}
         "rho" is Tan 2010 (1), min ½‖w‖² + (C/2) Σ max(0, ρ − m_i)² − ρ, for the squared hinge without
         penalties. Minimising over the length of (w, ρ) gives −1/(4v) of the unit margin's v, so it is solved
@@ -94,23 +99,24 @@ class Problem:
         get_loss(self.loss)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
+        elif not same_data(self.atoms.data, self.data):
+            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
-        if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+        self._check_C()
         M = self.data.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
                 raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
-                raise UsageError(f"M = {M} must lie between 0 and {p}, the number of {what}")
+                raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
+        if self.data.penalty and not self.selects_features:
+            raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
         if self.rows is not None:
             rows = self.rows
         elif self.selects_features:
             rows = Rows.of(self.data.rows, self.data.index) if self.data.rows else Rows.empty(p)
-        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out or self.data.penalty:
-            raise UsageError(
-                "the data's rows, forced features and penalties are about single features, not about atoms"
-            )
+        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
+            raise UsageError("the data's rows and forced features are about single features, not about atoms")
         else:
             rows = Rows.empty(p)
         if rows.matrix.shape[1] != p + len(rows.extra):
@@ -121,7 +127,7 @@ class Problem:
         for name in ("forced_in", "forced_out"):
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
-        _ = self.selection, self.penalty
+        _ = self.selection.scaled, self.penalty
         if self.margin not in ("unit", "rho"):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (self.loss != "squared-hinge" or np.any(self.penalty)):
@@ -130,6 +136,24 @@ class Problem:
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was declared; what is compiled from it is compiled again in a copy."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def _check_C(self) -> None:
+        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
+            raise UsageError(f"C = {self.C!r} must be a positive number")
+        weights = self.data.sample_weight
+        with np.errstate(over="ignore"):
+            C = as_float(self.C, "C")
+            low, high = C * float(weights.min()), float((C * weights).sum())
+        if not LEAST_C <= low <= high <= LARGEST_C:
+            loss = f"C = {C:g}" if np.all(weights == 1.0) else f"C = {C:g} times the sample weights"
+            raise UsageError(
+                f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
+                f"here {high:g}, at most {LARGEST_C:g}"
+            )
 
     def _check_structural(self) -> None:
         if self.bias:
@@ -143,9 +167,9 @@ class Problem:
         _ = self.measured
 
     def replace(self, **changes: Any) -> Problem:
-        """A copy with some parameters changed; other data brings its own features."""
-        if "data" in changes and self.selects_features:
-            changes.setdefault("atoms", None)
+        """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
+        if "data" in changes and "atoms" not in changes:
+            changes["atoms"] = self.atoms.on(changes["data"])
         return dataclasses.replace(self, **changes)
 
     @property
@@ -173,6 +197,11 @@ class Problem:
         A : (r, p) array-like or sparse matrix
         lb, ub : (r,) array-like or scalar
         names : sequence of r str, optional
+
+        Raises
+        ------
+        RowError
+            A number that cannot be computed with, by the name of its row; parts that do not fit together.
         """
         matrix = sparse.csr_array(np.atleast_2d(A) if not sparse.issparse(A) else A, dtype=float)
         r, p = matrix.shape
@@ -180,8 +209,6 @@ class Problem:
             raise RowError(f"rows over {p} columns, but there are {self.atoms.count} to select from")
         lower = np.broadcast_to(np.asarray(lb, dtype=float), (r,)).copy()
         upper = np.broadcast_to(np.asarray(ub, dtype=float), (r,)).copy()
-        if not np.all(np.isfinite(matrix.data)) or np.any(np.isnan(lower) | np.isnan(upper)):
-            raise RowError("rows with a coefficient that is not finite, or a bound that is not a number")
         assert self.rows is not None
         start = len(self.rows)
         labels = tuple(names) if names is not None else tuple(f"row{start + i + 1}" for i in range(r))
@@ -226,6 +253,12 @@ class Problem:
             raise UsageError(
                 f"lambda of {self.atoms.names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
             )
+        beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
+        if beyond.size:
+            raise UsageError(
+                f"lambda of {self.atoms.names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
+                f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
+            )
         return c
 
     @cached_property
@@ -246,6 +279,12 @@ class Problem:
         if self.margin == "unit" or math.isinf(value):
             return value
         return -0.25 / value if value > 0 else -math.inf
+
+    def unit_margin(self, value: float) -> float:
+        """The value of the unit margin that is reported as `value`: the inverse of `reported`."""
+        if self.margin == "unit" or math.isinf(value):
+            return value
+        return -0.25 / value if value < 0 else math.inf
 
     def evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data in float64.

@@ -6,23 +6,24 @@ import enum
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import output_file, result_json
 from mipfs.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.certificate.sidecar import Claim
+    from mipfs.drivers.cuts import CutPool
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
-_IN_MEMORY = ("claim", "path")
-_LATER = (*_IN_MEMORY, "extra", "near_optimal")
-"""Fields that are not in the JSON, and with those that are not in every JSON of schema 1."""
+_IN_MEMORY = ("claim", "path", "pool")
+"""Fields that are not in the JSON."""
 
 
 class Status(enum.Enum):
@@ -120,6 +121,7 @@ class Result:
     labels : mapping {"negative": ..., "positive": ...}
     columns : mapping of name to int, the 0-based column of every selected feature and weight
     n_features : int, features of the data
+    atoms : mapping or None, {"names", "columns", "scale"} of what is selected; None for single features with λ = 1
     scaling : mapping {"kind": str, "shift": {name: float}, "scale": {name: float}} of the selected features
     data_sha256 : str
     rows : tuple of dict, the user's rows ({"name", "terms", "lb", "ub", "origin"})
@@ -133,6 +135,7 @@ class Result:
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.drivers.near_optimal`
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
+    pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
     """
 
     status: Status
@@ -161,8 +164,10 @@ class Result:
     versions: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     near_optimal: Mapping[str, Any] | None = None
+    atoms: Mapping[str, Any] | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
+    pool: CutPool | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -221,50 +226,52 @@ class Result:
         """
         remedy = "give a file written by `mipfs solve --json`"
         try:
-            document = json.loads(text, parse_constant=_refuse_constant)
+            document = result_json.parsed(text)
         except ValueError as error:
             line = error.lineno if isinstance(error, json.JSONDecodeError) else None
             raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise DataError(f"not a result of schema {SCHEMA}", remedy, path=path)
         try:
-            values = {name: document[name] for name in cls.__dataclass_fields__ if name not in _LATER}
-            values |= {"extra": document.get("extra", {}), "near_optimal": document.get("near_optimal")}
-            values |= {"path": None if path is None else Path(path)}
+            values = result_json.fields(document, SCHEMA)
             values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
-            values |= {name: tuple(values[name]) for name in ("selected", "rows", "conflict")}
-            values["trace"] = tuple(
-                Record(
-                    r["seconds"],
-                    r["iteration"],
-                    _number(r["objective"], math.inf),
-                    _number(r["bound"], -math.inf),
-                    upper=_number(r.get("upper"), math.inf),
-                )
-                for r in values["trace"]
+        except KeyError as error:
+            raise DataError(f"not a complete result: {error} is not known", remedy, path=path) from None
+        except ValueError as error:
+            raise DataError(str(error), remedy, path=path) from None
+        values["trace"] = tuple(
+            Record(
+                r["seconds"],
+                r["iteration"],
+                math.inf if r["objective"] is None else r["objective"],
+                -math.inf if r["bound"] is None else r["bound"],
+                upper=math.inf if r["upper"] is None else r["upper"],
             )
-            values["objective"] = _number(values["objective"], math.inf)
-            values["bound"] = _number(values["bound"], -math.inf)
-            values["weights"] = {name: float(weight) for name, weight in values["weights"].items()}
-            values["intercept"] = _number(values["intercept"], math.nan)
-            return cls(**values)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"not a complete result: {error!r}", remedy, path=path) from None
+            for r in values["trace"]
+        )
+        return cls(**values, path=None if path is None else Path(path))
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
-        `certificate` and `path` are set then.
+        Both or neither: the certificate is moved to its place first, then the JSON that holds its SHA-256.
+        `certificate` and `path` are set then. A pipe or a device gets the JSON alone.
+
+        Raises
+        ------
+        UsageError
+            A file cannot be written; what stood there before is as it was.
         """
-        from mipfs.certificate.sidecar import sidecar_of
+        from mipfs.certificate.sidecar import packed, sidecar_of
 
         path = Path(path)
-        if self.claim is not None:
-            object.__setattr__(self, "certificate", self.claim.write(sidecar_of(path)))
-        try:
-            path.write_text(self.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        if output_file.is_stream(path):
+            output_file.save([(path, f"{self.to_json()}\n".encode())])
+            return
+        sidecar = sidecar_of(path)
+        content, certificate = packed(self, sidecar.name)
+        document = replace(self, certificate=certificate).to_json()
+        files = [] if content is None else [(sidecar, content)]
+        output_file.save([*files, (path, f"{document}\n".encode())])
+        object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
 
     @classmethod
@@ -292,11 +299,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _number(value: Any, unearned: float) -> float:
-    return unearned if value is None else float(value)
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")

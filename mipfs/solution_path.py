@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.errors import UsageError
+from mipfs import output_file
 from mipfs.result import SCHEMA, Result, Status, relative_gap
 
 
@@ -152,11 +152,8 @@ class SolutionPath:
         return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: str | Path) -> None:
-        """Write the JSON to a file."""
-        try:
-            Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""
+        output_file.save([(Path(path), f"{self.to_json()}\n".encode())])
 
 
 def _finite(value: float) -> float | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mipfs.checks import as_float, shown
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -62,7 +64,7 @@ def steps_of(
     if rows is not None:
         return _over_rows(base, rows)
     if M is not None:
-        values = _checked("M", M)
+        values = _checked("M", M, base.atoms.count)
         walked = tuple(sorted(values))
         problems = tuple(base.replace(M=value, cardinality=True) for value in walked)
         return Steps("M", values, walked, problems, ("",) * len(walked), True)
@@ -76,20 +78,23 @@ def steps_of(
     return Steps("lambda", values, walked, tuple(base.replace(lam=v) for v in walked), ("",) * len(walked), True)
 
 
-def _checked(name: str, values: Iterable[Any]) -> tuple[int | float, ...]:
-    """The values as Python's own numbers; M stays whole."""
+def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[int | float, ...]:
+    """The values as Python's own numbers; M stays whole, and the first beyond `most` ends even an endless range."""
     if isinstance(values, (int, float, np.number, str)):
         raise UsageError(f"{name} = {values!r}: give a list of values, such as [{values!r}]")
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
-    wrong = [value for value in plain if isinstance(value, bool) or not isinstance(value, (int, float))]
-    if wrong:
-        raise UsageError(f"{name} = {wrong[0]!r} must be a number")
-    numbers = plain if name == "M" else [float(value) for value in plain]
+    numbers: dict[int | float, None] = {}
+    for value in values:
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, bool) or not isinstance(plain, (int, float)):
+            raise UsageError(f"{name} = {plain!r} must be a number")
+        if plain > most:
+            raise UsageError(f"{name} = {shown(plain)} must lie between 0 and {most}, what there is to select from")
+        plain = plain if name == "M" else as_float(plain, name)
+        if plain in numbers:
+            raise UsageError(f"{name} = {plain:g} is given twice; give every value once")
+        numbers[plain] = None
     if not numbers:
         raise UsageError(f"a path over {name} needs at least one value")
-    twice = [value for value in numbers if numbers.count(value) > 1]
-    if twice:
-        raise UsageError(f"{name} = {twice[0]:g} is given twice; give every value once")
     return tuple(numbers)
 
 

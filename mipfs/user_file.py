@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -30,7 +31,7 @@ def build_of(path: Path) -> Callable[..., Any]:
     return build  # type: ignore[no-any-return]
 
 
-def one_line(error: Exception, path: Path) -> UsageError:
+def one_line(error: BaseException, path: Path) -> UsageError:
     """An error raised while a user's file ran, in one line: where in that file, and what."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.resolve()]
     where = f"{path}:{lines[-1]}" if lines else str(path)
@@ -40,7 +41,7 @@ def one_line(error: Exception, path: Path) -> UsageError:
 
 def _run(path: Path) -> ModuleType:
     """Run a user's file as a module of its own."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UsageError(f"{path}: no such file; give the path of a .py file that defines build(data, **params)")
     spec = importlib.util.spec_from_file_location(f"_mipfs_user_{path.stem}", path)
     assert spec is not None
@@ -51,9 +52,10 @@ def _run(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
+        where = path if error.lineno is None else f"{error.filename}:{error.lineno}"
+        raise UsageError(f"{where}: {error.msg}") from error
     except MipfsError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise one_line(error, path) from error
     return module

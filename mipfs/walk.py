@@ -21,7 +21,6 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Observer, parameters
 from mipfs.errors import UsageError
 from mipfs.folds import Fold, stratified
-from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.result import Result, Status, StopReason
 from mipfs.selection import Rows
@@ -56,8 +55,7 @@ def path(
         The first point is the problem as it is; then the rows of a `Rows`, or the members of a sequence, are
         added one after the other.
     driver : str, optional
-        As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` (a `CutPool`
-        that it reads and adds to) and ``start``.
+        As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` and ``start``.
     folds : int >= 2, optional
         Choose by stratified cross-validation: every fold walks the path too, with the same C.
     seed : int
@@ -86,12 +84,9 @@ def path(
 
     base = compile_model(model)
     steps = steps_of(base, M, C, lam, rows)
-    name = driver or drivers.DEFAULT
+    name = drivers.DEFAULT if driver is None else driver
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
-    if folds is not None and not base.selects_features:
-        raise UsageError("folds need single features to select: groups and trees belong to the whole data")
     parts = [] if folds is None else stratified(base.data, folds, seed)
-    get_loss(base.loss).prepare(base.data.is_sparse)
     points = _tightened(walk.points(steps), steps.falls)
     if parts and not walk.interrupted:
         points = walk.validated(points, steps, parts)
@@ -163,7 +158,7 @@ class _Walk:
         return [dataclasses.replace(point, errors=errs) for point, errs in zip(points, found, strict=True)]
 
     def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
-        pool = CutPool(steps.problems[0].atoms.count)
+        pool = CutPool(steps.problems[0])
         best: tuple[str, ...] = ()
         for value, added, problem in zip(steps.walked, steps.added, steps.problems, strict=True):
             self.on_begin(f"{about}{steps.axis} = {value:g}")
@@ -176,6 +171,8 @@ class _Walk:
                 given["start"] = start
             n_carried, spent = len(pool), time.perf_counter() - began
             result = self._solve(problem, given)
+            pool = pool if result.pool is None else result.pool
+            result = dataclasses.replace(result, pool=None)  # many points, one pool
             if self.interrupted and not result.has_classifier:
                 return
             best = result.selected or best

@@ -2,6 +2,7 @@
 
     python -m tests.differential --seconds 60 --seed 1 --driver gbd     # problems 1, 2, 3, ... for a minute
     python -m tests.differential --case 1234 --driver gbd               # one problem again
+    python -m tests.differential --cases atoms --seconds 60              # scaled features, groups and trees
 
 It stops at the first failure with exit code 1 and the line that repeats it (``--keep-going`` collects them all). A new
 driver joins with a line in `DRIVERS`, a new check with a line in `CHECKS`, a new loss in ``oracles.LOSSES`` and
@@ -24,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from tests import oracles, strategies
+from tests import atom_cases, oracles, strategies
+from tests.atom_cases import AtomCase
 from tests.oracles import BruteForce, Support, Value
 from tests.strategies import Case
 
@@ -98,6 +100,14 @@ class Trial:
             begin = case.allowed[int(self.rng.integers(len(case.allowed)))]
             chosen["start"] = [case.names[j] for j in sorted(begin)]
         return self.solve(case.problem(), driver=self.driver.name, **chosen)
+
+
+CASES: Mapping[str, Callable[[int], Case]] = {
+    "plain": strategies.case,
+    "badly-scaled": strategies.badly_scaled,
+    "atoms": atom_cases.case,
+}
+"""Where problems come from."""
 
 
 def expect(holds: bool | np.bool_, message: str) -> None:
@@ -267,7 +277,7 @@ def check(case: Case, driver: Driver, solve: Solve) -> str:
     return kind
 
 
-def describe(case: Case) -> str:
+def describe(case: Case | AtomCase) -> str:
     """A case in one line."""
     n, p = case.X.shape
     return f"n={n} p={p} M={case.M} C={case.C:.6g} rows={len(case.rows)}: " + ", ".join(case.tags)
@@ -279,6 +289,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="the first problem (default 1)")
     parser.add_argument("--case", type=int, help="only this problem")
     parser.add_argument("--driver", choices=sorted(DRIVERS), action="append", help="by default branch and gbd")
+    parser.add_argument("--cases", choices=sorted(CASES), default="plain", help="what is drawn (default plain)")
     parser.add_argument("--keep-going", action="store_true", help="collect failures instead of stopping at the first")
     return parser.parse_args(argv)
 
@@ -309,20 +320,22 @@ def main(argv: Sequence[str] | None = None, solve: Solve | None = None) -> int:
     for seed in seeds:
         if time.monotonic() > until:
             break
-        case = strategies.case(seed)
+        case = CASES[arguments.cases](seed)
         for driver in drivers:
             if arguments.case is None and np.random.default_rng(seed).random() >= driver.share:
                 continue
             try:
-                kinds.update({check(case, driver, solve), driver.name, *case.tags})
+                put: Callable[..., str] = atom_cases.check if arguments.cases == "atoms" else check
+                kinds.update({put(case, driver, solve), driver.name, *case.tags})
                 passed += 1
             except Exception as error:  # whatever went wrong is a failure of this case, to be named and repeated
                 failed += 1
                 if not isinstance(error, AssertionError):
                     traceback.print_exc(limit=-3, file=sys.stdout)
                 what = f"{type(error).__name__}: {error}"
+                again = f"--cases {arguments.cases} --case {seed} --driver {driver.name}"
                 print(f"FAILED case {seed} ({describe(case)})\n  {what}")
-                print(f"  again: python -m tests.differential --case {seed} --driver {driver.name}", flush=True)
+                print(f"  again: python -m tests.differential {again}", flush=True)
         if failed and not arguments.keep_going:
             break
     print(", ".join(f"{kind}: {count}" for kind, count in kinds.most_common()))

@@ -7,7 +7,7 @@ from `Case.problem`. A new kind of data or of row joins with one function and on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -54,6 +54,8 @@ class Case:
     lam : float, sequence or mapping, the rest
     route : how the rows reach the problem: with the data, as `Rows`, or through `with_rows`
     start : whether the driver is given an allowed support to begin from
+    factors : tuple of float, what the problem's rows are multiplied by; the references see the plain rows
+    units : tuple of float, the units in which the problem has the continuous extra variables
     tags : what it is made of, for the count at the end
     """
 
@@ -78,6 +80,8 @@ class Case:
     route: Route
     start: bool
     tags: tuple[str, ...]
+    factors: tuple[float, ...] = ()
+    units: tuple[float, ...] = ()
 
     @cached_property
     def scaled(self) -> Array:
@@ -100,7 +104,7 @@ class Case:
         from mipfs.problem import Problem
         from mipfs.selection import Extras, Rows
 
-        rows = [Row(row.name, row.terms, row.lb, row.ub, f"case {self.seed}") for row in self.rows]
+        rows = [Row(row.name, row.terms, row.lb, row.ub, f"case {self.seed}") for row in self._written()]
         with_data = self.route == "data" and not self.extras
         data = Instance.from_arrays(
             sparse.csc_array(self.X) if self.storage == "csc" else self.X,
@@ -117,17 +121,52 @@ class Case:
             return Problem(data, **plain)
         forced: dict[str, Any] = {"M": self.M, "forced_in": self.forced_in, "forced_out": self.forced_out}
         if self.route == "matrix" and self.rows and not self.extras:
-            A = np.array([[row.terms.get(name, 0.0) for name in self.names] for row in self.rows])
-            lb, ub = np.array([row.lb for row in self.rows]), np.array([row.ub for row in self.rows])
-            return Problem(data, **plain, **forced).with_rows(A, lb, ub, [row.name for row in self.rows])
+            A = np.array([[row.terms.get(name, 0.0) for name in self.names] for row in rows])
+            lb, ub = np.array([row.lb for row in rows]), np.array([row.ub for row in rows])
+            given = _unsummed(A) if self.factors else A
+            return Problem(data, **plain, **forced).with_rows(given, lb, ub, [row.name for row in rows])
         extra = Extras(
             tuple(e.name for e in self.extras),
-            np.array([e.lb for e in self.extras]),
-            np.array([e.ub for e in self.extras]),
+            np.array([e.lb * self._unit(e) for e in self.extras]),
+            np.array([e.ub * self._unit(e) for e in self.extras]),
             np.array([e.integer for e in self.extras], dtype=bool),
         )
         compiled = Rows.of(rows, data.index, extra if self.extras else None)
         return Problem(data, **plain, **forced, rows=compiled)
+
+    def _unit(self, extra: ExtraVariable) -> float:
+        return dict(zip((e.name for e in self.extras), self.units, strict=False)).get(extra.name, 1.0)
+
+    def _written(self) -> list[LinearRow]:
+        """The rows as the problem has them, in factors and units."""
+        units = {extra.name: self._unit(extra) for extra in self.extras}
+        factors = self.factors or (1.0,) * len(self.rows)
+        return [
+            LinearRow(
+                row.name,
+                {name: a * factor / units.get(name, 1.0) for name, a in row.terms.items()},
+                row.lb * factor,
+                row.ub * factor,
+            )
+            for row, factor in zip(self.rows, factors, strict=True)
+        ]
+
+
+def badly_scaled(seed: int) -> Case:
+    """`case` with rows multiplied by 1e-9 … 1e12, extra variables in other units, and entries that are not summed."""
+    plain, rng = case(seed), np.random.default_rng([10, seed])
+    units = [1.0 if extra.integer else 10.0 ** int(rng.integers(-10, 11)) for extra in plain.extras]
+    factors = tuple((10.0 ** rng.integers(-9, 13, len(plain.rows))).tolist())
+    route: Route = "problem" if rng.random() < 0.5 or plain.extras else "matrix"
+    return replace(plain, factors=factors, units=tuple(units), route=route, tags=(*plain.tags, "badly scaled"))
+
+
+def _unsummed(A: Array) -> Any:
+    """A as a sparse matrix with every entry in two parts."""
+    r, p = A.shape
+    columns = np.tile(np.repeat(np.arange(p), 2), r)
+    parts = np.stack([1.5 * A, -0.5 * A], axis=2).reshape(-1)
+    return sparse.csr_array((parts, columns, 2 * p * np.arange(r + 1)), shape=A.shape)
 
 
 # Data: each function returns (n, p) values and the scores whose signs become labels ------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler, normalize
 
-from tests import differential, oracles, strategies
+from tests import atom_cases, differential, oracles, strategies
 from tests.oracles import ExtraVariable, LinearRow
 from tests.strategies import Case
 
@@ -243,17 +243,30 @@ def test_a_failure_prints_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -
     assert differential.main(["--seed", "5", "--seconds", "30"], solve=broken) == 1
     printed = capsys.readouterr().out
     assert "FAILED case 5 (" in printed
-    assert "python -m tests.differential --case 5 --driver branch" in printed
+    assert "python -m tests.differential --cases plain --case 5 --driver branch" in printed
     assert "ZeroDivisionError: so far" in printed
     assert printed.endswith("0 passed, 2 failed\n")
 
 
+@pytest.mark.parametrize("cases", sorted(differential.CASES))
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
-def test_agrees_with_brute_force_for_a_few_seconds(driver: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert differential.main(["--seconds", "6", "--seed", "1000", "--driver", driver]) == 0, capsys.readouterr().out
+def test_agrees_with_brute_force_for_a_few_seconds(driver: str, cases: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seconds", "6", "--seed", "1000", "--driver", driver, "--cases", cases]
+    assert differential.main(arguments) == 0, capsys.readouterr().out
     printed = capsys.readouterr().out
     assert printed.endswith(" passed, 0 failed\n")
     assert not printed.endswith("\n0 passed, 0 failed\n")
+
+
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
+    from mipfs import solve
+
+    seen = Counter[str]()
+    for seed in range(1, 41):
+        case = atom_cases.case(seed)
+        seen.update({atom_cases.check(case, differential.DRIVERS[driver], solve), *case.tags})
+    assert {*atom_cases.KINDS, *atom_cases.THREADS, "weights", "feasible"} <= seen.keys()
 
 
 def test_monolithic_agrees_with_brute_force_on_a_few(capsys: pytest.CaptureFixture[str]) -> None:

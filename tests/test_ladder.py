@@ -12,6 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import ladder
+from mipfs.atoms.groups import Groups
 from mipfs.backends import cones
 from mipfs.errors import UsageError
 from mipfs.instance import Instance, Row, SelectDefaults
@@ -204,7 +205,7 @@ def test_groups_leave_the_rungs_of_single_features_out() -> None:
     data = make(0).data
     atoms = groups.Groups(data, {"a": NAMES[:3], "b": NAMES[2:5], "c": NAMES[5:]})
     found = mipfs.compare(Problem(data, loss="squared-hinge", M=1, atoms=atoms))
-    assert found["nmmkl"].status.startswith("skipped: nmmkl selects single features")
+    assert found["nmmkl"].status.startswith("skipped: formulation 'nmmkl' cannot carry groups; fgm, ")
     for lower, upper in itertools.pairwise(("plain", "boolean", "convex-hull", "exact")):
         assert below(found[lower].value, found[upper].value)
 
@@ -236,3 +237,79 @@ def test_the_ladder_of_a_measure(measure: str, rows: str) -> None:
         assert said == "solved" if rows == "cardinality" else said.startswith("skipped")
         assert found["nmmkl"].status.startswith("skipped")
         assert ("without the rows" in found["plain"].status) == (rows == "dependencies")
+
+
+def test_the_plain_rung_of_a_measure_over_overlapping_groups_is_a_bound() -> None:
+    """A column that two groups share is penalised in halves, so the SVM on the plain columns is no bound."""
+    data = make(0).data
+    groups = Groups(data, {"a": NAMES[:4], "b": NAMES[1:5], "c": NAMES[2:], "d": NAMES[:2]})
+    problem = Problem(data, loss="structural", measure="f1", bias=False, C=2.0, M=3, atoms=groups)
+    found = ladder.compare(problem)
+    joined = Problem(data, loss="structural", measure="f1", bias=False, C=2.0)
+    on_columns = mipfs.solve(joined, "gbd").objective
+    every = [
+        mipfs.solve(problem.replace(forced_in=chosen, M=len(chosen)), "gbd", gap=1e-6).objective
+        for size in range(4)
+        for chosen in itertools.combinations(groups.names, size)
+    ]
+    assert found.incumbent == pytest.approx(min(every), rel=1e-5)
+    assert on_columns > found.incumbent * 1.01, "the value that was printed as a bound"
+    chain = [found[name].value for name in ("plain", "boolean", "convex-hull", "exact")]
+    assert all(lower <= upper for lower, upper in itertools.pairwise(chain))
+    assert chain[-1] <= min(every) * (1 + 1e-9)
+    assert 0 < chain[0] <= chain[1]
+
+
+def test_a_stalled_rung_is_not_called_solved_and_keeps_what_a_weaker_one_has_proven() -> None:
+    X = np.zeros((10, 4))
+    X[:, 0] = 0, 0, 0, 0.26, -1, 0.24, -0.55, 0, 0, 0
+    X[:, 1] = 0, 0, -120000, 0, 280000, 0, 140000, 21000, 0, 0
+    X[:, 2] = 6e-7, 0, 0, -2e-6, 0, 0, -9.3e-7, 3.8e-8, 4.7e-7, 0
+    X[:, 3] = 0, 0, 0, 0, -34, 0, 68, 0, -70, 0
+    data = Instance.from_arrays(sparse.csc_array(X), np.array([1, 1, 1, -1, -1, 1, -1, 1, 1, 1]))
+    problem = Problem(data, loss="logistic", M=4, C=0.001963).with_rows(
+        [[-1, -4, 0, -1], [2, 5, 4, 3], [1, 0, 1, 0]], -np.inf, [0, 10, 1]
+    )
+    alone = mipfs.compare(problem, rungs=["boolean"])
+    rung = alone["boolean"]
+    assert rung.status == "solved" if rung.gap <= ladder.GAP else rung.status == "stalled"
+    whole = mipfs.compare(problem)
+    values = [whole[name].value for name in (*ladder.RELAXATIONS, "exact")]
+    assert all(lower <= upper for lower, upper in itertools.pairwise(values))
+    assert values[-1] <= whole.incumbent
+    for rung in whole.ladder:
+        assert rung.status.startswith(("solved", "optimal")) == (rung.gap <= ladder.GAP)
+
+
+def climbed(name: str, lower: float, upper: float = np.inf, **more: Any) -> ladder.Climbed:
+    return ladder.Climbed(name, lower, upper, 0.1, None, more.pop("status", "stalled"), **more)
+
+
+def test_what_the_rungs_say_is_settled_between_them() -> None:
+    problem = make(0)
+    given = [
+        climbed("plain", 5.0, 5.000001, solved="solved without the rows"),
+        climbed("big-m", 12.0, 12.0),
+        climbed("qcqp-ssvm", -np.inf, ran=False, status="skipped: needs M"),
+        climbed("nmmkl", 4.0, 4.5),
+        climbed("boolean", 7.0, 8.0),
+        climbed("convex-hull", 6.0, 7.000001),
+        climbed("exact", 9.0, 10.0, solved="optimal", status="time limit"),
+    ]
+    found = {rung.name: rung for rung in ladder.settled(given, 10.0, problem)}
+    said = {name: (rung.value, rung.status) for name, rung in found.items()}
+    assert said == {
+        "plain": (5.0, "solved without the rows"),
+        "big-m": (-np.inf, "numerical"),  # 12 is above a classifier of value 10
+        "qcqp-ssvm": (-np.inf, "skipped: needs M"),
+        "nmmkl": (5.0, "stalled"),  # plain has proven 5, and NMMKL is above it: its own upper bound is wrong
+        "boolean": (7.0, "stalled"),
+        "convex-hull": (7.0, "solved"),  # what the Boolean rung has proven closes the gap
+        "exact": (9.0, "time limit"),
+    }
+    assert found["exact"].gap == pytest.approx(0.1)
+    assert found["big-m"].gap == np.inf
+    none = ladder.settled([climbed("plain", 5.0, 5.0)], np.inf, problem)[0]
+    assert (none.value, none.gap, none.status) == (5.0, np.inf, "solved")
+    above = ladder.settled([climbed("exact", 10.0 * (1 + 1e-13), 10.0, solved="optimal")], 10.0, problem)[0]
+    assert (above.value, above.status) == (10.0, "optimal"), "round-off is no contradiction, and no bound is above"

@@ -15,6 +15,9 @@ import pytest
 from scipy import sparse
 
 import mipfs
+from mipfs.atoms.features import Features
+from mipfs.atoms.groups import Groups
+from mipfs.atoms.tree import Tree
 from mipfs.errors import UsageError
 from mipfs.folds import stratified
 from mipfs.instance import Instance, Row, SelectDefaults
@@ -219,14 +222,24 @@ def test_bad_usage(given: dict[str, Any], said: str) -> None:
         mipfs.path(Problem(draw(0)), **given)
 
 
-def test_folds_are_for_single_features() -> None:
-    from mipfs.atoms.groups import Groups
+@pytest.mark.parametrize("kind", ["scaled", "groups", "tree"])
+def test_folds_solve_the_same_problem_on_their_own_data(kind: str) -> None:
+    data = draw(0, scale="standard")
 
-    data = draw(0)
-    problem = Problem(data, atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3"], "c": ["x4", "x5"]}))
-    assert len(mipfs.path(problem, M=[1, 2]).points) == 2
-    with pytest.raises(UsageError, match="groups and trees"):
-        mipfs.path(problem, M=[1, 2], folds=2)
+    def on(part: Instance) -> Problem:
+        atoms: Any = {
+            "scaled": lambda: Features(part, np.array([1e-3, 2.0, 1.0, 1e-3, 1e-3, 0.5])),
+            "groups": lambda: Groups(part, {"a": ["x1", "x2"], "b": ["x2", "x3"], "c": ["x4", "x5"]}, [1.0, 0.3, 2.0]),
+            "tree": lambda: Tree(part, {"x1": "u", "x2": "u", "u": "v", "x3": "v"}),
+        }[kind]()
+        return Problem(part, atoms=atoms)
+
+    found = mipfs.path(on(data), M=[1, 2], folds=3, seed=1, gap=GAP)
+    for point in found.points:
+        alone = [mipfs.solve(on(fold.train).replace(M=point.value), gap=GAP) for fold in stratified(data, 3, 1)]
+        assert point.errors == pytest.approx(
+            [fold.error(one) for fold, one in zip(stratified(data, 3, 1), alone, strict=True)]
+        )
 
 
 def test_an_interrupt_keeps_what_was_reached() -> None:

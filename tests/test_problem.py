@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import mipfs
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, Row, SelectDefaults
-from mipfs.problem import Problem
+from mipfs.problem import LARGEST_C, LEAST_C, Problem
 
 X = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-2.0, 0.0, 1.0], [0.0, 1.0, -1.0]])
 Y = np.array([1.0, -1.0, -1.0, 1.0])
@@ -30,6 +31,42 @@ def test_out_of_range(parameters: dict[str, object], kind: str) -> None:
 def test_c_must_be_a_number(C: object) -> None:
     with pytest.raises(UsageError, match="must be a positive number"):
         Problem(instance(), C=C)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("C", [1e300, 1e-300, 10**400, 1.01e-100 / 2, 2.6e19])
+def test_c_beyond_floating_point_is_refused_with_the_range(C: float) -> None:
+    with pytest.raises(UsageError, match="beyond"):
+        Problem(instance(), C=C)
+    with pytest.raises(UsageError, match=r"at least 1e-100, and their sum, here 4e\+20, at most 1e\+20"):
+        Problem(instance(sample_weight=[1e20, 1e20, 1e20, 1e20]), C=1.0)
+
+
+@pytest.mark.parametrize("lam", [1e-300, 1e21, np.inf, -1.0])
+def test_a_penalty_beyond_floating_point_is_refused(lam: float) -> None:
+    with pytest.raises(UsageError, match="penalties must be"):
+        Problem(instance(), lam=lam)
+
+
+@pytest.mark.parametrize("C", [LEAST_C, LARGEST_C / 4])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic", "structural"])
+def test_the_ends_of_the_range_are_solved_without_a_false_claim(loss: str, bias: bool, C: float) -> None:
+    """w = 0 is feasible: no bound lies above its value, and no classifier that is kept does."""
+    if loss == "structural" and bias:
+        pytest.skip("it has no bias")
+    measure = {"measure": "f1"} if loss == "structural" else {}
+    problem = Problem(instance(), loss=loss, bias=bias, M=1, C=C, **measure)  # type: ignore[arg-type]
+    for driver in ("branch", "gbd", "kelley", "conic", "two_layer"):
+        try:
+            result = mipfs.solve(problem, driver, time_limit=5.0)
+        except UsageError:
+            continue  # the loss is not this driver's
+        zero = problem.evaluate([], np.empty(0), 0.0)
+        assert np.isfinite(result.objective)
+        assert result.bound <= zero * (1 + 1e-9)
+        assert result.objective <= zero * (1 + 1e-4) + 1e-12
+        if result.claim is not None:
+            assert mipfs.verify(result, problem.data).accepted
 
 
 def test_unknown_loss_and_names() -> None:

@@ -93,7 +93,7 @@ def test_reading_back_gives_the_same_json(tmp_path: Path) -> None:
         ('{"schema": 1,\n "gap": NaN}', "NaN is no number of JSON"),
         ('{"schema": 2}', "not a result of schema 1"),
         ("[1]", "not a result of schema 1"),
-        ('{"schema": 1}', "not a complete result: KeyError"),
+        ('{"schema": 1}', "not a complete result: it has no 'status'"),
     ],
 )
 def test_a_bad_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyscipopt")
-TIMED_CODE = ("drivers", "losses", "atoms", "matrix.py", "problem.py", "selection.py")
+TIMED_CODE = ("drivers", "inner", "kernels", "losses", "atoms", "matrix.py", "problem.py", "selection.py")
 """The parts of the package that a solver's time depends on."""
 
 Line = dict[str, Any]
@@ -65,7 +65,7 @@ class Store:
 
     def add(self, key: str, **values: Any) -> Line:
         """Append a result with the versions and the machine; returns the line."""
-        line: Line = {"key": key} | _plain(values)
+        line: Line = {"key": key} | plain(values)
         line["versions"] = versions() | dict(values.get("versions") or {})
         line |= {"machine": machine(), "date": time.strftime("%Y-%m-%d")}
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,12 +155,12 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
     return max(0.0, objective - bound) / max(1e-10, abs(objective))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON's own types, null for what is not finite."""
     if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

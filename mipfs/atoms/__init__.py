@@ -7,14 +7,18 @@ An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import UsageError
 from mipfs.instance import Instance
+from mipfs.names import Numbered
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -56,6 +60,23 @@ class Atoms(Protocol):
     def names(self) -> Sequence[str]:
         """A name for every atom."""
 
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+
+    @property
+    def stamp(self) -> str:
+        """SHA-256 of the data and of what the atoms are: equal for atoms that are the same on the same data."""
+
+    def on(self, data: Instance) -> Atoms:
+        """The same atoms on other data with the same features: the same columns, each with the λ that it has here.
+
+        Raises
+        ------
+        UsageError
+            The data has other features.
+        """
+
     def scores(self, v: Array) -> Array:
         """s_g(v) = λ_g² ‖X_g'v‖² of every atom, shape (count,); v has shape (n,)."""
 
@@ -70,3 +91,27 @@ class Atoms(Protocol):
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of X that the atoms `ids` use."""
+
+
+def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:
+    """The stamp of atoms: the data with its scaling, and what says which columns and scales they are."""
+    stated = [data.sha256, data.scaling, kind, None if isinstance(names, Numbered) else list(names)]
+    parts = [json.dumps(stated, ensure_ascii=False).encode(), *(np.ascontiguousarray(a).tobytes() for a in arrays)]
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def same_data(one: Instance, other: Instance) -> bool:
+    """Whether two instances hold the same values, labels and weights, on the same scale."""
+    return one is other or (one.sha256, one.scaling) == (other.sha256, other.scaling)
+
+
+def check_features(old: Instance, new: Instance) -> None:
+    """Refuse data whose features are not those that the atoms are made of.
+
+    Raises
+    ------
+    UsageError
+    """
+    same = old.feature_names == new.feature_names or tuple(old.feature_names) == tuple(new.feature_names)
+    if not same:
+        raise UsageError("the atoms are made of other features than this data has; make them anew on it")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
 from mipfs.errors import UsageError
 from mipfs.instance import Instance
 
@@ -51,6 +51,28 @@ class Features:
     def names(self) -> Sequence[str]:
         """The names of the features."""
         return self.data.feature_names
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether some λ is not 1."""
+        return self.scale.strides != (0,) and bool(np.any(self.scale != 1.0))
+
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "scaled features" if self.is_scaled else "features"
+
+    @cached_property
+    def stamp(self) -> str:
+        """SHA-256 of the data and the scales; see `mipfs.atoms.Atoms`."""
+        return stamp_of(self.data, "features", (), *([self.scale] if self.is_scaled else []))
+
+    def on(self, data: Instance) -> Features:
+        """The features of other data, with these scales; without scales any data will do."""
+        if not self.is_scaled:
+            return Features(data)
+        check_features(self.data, data)
+        return Features(data, self.scale)
 
     @cached_property
     def norms(self) -> Array:
@@ -129,10 +151,15 @@ def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
             size = norms()
             return np.where(size > SMALLEST_NORM, 1.0 / np.maximum(size, SMALLEST_NORM), 0.0)
         raise UsageError(f"scaling = {scaling!r} is unknown; it is 'none', 'norm' or one number for every atom")
-    given = np.asarray(scaling, dtype=float)
+    given = np.array(scaling, dtype=float)  # a copy: the atoms do not change with the user's array
     if given.shape != (count,) or not np.all(np.isfinite(given) & (given >= 0)):
         raise UsageError(f"scaling of shape {given.shape}; give {count} finite numbers >= 0, one for every atom")
     return given
+
+
+def kept_scaling(scale: Array) -> Scaling:
+    """The `scaling` that makes these scales again, on any data."""
+    return "none" if scale.strides == (0,) else scale
 
 
 def times_squares(scale: Array, sums: Array) -> Array:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
     centred_squares,
+    kept_scaling,
     largest,
     omega_radius,
     scales,
@@ -76,6 +78,22 @@ class Groups:
     def count(self) -> int:
         """Number of atoms."""
         return len(self.names)
+
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "groups"
+
+    @cached_property
+    def stamp(self) -> str:
+        """SHA-256 of the data, the groups and the scales; see `mipfs.atoms.Atoms`."""
+        return stamp_of(self.data, "groups", self.names, self._members, self.sizes, self.scale)
+
+    def on(self, data: Instance) -> Groups:
+        """The same groups of other data with the same features, with these scales."""
+        check_features(self.data, data)
+        members: Any = zip(self.names, np.split(self._members, self._starts[1:]), strict=True)
+        return Groups(data, dict(members), kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖², shape (count,): one X'v and a segmented sum."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from numba import njit, prange
+from numba import prange
+
+from mipfs.compiled import compiled
 
 CHUNKS = 64
 """Pieces of the columns that the threads share."""
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@compiled(parallel=True, nogil=True)
 def column_sums(data, indptr, scale, bounds, largest):  # type: ignore[no-untyped-def]
     """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of every piece."""
     p = indptr.size - 1
@@ -24,7 +26,7 @@ def column_sums(data, indptr, scale, bounds, largest):  # type: ignore[no-untype
         largest[chunk] = most
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@compiled(parallel=True, nogil=True)
 def bounded_pull(data, indices, indptr, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
     """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the given columns; 0 where bounds_j·height < least (it is not read then).
 

@@ -7,6 +7,8 @@ that level need not be read. In text nearly all columns are short, and few are r
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,8 @@ from mipfs.atoms.features import UNIT_ROUNDOFF, Features, largest
 
 Array = npt.NDArray[np.float64]
 
+ONE_AT_A_TIME = threading.Lock()
+"""Kernels on all threads, one after the other: numba's workqueue ends the process when two Python threads begin one."""
 HEADS, FRONT = 1 << 16, 1 << 11
 """Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
 
@@ -39,7 +43,8 @@ class TopFeatures:
 
         X = self.data.X
         self._bounds, most = np.empty(features.count, np.float32), np.empty(CHUNKS)
-        column_sums(X.data, X.indptr, features.scale, self._bounds, most)
+        with ONE_AT_A_TIME:
+            column_sums(X.data, X.indptr, features.scale, self._bounds, most)
         self._largest_norm = float(np.sqrt(most.max()))
         self._heads = largest(self._bounds, HEADS).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
         self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == HEADS else 0.0
@@ -67,7 +72,9 @@ class TopFeatures:
         from mipfs.atoms.kernels import bounded_pull
 
         X, sizes = self.data.X, np.empty(columns.size)
-        bounded_pull(X.data, X.indices, X.indptr, columns, self._bounds, self.features.scale, height, least, v, sizes)
+        scale, bounds = self.features.scale, self._bounds
+        with ONE_AT_A_TIME:
+            bounded_pull(X.data, X.indices, X.indptr, columns, bounds, scale, height, least, v, sizes)
         return sizes
 
     def radius(self, v: Array) -> float:

@@ -8,11 +8,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
     centred_squares,
+    kept_scaling,
     largest,
     omega_radius,
     scales,
@@ -100,6 +101,22 @@ class Tree:
     def overlapping(self) -> bool:
         """Whether a column stands in two groups: where there is an inner node."""
         return self.count > self.data.n_features
+
+    @property
+    def kind(self) -> str:
+        """What `mipfs.capability` calls them."""
+        return "trees"
+
+    @cached_property
+    def stamp(self) -> str:
+        """SHA-256 of the data, the tree and the scales; see `mipfs.atoms.Atoms`."""
+        return stamp_of(self.data, "tree", self.names, self._parent, self.scale)
+
+    def on(self, data: Instance) -> Tree:
+        """The same tree over other data with the same features, with these scales."""
+        check_features(self.data, data)
+        inner = self.names[self.data.n_features :]
+        return Tree(data, self._parent, names=inner, scaling=kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖² of every node, shape (count,)."""

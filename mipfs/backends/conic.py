@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.backends import cones
-from mipfs.errors import MipfsError, UsageError
+from mipfs.errors import MipfsError
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -93,14 +93,7 @@ def loss_of(problem: Problem, scores: Any) -> Loss:
     ----------
     problem : Problem
     scores : cvxpy expression of shape (n,)
-
-    Raises
-    ------
-    UsageError
-        A loss that is not declared here.
     """
-    if problem.loss not in LOSSES:
-        raise UsageError(f"loss {problem.loss!r} has no conic formulation; it is one of {', '.join(LOSSES)}")
     value, xi, rows = _declare_loss(problem.loss, problem.data.y, problem.c_i, scores)
     return Loss(value, xi, rows, Multiplier(rows[0]))
 
@@ -162,18 +155,6 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     return Design(X, data.center[ids] * scale, columns.atom, to_features)
 
 
-def single_features(problem: Problem, name: str) -> None:
-    """Refuse groups, trees and scaled features, for a formulation that knows only ½ Σ_j w_j²/σ_j.
-
-    Raises
-    ------
-    UsageError
-    """
-    columns = problem.atoms.columns(np.arange(problem.atoms.count))
-    if not problem.selects_features or np.any(columns.scale != 1.0):
-        raise UsageError(f"{name} selects single features without a scaling; fgm and reduced-mkl take any atoms")
-
-
 @dataclass(frozen=True, eq=False)
 class Dual:
     """The dual side of (P): α ∈ A and g(α).
@@ -193,15 +174,7 @@ class Dual:
 
 
 def dual_of(problem: Problem) -> Dual:
-    """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias.
-
-    Raises
-    ------
-    UsageError
-        A loss that is not declared here.
-    """
-    if problem.loss not in CONJUGATES:
-        raise UsageError(f"loss {problem.loss!r} has no conic formulation; it is one of {', '.join(CONJUGATES)}")
+    """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias."""
     alpha = cp.Variable(problem.data.n_samples, name="alpha")
     rows = [alpha >= 0]
     if problem.loss != "squared-hinge":

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import NumericalError
+
 if TYPE_CHECKING:
     import highspy
 
@@ -27,7 +29,8 @@ class MilpSolution:
 
     Attributes
     ----------
-    status : {"optimal", "infeasible", "stopped"}
+    status : {"optimal", "infeasible", "stopped", "failed"}
+        "infeasible" is HiGHS's word; "failed" is anything that is neither an answer nor a limit.
     values : (n_columns,) ndarray, or None without a feasible point
     bound : float, the solver's dual bound less the error of its tolerances
     """
@@ -35,6 +38,56 @@ class MilpSolution:
     status: str
     values: Array | None
     bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionModel:
+    """The set S in HiGHS: columns sigma, then the extra variables in units of their own; rows in units too.
+
+    Attributes
+    ----------
+    h : highspy.Highs
+    units : (r,) powers of two, by which every row of S was multiplied (the cardinality row, the first, by 1)
+    columns : (e,) powers of two: an extra variable is this times its column
+    """
+
+    h: highspy.Highs
+    units: Array
+    columns: Array
+
+    def solve(self) -> MilpSolution:
+        """Run HiGHS; `values` are sigma and the extra variables as they stand in the rows."""
+        solution = solve(self.h)
+        if solution.values is None:
+            return solution
+        values, p = solution.values.copy(), self.h.getNumCol() - self.columns.size
+        values[p:] *= self.columns
+        return MilpSolution(solution.status, values, solution.bound)
+
+    def multipliers(self) -> Array:
+        """The LP's multipliers (r,) of the rows of S as they stand, the cardinality row first."""
+        return np.array(self.h.getSolution().row_dual)[: self.units.size] * self.units
+
+    def ray(self) -> Array | None:
+        """HiGHS's Farkas ray (r,) in the model's own units, its largest entry 1; None without one."""
+        _, found, values = self.h.getDualRay()  # type: ignore[attr-defined]
+        if not found:
+            return None
+        y = np.array(values)[: self.units.size]
+        return np.asarray(y / max(float(np.abs(y).max(initial=0.0)), 1e-300))
+
+
+def accepted(status: Any, what: str) -> None:
+    """Require that HiGHS took over what it was given, as it was given.
+
+    Raises
+    ------
+    NumericalError
+    """
+    import highspy
+
+    if status != highspy.HighsStatus.kOk:
+        raise NumericalError(f"HiGHS does not take over {what}; its numbers are out of range")
 
 
 def new_model(threads: int = 1) -> highspy.Highs:
@@ -46,49 +99,54 @@ def new_model(threads: int = 1) -> highspy.Highs:
     h.setOptionValue("threads", threads)
     h.setOptionValue("primal_feasibility_tolerance", 1e-9)
     h.setOptionValue("dual_feasibility_tolerance", 1e-9)
-    h.setOptionValue("mip_feasibility_tolerance", 1e-7)
+    h.setOptionValue("mip_feasibility_tolerance", 1e-9)
     h.setOptionValue("mip_rel_gap", 0.0)
     h.setOptionValue("mip_abs_gap", 0.0)
+    h.setOptionValue("small_matrix_value", 1e-12)
     return h
 
 
-def selection_model(selection: Selection, *, relaxed: bool = False, threads: int = 1) -> highspy.Highs:
-    """The set S as a HiGHS model: columns sigma, then the user's extra variables; zero cost."""
+def selection_model(selection: Selection, *, relaxed: bool = False, threads: int = 1) -> SelectionModel:
+    """The set S as a HiGHS model with zero cost; its rows are implied by those of S (`mipfs.scaled_rows`).
+
+    Raises
+    ------
+    NumericalError
+        HiGHS refuses a part of it.
+    """
     import highspy
 
     h = new_model(threads)
-    extra, p = selection.rows.extra, selection.n_features
+    rows, p, names = selection.scaled, selection.n_features, selection.rows.names
     lb, ub = selection.sigma_bounds()
-    lower, upper = np.concatenate([lb, extra.lb]), np.concatenate([ub, extra.ub])
-    h.addVars(lower.size, lower, upper)
+    lower, upper = np.concatenate([lb, rows.low]), np.concatenate([ub, rows.high])
+    accepted(h.addVars(lower.size, lower, upper), "the variables")
     if not relaxed:
-        integer = np.concatenate([np.ones(p, bool), extra.integer])
+        integer = np.concatenate([np.ones(p, bool), selection.rows.extra.integer])
         columns = np.flatnonzero(integer).astype(np.int32)
         kinds = np.full(columns.size, highspy.HighsVarType.kInteger)
-        h.changeColsIntegrality(columns.size, columns, kinds)
-    matrix = selection.rows.matrix
+        accepted(h.changeColsIntegrality(columns.size, columns, kinds), "the variables")
     if selection.M is not None:
-        h.addRow(-highspy.kHighsInf, float(selection.M), p, np.arange(p, dtype=np.int32), np.ones(p))
-    for r in range(matrix.shape[0]):
+        status = h.addRow(-highspy.kHighsInf, float(selection.M), p, np.arange(p, dtype=np.int32), np.ones(p))
+        accepted(status, "the cardinality row")
+    matrix = rows.matrix
+    for r, name in enumerate(names):
         start, stop = matrix.indptr[r], matrix.indptr[r + 1]
-        h.addRow(
-            float(selection.rows.lb[r]),
-            float(selection.rows.ub[r]),
-            int(stop - start),
-            matrix.indices[start:stop].astype(np.int32),
-            matrix.data[start:stop],
-        )
-    return h
+        entries = matrix.indices[start:stop].astype(np.int32), matrix.data[start:stop]
+        accepted(h.addRow(float(rows.lb[r]), float(rows.ub[r]), int(stop - start), *entries), f"the row {name!r}")
+    units = rows.units if selection.M is None else np.append(1.0, rows.units)
+    return SelectionModel(h, units, rows.columns)
 
 
 def fix_columns(h: highspy.Highs, lower: Array, upper: Array) -> None:
     """Change the bounds of the first columns."""
-    h.changeColsBounds(lower.size, np.arange(lower.size, dtype=np.int32), lower, upper)
+    accepted(h.changeColsBounds(lower.size, np.arange(lower.size, dtype=np.int32), lower, upper), "fixed features")
 
 
 def set_costs(h: highspy.Highs, cost: Array) -> None:
     """Change the cost of the first columns."""
-    h.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), np.ascontiguousarray(cost))
+    costs = np.ascontiguousarray(cost)
+    accepted(h.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), costs), "the costs")
 
 
 def solve(h: highspy.Highs, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> MilpSolution:
@@ -114,14 +172,32 @@ def solve(h: highspy.Highs, *, deadline: float | None = None, stop: Callable[[],
             if not finished and (late or (stop is not None and stop())):
                 h.cancelSolve()
         h.HandleUserInterrupt = False
+    if h.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
+        return _decided(h)
+    return _answer(h)
+
+
+def _decided(h: highspy.Highs) -> MilpSolution:
+    """The answer without presolve, which leaves open whether a model is unbounded or infeasible."""
+    _, presolve = h.getOptionValue("presolve")
+    h.setOptionValue("presolve", "off")
+    h.run()
+    h.setOptionValue("presolve", presolve)
+    return _answer(h)
+
+
+def _answer(h: highspy.Highs) -> MilpSolution:
+    import highspy
+
+    Status = highspy.HighsModelStatus
     status, info = h.getModelStatus(), h.getInfo()
-    if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+    if status == Status.kInfeasible:
         return MilpSolution("infeasible", None, np.inf)
     feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
     values = np.array(h.getSolution().col_value) if feasible else None
-    return MilpSolution(
-        "optimal" if status == highspy.HighsModelStatus.kOptimal else "stopped", values, _bound(h, info)
-    )
+    limits = (Status.kTimeLimit, Status.kIterationLimit, Status.kSolutionLimit, Status.kInterrupt)
+    said = "optimal" if status == Status.kOptimal else "stopped" if status in limits else "failed"
+    return MilpSolution(said, values, _bound(h, info))
 
 
 def _bound(h: highspy.Highs, info: Any) -> float:

@@ -1,8 +1,8 @@
-"""The checker's second file: structural losses, whose dual vectors are combinations of labellings.
+"""The checker's part for measures: structural losses, whose dual vectors are combinations of labellings.
 
-Like `check` it shares no code with what found them; it knows the measures by their definitions and finds the most
-violated labelling by a search of its own. α = whole·2^−q ≥ 0 and Σα ≤ C are integer identities, v_i = (2/D) y_i Σ_k α_k
-counts_ki is off by 4 ulp at most, and Δ is rounded down.
+Like all of the checker it shares no code with what found them; it knows the measures by their definitions and finds
+the most violated labelling by a search of its own. α = whole·2^−q ≥ 0 and Σα ≤ C are integer identities,
+v_i = (2/D) y_i Σ_k α_k counts_ki is off by 4 ulp at most, and Δ is rounded down.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.check import Array, Arrays, Document, Duals, Integers, Statement, U, require
+from mipfs.certificate.dual_vectors import Duals
+from mipfs.certificate.rounding import Array, Arrays, Document, Integers, U, require
+from mipfs.certificate.statement import Statement
 from mipfs.instance import Instance
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
@@ -125,22 +127,19 @@ class JointStatement(Statement):
         require(plain, "a structural loss has no bias and no sample weights")
         self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
 
-    def loss_at(self, m: Array, off: Array) -> tuple[float, float]:
+    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
         """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,); the sum of |v_i| is at most 2, of a ranking 4."""
         worst = self.measure.worst(self.data.y * m)
         size = (m.size + 16) * U * float(np.abs(m).max())  # of the sums in the search
         require(math.isfinite(worst), "a loss is beyond floating point")
         return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size)
 
-    def duals(self, arrays: Arrays) -> JointDuals:
-        """The dual vectors of the sidecar."""
-        return JointDuals(self, arrays)
-
 
 class JointDuals(Duals):
     """Dual vectors over labellings: feasible as integers."""
 
-    def __init__(self, statement: JointStatement, arrays: Arrays) -> None:
+    def __init__(self, statement: Statement, arrays: Arrays) -> None:
+        assert isinstance(statement, JointStatement)
         super().__init__(statement, arrays)
         self.C, self.measure = statement.C, statement.measure
         self.labellings = arrays["labelling"]
@@ -173,4 +172,5 @@ class JointDuals(Duals):
         return g, v, v.sum(axis=1)
 
 
-__all__ = ["JointStatement"]
+JOINT = (JointStatement, JointDuals)
+"""How `mipfs.certificate.check.check` reads a result with a structural loss."""

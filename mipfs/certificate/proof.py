@@ -7,6 +7,8 @@ Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from mipfs.certificate.labelled import LabelledStore
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Multipliers = Array | tuple[Fraction, ...]
+"""y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 
 VERSION = 1
 """Version of the sidecar."""
@@ -56,8 +60,8 @@ class Proof:
         self._children = np.full((64, 2), -1, dtype=np.int32)
         self._dual = np.full(64, OPEN, dtype=np.int32)
         self._multiplier = np.full(64, -1, dtype=np.int32)
-        self._multipliers: list[Array] = []
-        self._last: Array | None = None
+        self._multipliers: list[Multipliers] = []
+        self._last: Multipliers | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -86,20 +90,20 @@ class Proof:
         self._children[node] = first, first + 1
         return first, first + 1
 
-    def close(self, node: int, dual: int, multipliers: Array | None = None) -> None:
+    def close(self, node: int, dual: int, multipliers: Multipliers | None = None) -> None:
         """Make an open node a leaf that this dual vector bounds.
 
         Parameters
         ----------
         node : int
         dual : int, position of the dual vector, which may be added later
-        multipliers : (r,) float, optional
+        multipliers : (r,) float or rational numbers, optional
             y of the problem's rows, in their order, without the cardinality row; zeros by default.
         """
         self._check_open(node)
         self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
 
-    def refute(self, node: int, multipliers: Array | None = None) -> None:
+    def refute(self, node: int, multipliers: Multipliers | None = None) -> None:
         """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
         self._check_open(node)
         self._dual[node], self._multiplier[node] = REFUTED, self._keep(multipliers)
@@ -110,7 +114,7 @@ class Proof:
         features: npt.NDArray[np.integer[Any]],
         values: npt.NDArray[Any],
         dual: int,
-        multipliers: Array | None = None,
+        multipliers: Multipliers | None = None,
     ) -> int:
         """Fix features: a chain of splits, the other side of each closed by `dual`.
 
@@ -169,7 +173,7 @@ class Proof:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted."""
         assert self.open_nodes().size == 0, f"{self.open_nodes().size} nodes are open"
-        used, rows = slice(0, self._size), {y.size for y in self._multipliers}
+        used, rows = slice(0, self._size), {len(y) for y in self._multipliers}
         assert self._dual[used].max() < len(self.duals)
         assert len(rows) <= 1
         return {
@@ -178,7 +182,7 @@ class Proof:
             "children": self._children[used],
             "dual": self._dual[used],
             "multiplier": self._multiplier[used],
-            "multipliers": np.array(self._multipliers).reshape(len(self._multipliers), max(rows, default=0)),
+            "multipliers": _stored(self._multipliers, max(rows, default=0)),
         } | self.duals.arrays()
 
     def _check_open(self, node: int) -> None:
@@ -186,13 +190,14 @@ class Proof:
         assert self._feature[node] < 0, f"node {node} is split already"
         assert self._dual[node] == OPEN, f"node {node} is closed already"
 
-    def _keep(self, multipliers: Array | None) -> int:
+    def _keep(self, multipliers: Multipliers | None) -> int:
         """Position of the multipliers, -1 for none; the array that came last is stored once."""
         if multipliers is None:
             return -1
-        if multipliers is not self._last or not np.array_equal(multipliers, self._multipliers[-1]):
+        if multipliers is not self._last or tuple(multipliers) != tuple(self._multipliers[-1]):
             self._last = multipliers
-            self._multipliers.append(np.array(multipliers, dtype=float))
+            kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
+            self._multipliers.append(kept)
         return len(self._multipliers) - 1
 
     def _grow(self, count: int) -> int:
@@ -206,3 +211,10 @@ class Proof:
                 new[: old.shape[0]] = old
                 setattr(self, name, new)
         return first
+
+
+def _stored(multipliers: Sequence[Multipliers], r: int) -> npt.NDArray[Any]:
+    """Multipliers (m, r) as floats, or all as text "p/q" where some are rational numbers."""
+    if any(isinstance(y, tuple) for y in multipliers):
+        return np.array([[str(Fraction(v)).encode() for v in y] for y in multipliers]).reshape(-1, r)
+    return np.array(multipliers, dtype=float).reshape(len(multipliers), r)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import zipfile
-from collections.abc import Callable, Mapping
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,16 +18,19 @@ import numpy.typing as npt
 
 from mipfs.certificate.proof import Proof
 from mipfs.errors import DataError, UsageError
+from mipfs.readers.arrays import load_arrays
 
 if TYPE_CHECKING:
     from mipfs.certificate.check import Report
     from mipfs.instance import Instance
     from mipfs.result import Result
+    from mipfs.selection import Rows
 
-NONE = (
-    "the result has no certificate: they are written for problems over single features with the unit margin, by the "
-    "drivers branch, gbd, kelley and two_layer, together with --json FILE"
+MISSING = (
+    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
+    "solve it again with --json FILE, or result.save(FILE)"
 )
+NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,7 @@ class Claim:
     ----------
     source : Proof, or what makes it when it is asked for
     kind : {"tree", "relaxation"}
-        "relaxation": one dual vector, whose certified bound may lie below the result's where S has rows.
+        "relaxation": one dual vector at all leaves.
     bound : float or None, every leaf reaches it; None when no leaf holds a selection
     gap : float, the asked gap
     """
@@ -53,84 +58,127 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
-        return {"kind": self.kind, "bound": self.bound, "gap": self.gap}
+        return {"kind": self.kind, "bound": None if self.bound is None else float(self.bound), "gap": self.gap}
 
-    def write(self, path: Path) -> dict[str, Any]:
-        """Write the sidecar; returns the entry "certificate".
-
-        Raises
-        ------
-        UsageError
-            The file cannot be written.
-        """
-        try:
-            with path.open("wb") as file:
-                np.savez_compressed(file, **self.proof.arrays())  # type: ignore[arg-type]
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-        return self.entry() | {"file": path.name, "sha256": _sha256(path)}
+    def packed(self) -> bytes:
+        """The contents of the sidecar."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        return stream.getvalue()
 
 
 def sidecar_of(path: Path) -> Path:
-    """RESULT.cert.npz beside RESULT.json."""
-    return path.with_name(path.name.removesuffix(".json") + ".cert.npz")
+    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
 
 
-def verify(result: Result, data: Instance) -> Report:
-    """Check what a result claims against the raw data: objective, selection, and the certificate of its bound.
+def held_by(result: Result) -> Path:
+    """The sidecar that a saved result names, beside it or, of a link, beside the file itself."""
+    assert result.certificate is not None
+    assert result.path is not None
+    name = Path(str(result.certificate.get("file"))).name
+    beside = result.path.with_name(name)
+    return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
+
+
+def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] | None]:
+    """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
+    missing or another file.
+    """
+    if result.claim is not None:
+        content = result.claim.packed()
+        return content, result.claim.entry() | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    if result.certificate is not None and result.path is not None:
+        held = held_by(result)
+        if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
+            return held.read_bytes(), {**result.certificate, "file": name}
+    return None, result.certificate
+
+
+def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
+    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
 
     Parameters
     ----------
     result : Result, of `mipfs.solve` or `Result.load`
     data : Instance, the same data, scaled as it was
+    rows : Rows, optional
+        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
 
     Returns
     -------
     Report
-        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, and more.
+        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
 
     Raises
     ------
     UsageError
-        The result has no certificate.
+        The result was not saved with its certificate, or there is nothing to verify.
     DataError
         The sidecar is missing or cannot be read.
     """
     from mipfs.certificate.check import Report
-    from mipfs.certificate.check_joint import JointStatement
 
     document = json.loads(result.to_json())
-    reading = JointStatement if document["params"].get("loss") == "structural" else None
+    given = None if rows is None else stated(rows, data.feature_names)
     if result.claim is not None:
         document["certificate"] = result.claim.entry()
-        return _checked(document, result.claim.proof.arrays(), data, reading)
+        return _checked(document, result.claim.proof.arrays(), data, given)
     if result.certificate is None or result.path is None:
-        raise UsageError(NONE)
-    path = result.path.with_name(Path(str(result.certificate.get("file"))).name)
-    if not path.is_file():
+        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
+        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
+    if not Path(str(result.certificate.get("file"))).name:
+        return Report(False, "the certificate names no file")
+    path = held_by(result)
+    if not os.path.isfile(path):
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
-    return _checked(document, _read(path), data, reading)
+    return _checked(document, _read(path), data, given)
 
 
-def _checked(document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance, reading: Any) -> Report:
+def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and extra variables as the JSON has them; infinite bounds are None."""
+    places, extra, described = (*names, *rows.extra.names), rows.extra, []
+    for r, name in enumerate(rows.names):
+        part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+        pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
+        terms = {places[j]: float(a) for j, a in pairs}
+        ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
+        described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
+    variables = {
+        name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
+        for k, name in enumerate(extra.names)
+    }
+    return {"rows": described, "extra": variables}
+
+
+def _finite(end: float) -> float | None:
+    return float(end) if math.isfinite(end) else None
+
+
+def _checked(
+    document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance, given: dict[str, Any] | None
+) -> Report:
     """What the checker says; a forger's numbers beyond floating point are its business, not a warning's."""
     from mipfs.certificate.check import check
+    from mipfs.certificate.check_joint import JOINT
 
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return check(document, arrays, data, reading)
+    reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
+    with np.errstate(all="ignore"):
+        return check(document, arrays, data, given=given, **reading)
 
 
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
     """The arrays of a sidecar."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"not a certificate ({error})", "give the file that `mipfs solve --json` wrote", path=path
-        ) from None
+        return load_arrays(path)
+    except DataError as error:
+        remedy = "give the file that `mipfs solve --json` wrote"
+        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
 
 
 def _sha256(path: Path) -> str:

@@ -1,12 +1,15 @@
 """The command ``mipfs``: one file per command, and one place that turns errors into exit codes.
 
 Exit codes: 0 done (also when a limit or Ctrl-C left an incumbent), 1 internal error, 2 bad usage or bad
-data, 3 no selection satisfies the rows, 4 stopped before there was any incumbent.
+data, 3 no selection satisfies the rows, 4 stopped before there was any incumbent. SIGTERM and SIGHUP are a Ctrl-C.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+_INTERRUPTED = 130
+"""What typer returns for Ctrl-C before a command began."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -17,19 +20,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv : sequence of str, optional
         The arguments after the program's name; those of this process by default. None of them: the help.
     """
+    from mipfs import signals
+    from mipfs.cli.errors import report
+    from mipfs.cli.streams import sound_streams
+
+    # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
+    with sound_streams(), signals.held(deliver=False):
+        try:
+            code = _call(argv)
+        except (Exception, KeyboardInterrupt) as error:
+            code = report(error)
+        if argv is None:
+            signals.ignore()
+        return code
+
+
+def _call(argv: Sequence[str] | None) -> int:
     import sys
 
     import typer
 
     from mipfs.cli.app import app
-    from mipfs.cli.errors import report
 
-    for stream in (sys.stdout, sys.stderr):
-        # A feature name that the terminal cannot show must not end a run.
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     args = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         code = typer.main.get_command(app).main(args=args, prog_name="mipfs", standalone_mode=False)
-    except Exception as error:
-        return report(error)
+    except SystemExit:  # how typer takes the end of its reader, and nothing else
+        raise BrokenPipeError from None
+    if code == _INTERRUPTED:
+        raise KeyboardInterrupt
+    if not code:
+        sys.stdout.flush()
     return int(code or 0)

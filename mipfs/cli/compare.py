@@ -47,16 +47,18 @@ def compare(
     from mipfs.cli.options import parse_names
     from mipfs.cli.output import check_target
     from mipfs.cli.solve import with_lp_rows
+    from mipfs.signals import held
 
     params = problem_parameters(param or (), "compare")
-    check_target(json)
+    check_target(json, data_file, subject_to)
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
     chosen = None if rungs is None else parse_names(rungs)
-    with live_table(quiet) as observers:
-        comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
-    return _finish(comparison, problem, json, quiet)
+    with held(deliver=False):
+        with live_table(quiet) as observers:
+            comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
+        return _finish(comparison, problem, json, quiet)
 
 
 def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet: bool) -> int:

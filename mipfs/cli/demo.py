@@ -28,19 +28,21 @@ def demo(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     from mipfs.drivers import solve
     from mipfs.problem import Problem
     from mipfs.readers import read
+    from mipfs.signals import held
 
-    check_target(json)
     path = shipped(INSTANCE)
+    check_target(json, str(path), pair=True)
     data = read(path, scale=SCALE)
     talk = json != "-" and not quiet
     if talk:
         print(f"FSP-M on {path.name}: {data.n_samples} tumours, {data.n_features} features, scale {SCALE}.")
         print(f"Which {PARAMS['M']} features give the best linear SVM with C = {PARAMS['C']:g}, and is that certain?\n")
-    with live_table(quiet) as observers:
-        result = solve(Problem(data, **PARAMS), seed=seed, observers=observers)
-    if talk:
-        _show_trace(result.trace)
-    code = finish(result, json, quiet)
+    with held(deliver=False):
+        with live_table(quiet) as observers:
+            result = solve(Problem(data, **PARAMS), seed=seed, observers=observers)
+        if talk:
+            _show_trace(result.trace)
+        code = finish(result, json, quiet)
     if talk and code == 0:
         right = int((result.predict(data) == data.labels.of(data.y)).sum())
         print(f"\nThese {len(result.selected)} features classify {right} of the {data.n_samples} tumours correctly.")

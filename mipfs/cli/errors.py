@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
-from mipfs.errors import MipfsError
+from mipfs.errors import DataWarning, MipfsError
+from mipfs.signals import heard
 
 P = ParamSpec("P")
 
@@ -22,25 +25,37 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
         try:
-            code = function(*args, **kwargs)
-            sys.stdout.flush()
+            with warnings.catch_warnings(), heard():
+                warnings.showwarning = _show_warning
+                warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", DataWarning)
+                return function(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
             return report(error)
-        return code
 
     return run
 
 
-def complain(message: str) -> None:
+def complain(message: str, kind: str = "error") -> None:
     """Print the one line of an error."""
-    print("mipfs: error: " + " ".join(message.split()), file=sys.stderr)
+    with suppress(OSError):  # nobody reads it; the exit code says the rest
+        print(f"mipfs: {kind}: " + " ".join(message.split()), file=sys.stderr)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    complain(str(message) if issubclass(category, DataWarning) else f"{category.__name__}: {message}", "warning")
 
 
 def report(error: BaseException) -> int:
     """Print one line about `error` and return the exit code that belongs to it."""
     if isinstance(error, BrokenPipeError):
         # The reader of our output has gone (`mipfs models | head -1`): nobody is left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     if isinstance(error, KeyboardInterrupt):
         complain("interrupted before there was anything to show")
@@ -52,6 +67,9 @@ def report(error: BaseException) -> int:
     if isinstance(error, MipfsError):
         complain(str(error))
         return error.exit_code
+    if isinstance(error, MemoryError):
+        complain(f"not enough memory ({error}); give fewer samples or features, or a machine with more of it")
+        return BAD_USAGE
     if hasattr(error, "format_message"):  # an error of the option parser
         complain(f"{error.format_message().rstrip('.')}; {_help_hint(error)}")
         return BAD_USAGE

@@ -22,11 +22,12 @@ def evaluate(
     seed: Seed = 0,
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1."""
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.instance import Labels
     from mipfs.readers import read_new
     from mipfs.result import Result
 
+    check_target(json, result_file, data_file)
     result = Result.load(result_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     names, labels = tuple(result.weights), Labels(**result.labels)

@@ -19,16 +19,19 @@ def generate(
         int | None, typer.Option("--M", help="Features that matter; drawn unless given (tan-2014: 400).")
     ] = None,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = ".",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")] = False,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
     """Write an instance and the .toml beside it."""
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.generators import write
 
-    path = write(name, out, n_samples=n_samples, n_features=n_features, M=M, seed=seed)
+    check_target(json)
+    path = write(name, out, n_samples=n_samples, n_features=n_features, M=M, seed=seed, force=force)
     if json is not None:
+        check_target(json, str(path))  # which is known only now
         write_json({"schema": 1, "name": name, "data": str(path)}, json)
     if json != "-" and not quiet:
         print(path)

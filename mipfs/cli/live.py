@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,24 @@ if TYPE_CHECKING:
 
 @contextmanager
 def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
-    """The observers to hand to a driver: one on a terminal, none when piped or quiet."""
+    """The observers to hand to a driver: one on a terminal, none when piped or quiet.
+
+    What takes long before the clock starts is said on standard error, unless `quiet`.
+    """
+    notes = logging.StreamHandler(sys.stderr)
+    log = logging.getLogger("mipfs")
+    if not quiet:
+        log.addHandler(notes)
+        log.setLevel(logging.INFO)
+    try:
+        with _table(quiet) as observers:
+            yield observers
+    finally:
+        log.removeHandler(notes)
+
+
+@contextmanager
+def _table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield ()
         return

@@ -7,11 +7,23 @@ from mipfs.cli.options import Json, Quiet, Seed
 
 def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     """List the formulations, and what every driver carries."""
-    from mipfs.cli.output import write_json
-    from mipfs.drivers import DRIVERS, get_driver
+    from mipfs.cli.output import check_target, write_json
+
+    check_target(json)
+    formulations, carried = formulation_lines(), driver_lines()
+    if json is not None:
+        write_json({"schema": 1, "formulations": formulations, "drivers": carried}, json)
+    if json != "-" and not quiet:
+        _show(formulations, "Formulations")
+        _show(carried, "Drivers")
+    return 0
+
+
+def formulation_lines() -> list[dict[str, str]]:
+    """The table of formulations: their defaults, and what the declared program carries."""
     from mipfs.formulation import table
 
-    formulations = [
+    return [
         {
             "name": entry.name,
             "file": f"models/{entry.file}",
@@ -19,25 +31,21 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
             "bias": entry.bias,
             "parameters": " ".join(entry.parameters),
             "driver": entry.driver,
+            **{
+                name: cell
+                for name, cell in entry.capability.line().items()
+                if name in ("losses", "atoms", "rows", "bound")
+            },
         }
         for entry in table()
     ]
-    carried = [
-        {
-            "driver": name,
-            "losses": " ".join(sorted(get_driver(name).LOSSES)),
-            "rows": "any linear rows, extra variables",
-            "atoms": get_driver(name).ATOMS,
-            "bound": "the solver's word" if name == "monolithic" else "earned",
-        }
-        for name in DRIVERS
-    ]
-    if json is not None:
-        write_json({"schema": 1, "formulations": formulations, "drivers": carried}, json)
-    if json != "-" and not quiet:
-        _show(formulations, "Formulations")
-        _show(carried, "Drivers")
-    return 0
+
+
+def driver_lines() -> list[dict[str, str]]:
+    """The table of drivers: what each carries."""
+    from mipfs.drivers import capabilities
+
+    return [{"driver": name, **capability.line()} for name, capability in capabilities().items()]
 
 
 def _show(lines: list[dict[str, str]], title: str) -> None:

@@ -48,6 +48,9 @@ SubjectTo = Annotated[
 PARAMETERS = ("M", "C", "lam", "loss", "bias", "margin", "measure", "beta", "k")
 """Parameters of a problem without a formulation's name."""
 
+MOST_DIGITS = 30
+"""Digits of a whole number; Python itself refuses to read several thousand."""
+
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _KINDS = {
@@ -107,15 +110,25 @@ def _parse(value: str) -> tuple[Any, tuple[str, ...]]:
     if value in ("true", "false"):
         return value == "true", ("true or false",)
     if _INTEGER.fullmatch(value):
-        return int(value), ("a whole number", "a number")
+        return whole(value, "-p"), ("a whole number", "a number")
     if _NUMBER.fullmatch(value) and math.isfinite(float(value)):
         return float(value), ("a number",)
     return value, ("text",)
 
 
+def whole(digits: str, option: str) -> int:
+    """A whole number that floating point carries too."""
+    if len(digits) > MOST_DIGITS:
+        raise UsageError(f"{option} {digits[:MOST_DIGITS]}...: a number of {len(digits)} digits; give a smaller one")
+    return int(digits)
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """Feature names separated by commas; a name that holds a comma stands in double quotes."""
-    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+    try:
+        return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
+    except csv.Error as error:
+        raise UsageError(f"{text!r}: write names separated by commas ({error})") from None
 
 
 def read_options(scale: Scaling | None, label: str | None, positive: str | None) -> dict[str, Any]:

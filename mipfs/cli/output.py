@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mipfs import output_file
+from mipfs.certificate.sidecar import sidecar_of
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import number, percent, show_pairs, show_table
-from mipfs.errors import UsageError
+from mipfs.errors import DataError, UsageError
+from mipfs.readers.files import description_of
 from mipfs.result import Result, Status, StopReason, relative_gap
+from mipfs.signals import held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +35,20 @@ _BECAUSE = {
 
 
 def finish(result: Result, target: str | None, quiet: bool) -> int:
-    """Write the JSON where it was asked for, show the result to people, and return the exit code."""
+    """Write the JSON where it was asked for, show the result to people, and return the exit code.
+
+    What cannot be written is still shown, so that a full disk does not take it.
+    """
     if target == "-":
-        print(result.to_json())
+        print(result.to_json(), flush=True)
     elif target is not None:
-        result.save(target)
+        try:
+            result.save(target)
+        except UsageError:
+            if not quiet and (result.has_classifier or result.relaxed is not None):
+                show_result(result)
+                sys.stdout.flush()
+            raise
     if result.status is Status.INFEASIBLE:
         culprits = ", ".join(repr(name) for name in result.conflict)
         complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
@@ -78,26 +91,43 @@ def show_result(result: Result) -> None:
         show_near_optimal(result.near_optimal)
 
 
-def check_target(target: str | None) -> None:
-    """Refuse a JSON target that cannot be written, before hours of work are lost to it."""
+def check_target(target: str | None, *inputs: str | None, pair: bool = False) -> None:
+    """Refuse a JSON target that cannot be written or is one of the inputs, before hours of work are lost to it.
+
+    Parameters
+    ----------
+    target : the value of ``--json``
+    inputs : files that the command reads; beside data its description is read too, beside a result its certificate
+    pair : whether a certificate is written beside the target
+    """
     if target is None or target == "-":
         return
     path = Path(target)
-    there = path if path.exists() else path.absolute().parent
-    if path.is_dir() or not os.access(there, os.W_OK):
-        raise UsageError(f"--json {target}: no file can be written there; give a file in a folder that is yours")
+    read = [other for name in inputs if name is not None for other in (Path(name), *_read_beside(Path(name)))]
+    try:
+        output_file.check(path, read)
+        if pair and not output_file.is_stream(path):
+            output_file.check(sidecar_of(path), read)
+    except UsageError as error:
+        raise UsageError(f"--json {error}") from None
+
+
+def _read_beside(path: Path) -> list[Path]:
+    """What is read along with a data file or a result."""
+    try:
+        return [description_of(path), sidecar_of(path)]
+    except (DataError, ValueError):
+        return []  # no data file at all: its reader will say so
 
 
 def write_json(document: Mapping[str, Any], target: str) -> None:
     """Write any other JSON document to a file, or to standard output for ``-``."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    if target == "-":
-        print(text)
-        return
-    try:
-        Path(target).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+    with held(deliver=False):
+        if target == "-":
+            print(text, flush=True)
+        else:
+            output_file.save([(Path(target), f"{text}\n".encode())])
 
 
 def _explain_nothing(result: Result) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,6 +70,7 @@ def path(
     from mipfs.cli.solve import with_lp_rows
     from mipfs.errors import UsageError
     from mipfs.readers.lp_rows import read_rows
+    from mipfs.signals import held
 
     axes: dict[str, Any] = {}
     if M is not None:
@@ -83,7 +85,7 @@ def path(
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
-    check_target(json)
+    check_target(json, data_file, subject_to, rows)
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
@@ -93,22 +95,26 @@ def path(
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "cold": cold, "driver": driver}
     if time_limit is not None:
         options["time_limit"] = time_limit
-    with live_path(quiet) as watchers:
-        found = mipfs.path(problem, **axes, **options, **watchers)
-    return _finish(found, json, quiet)
+    with held(deliver=False):
+        with live_path(quiet) as watchers:
+            found = mipfs.path(problem, **axes, **options, **watchers)
+        return _finish(found, json, quiet)
 
 
-def _whole(text: str) -> list[int]:
+def _whole(text: str) -> Sequence[int]:
     """The values of ``--M``."""
+    from mipfs.cli.options import whole
     from mipfs.errors import UsageError
 
     between = _RANGE.fullmatch(text)
-    if between is not None and int(between[1]) <= int(between[2]):
-        return list(range(int(between[1]), int(between[2]) + 1))
+    if between is not None:
+        first, last = (whole(end, "--M") for end in between.groups())
+        if first <= last:
+            return range(first, last + 1)
     parts = [part.strip() for part in text.split(",")]
-    if between is not None or not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
+    if not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
         raise UsageError(f"--M {text}: write FIRST:LAST, or whole numbers separated by commas, such as 1:30 or 1,2,5")
-    return [int(part) for part in parts]
+    return [whole(part, "--M") for part in parts]
 
 
 def _numbers(name: str, text: str) -> list[float]:
@@ -116,9 +122,11 @@ def _numbers(name: str, text: str) -> list[float]:
     from mipfs.errors import UsageError
 
     try:
-        return [float(part) for part in text.split(",")]
+        if "_" not in text:  # Python reads 1_000 as a number
+            return [float(part) for part in text.split(",")]
     except ValueError:
-        raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10") from None
+        pass
+    raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10")
 
 
 def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:

@@ -19,10 +19,11 @@ def predict(
 
     Labels in DATA are not looked at, and need not be there.
     """
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
     from mipfs.readers import read_new
     from mipfs.result import Result
 
+    check_target(json, result_file, data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     result = Result.load(result_file)
     data = read_new(data_file, names=tuple(result.weights), n_features=result.n_features, label=label)

@@ -72,9 +72,11 @@ def solve(
     from mipfs import drivers, formulation, readers
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
+    from mipfs.signals import held
 
     params = parse_params(param or ())
-    check_target(json)
+    model_file = model if model.endswith(".py") else None
+    check_target(json, data_file, subject_to, validation, model_file, pair=True)
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = formulation.compile(declaration(data, params))
@@ -93,11 +95,12 @@ def solve(
         options |= declaration.options(params)
     pool = {"pool_gap": pool_gap, "pool_size": pool_size}
     if asked := {name: value for name, value in pool.items() if value is not None}:
-        _check_pool(asked, driver or drivers.DEFAULT)
+        _check_pool(asked, drivers.DEFAULT if driver is None else driver)
         options |= asked
-    with live_table(quiet) as observers:
-        result = drivers.solve(problem, driver=driver, observers=observers, **options)
-    return finish(result, json, quiet)
+    with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
+        with live_table(quiet) as observers:
+            result = drivers.solve(problem, driver=driver, observers=observers, **options)
+        return finish(result, json, quiet)
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:

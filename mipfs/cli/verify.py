@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, read_options
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, SubjectTo, read_options
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mipfs.result import Result
 
 REJECTED = 1
+LINES = 20
+"""Lines of the statement that are shown."""
 
 
 def verify(
@@ -23,19 +25,26 @@ def verify(
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
+    subject_to: SubjectTo = None,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
-    """Check the certificate of a result against DATA."""
+    """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
+
+    With --subject-to the rows of the result must be those of the data and of that file, and no others.
+    """
     import mipfs
     from mipfs.cli.errors import complain
-    from mipfs.cli.output import write_json
+    from mipfs.cli.output import check_target, write_json
+    from mipfs.readers.lp_rows import read_rows
     from mipfs.result import Result
 
+    check_target(json, result_file, data_file)
     result = Result.load(result_file)
     data = _data_of(result, data_file, scale.value if scale else None, label, positive)
-    report = mipfs.verify(result, data)
+    rows = None if subject_to is None else read_rows(subject_to, data)
+    report = mipfs.verify(result, data, rows)
     if json is not None:
         write_json({"schema": 1} | {name: _plain(value) for name, value in dataclasses.asdict(report).items()}, json)
     if not report.accepted:
@@ -60,20 +69,35 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
 
 
 def _show(report: Report) -> None:
+    """Print the problem that was checked, what is proven of it, and what was not checked."""
     from mipfs.cli.text import number, percent, show_pairs
 
+    lines = [*report.statement[:LINES]]
+    if len(report.statement) > LINES:
+        lines.append(f"and {len(report.statement) - LINES} more lines, all of them in --json FILE")
     empty = report.bound == math.inf
-    below = report.result_bound - report.bound > 1e-9 * max(1e-10, abs(report.bound))
-    pairs = [
+    pairs = [("problem" if k == 0 else "", line) for k, line in enumerate(lines)]
+    pairs += [("differs", line) for line in report.differs]
+    pairs += [
         ("certificate", "accepted"),
+        ("status", _status(report)),
         ("objective", f"{number(report.objective)}  (recomputed)"),
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
         ("checked", f"{report.n_leaves} leaves, {report.n_duals} dual vectors, {report.seconds:.2f} s"),
     ]
-    if below:
-        pairs.insert(3, ("result's bound", f"{number(report.result_bound)}  (not certified beyond the proven one)"))
+    pairs += [("not checked", line) for line in report.unchecked]
     show_pairs(pairs)
+
+
+def _status(report: Report) -> str:
+    """The status in words: optimal up to which gap."""
+    from mipfs.cli.text import percent
+
+    if report.status != "OPTIMAL":
+        return report.status
+    closed = "" if report.gap <= report.asked + 1e-9 else "; objective and bound differ by round-off of C·n only"
+    return f"OPTIMAL to the asked gap of {percent(report.asked)}{closed}"
 
 
 def _plain(value: Any) -> Any:

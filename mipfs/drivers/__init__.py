@@ -1,6 +1,6 @@
 """The drivers: one algorithm box each, chosen by name.
 
-A driver is a module with ``Options`` (a frozen dataclass), ``LOSSES`` (what it can carry) and
+A driver is a module with ``Options`` (a frozen dataclass), ``CAPABILITY`` (what it can carry) and
 ``run(run)``, which leaves what it found in the run.
 """
 
@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
+from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
-from mipfs.errors import UsageError
-from mipfs.losses import get_loss
+from mipfs.drivers.warm_up import warm_up
+from mipfs.errors import NumericalError, UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Result
+from mipfs.signals import heard
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -44,6 +46,11 @@ def get_driver(name: str) -> ModuleType:
         hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(DRIVERS)}"
         raise UsageError(f"driver {name!r} is not known; {hint}")
     return importlib.import_module(DRIVERS[name])
+
+
+def capabilities() -> dict[str, Capability]:
+    """What every driver declares that it can carry."""
+    return {name: get_driver(name).CAPABILITY for name in DRIVERS}
 
 
 def solve(
@@ -81,25 +88,37 @@ def solve(
         An unknown driver or option, or a combination that the driver cannot carry.
     RowError
         A row or a change of the model that cannot be honoured.
+    KeyboardInterrupt
+        Ctrl-C before the run began, or a second one before it had an incumbent.
+
+    Notes
+    -----
+    In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
+    second one does not wait for that step.
     """
     problem = model if isinstance(model, Problem) else _compile(model)
     declared = not isinstance(model, Problem) and _is_declared(model)
     if declared and driver in (None, "conic"):  # a CVXPY formulation: solve its own program
         driver = "conic"
         options.setdefault("declare", lambda _problem: model)
-    name = driver or DEFAULT
+    name = DEFAULT if driver is None else driver
     module = get_driver(name)
     if start is not None:
         options["start"] = tuple(start)
     checked = _options(module, name, options)
-    if problem.loss not in module.LOSSES:
-        raise UsageError(f"driver {name!r} cannot carry the loss {problem.loss!r}; see `mipfs models`")
-    get_loss(problem.loss).prepare(problem.data.is_sparse)
-    if hasattr(module, "prepare"):
-        module.prepare(problem)
+    check(problem, "driver", name, module.CAPABILITY, capabilities)
+    with heard():
+        warm_up(module, problem, checked)
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
-        module.run(run)
+        try:
+            module.run(run)
+        except NumericalError:
+            run.failed = True
+        except KeyboardInterrupt:
+            # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
+            if not run.interrupted or run.incumbent is None:
+                raise
         run.record()
     return result_of(run, name)
 

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import Features, omega_radius, sum_error
-from mipfs.drivers.cuts import Cut, dual_value_below
+from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.reduced_costs import screened
 from mipfs.inner.boolean import Boolean
-from mipfs.instance import Instance
 from mipfs.kernels import subtree
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
@@ -110,25 +109,13 @@ def carries(problem: Problem) -> bool:
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
-    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.selection.is_plain
+    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
     return bool(plain and problem.loss in KINDS and absorbed)
 
 
 def _stays_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X) and X.nnz < DENSE_ABOVE * X.shape[0] * X.shape[1])
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels for the problem's kind of columns: a node of two samples and one feature."""
-    X, y = np.array([[1.0], [0.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0, -1.0])
-    data = Instance.from_arrays(sparse.csc_array(X) if _stays_sparse(problem.data.X) else X, y)
-    tiny = Problem(data, loss=problem.loss, bias=problem.bias, M=1)
-    relaxation, states = Relaxation(tiny, np.array([0])), np.array([FREE], dtype=np.int8)
-    warm, zero = Warm(np.zeros(1, dtype=np.float32), 0.0, 0.5), np.zeros(y.size)
-    relaxation.solve(states, warm, zero, np.inf, 1e-6, 0.0, lambda: False)
-    relaxation.explore(states, warm, zero, 0.0, np.inf, np.inf, 1e-6, 0.0, np.zeros(1, dtype=np.int8))
-    relaxation.solve_root(states, 1e-6, lambda: False)
 
 
 class Relaxation:
@@ -226,10 +213,14 @@ class Relaxation:
         steps = 0
         for _ in range(SLICES):
             dual = np.empty(beta.size)
-            kernel.relax(
-                self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
-                w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
-            )  # fmt: skip
+            try:
+                kernel.relax(
+                    self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
+                    w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
+                )  # fmt: skip
+            except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
+                w[:] = np.nan
+                break
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]
@@ -292,11 +283,11 @@ class Relaxation:
         return piece
 
     def cut(self, outcome: Outcome) -> Cut:
-        """The Benders cut of a node's dual vector; features that are not alive have no slope."""
-        g, s = self.scores(outcome.whole, outcome.q)
-        slopes = np.zeros(self.problem.atoms.count)
-        slopes[self.alive] = s
-        return Cut(g, slopes, (outcome.whole, outcome.q))
+        """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
+        dual, problem = (outcome.whole, outcome.q), self.problem
+        alpha = decoded(dual)
+        g = dual_value_below(self.loss, alpha, problem.c_i)
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

@@ -24,21 +24,20 @@ import numpy.typing as npt
 
 from mipfs.certificate.duals import DualStore
 from mipfs.certificate.proof import OPEN, Proof
-from mipfs.drivers import boolean_node, gbd
+from mipfs.drivers import gbd
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
+from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.instance import Instance
 from mipfs.kernels import subtree
-from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = gbd.LOSSES
-ATOMS = gbd.ATOMS
+CAPABILITY = gbd.CAPABILITY
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
@@ -77,7 +76,8 @@ class Options:
         Stop when the error on it has not improved for `patience` classifiers.
     patience : int, default 20
     pool : CutPool, optional
-        Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+        Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
+        not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
         By default all cores that the process may use. The tree and the answer do not depend on it.
     pool_gap : float >= 0, optional
@@ -326,16 +326,6 @@ class Tree:
         return self.proof if self.n_nodes else None
 
 
-def prepare(problem: Problem) -> None:
-    """Compile the kernels (some seconds the first time, then read from disk), so that no run pays for it."""
-    if carries(problem):
-        boolean_node.prepare(problem)
-    elif problem.loss != "structural":
-        from mipfs.drivers import rows_node
-
-        rows_node.prepare(problem)
-
-
 def cores() -> int:
     """Cores that this process may use; where the system does not say, all there are."""
     usable = getattr(os, "sched_getaffinity", None)
@@ -359,7 +349,7 @@ def run(run: Run) -> None:
         return
     supports = begun[0]
     if options.pool is not None:
-        supports.pool = options.pool
+        supports.pool = taken_over(options.pool, problem)
     tol = max(1e-10, 0.02 * options.gap)
     tree = Tree(run, supports, tol) if carries(problem) else _rows_tree(run, supports, tol)
     tree.plant()
@@ -392,6 +382,6 @@ def run(run: Run) -> None:
         tree.stop[0] = 1
         for node, future in waiting:
             tree.merge(node, future.result())
-    run.extras["proof"], run.extras["pool"] = tree.finish(), supports.pool
+    run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
-        run.extras["found"] = supports.found
+        run.outcome.found = supports.found

@@ -1,17 +1,25 @@
 """What one solve leaves to the next on the same data: the cuts that matter there, and a support to begin from.
 
-A Benders cut η ≥ g(α) − ½ s(α)'σ (Aytug 2015, (10)) holds for every S, M and c, and for every larger C. But most
-cuts of a finished tree speak about one leaf of it, and a master that takes them all in spends more time on its LPs
-than they save. What is carried are the cuts that make up the bound of the next problem's relaxation.
+A Benders cut η ≥ g(α) − ½ s(α)'σ (Aytug 2015, (10)) holds for every S, M and c; for another C its dual vector is made
+feasible there and evaluated again (`taken_over`). But most cuts of a finished tree speak about one leaf of it, and a
+master that takes them all in spends more time on its LPs than they save. What is carried are the cuts that make up the
+bound of the next problem's relaxation.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms import same_data
+from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends import highs
-from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.errors import UsageError
+from mipfs.losses import get_loss
+from mipfs.losses.labellings import combination, feasible
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -22,18 +30,75 @@ AT_ONCE = 10
 """Violated cuts that enter the LP at a time."""
 
 
+def taken_over(pool: CutPool, problem: Problem) -> CutPool:
+    """The cuts of a pool as they hold for `problem`, as a pool of its own.
+
+    A larger C leaves them valid, for the dual set and g grow with it; where g depends on C it is evaluated again. For a
+    smaller C' the dual vector is multiplied by C'/C, but for the squared hinge, whose dual set has no top.
+
+    Raises
+    ------
+    UsageError
+        The cuts are of other data, atoms, loss or bias: they say nothing about this problem.
+    """
+    _check_same(pool.problem, problem)
+    own, ratio = CutPool(problem), problem.C / pool.problem.C
+    shrinks = ratio < 1.0 and problem.loss != "squared-hinge"
+    constant = ratio == 1.0 or problem.loss in ("hinge", "structural")
+    for i in range(len(pool)):
+        cut = pool.cut(i)
+        if shrinks:
+            shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
+            cut = shrink(problem, cut, ratio)
+        elif not constant:
+            g = dual_value_below(get_loss(problem.loss), decoded(cut.dual), problem.c_i)
+            cut = replace(cut, constant=g)
+        own.add(cut)
+    return own
+
+
+def _check_same(before: Problem, now: Problem) -> None:
+    """Refuse cuts of another problem."""
+    for name in ("loss", "bias", "measure", "beta", "k"):
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            raise UsageError(f"pool: its cuts are of {name} = {old!r}, the problem has {new!r}; leave the pool out")
+    if before.atoms is not now.atoms and before.atoms.stamp != now.atoms.stamp:
+        what = "atoms" if same_data(before.data, now.data) else "data"
+        raise UsageError(f"pool: its cuts are of other {what} than the problem's; leave the pool out")
+
+
+def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
+    """The cut of ratio·α, made feasible."""
+    loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
+    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
+    alpha = decoded(dual)
+    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+
+
+def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
+    """The same over labellings; no Δ is above 1, so what the rounding moves costs no more than its size."""
+    counts, whole, q = cut.dual
+    alpha = ratio * np.ldexp(whole.astype(float), -q)
+    whole, q = feasible(alpha, problem.C, problem.measured.largest)
+    moved = float(np.abs(np.ldexp(whole.astype(float), -q) - alpha).sum())
+    value = ratio * cut.constant - (1.0 + 1e-9) * moved - 8.0 * (alpha.size + 8) * UNIT_ROUNDOFF * problem.C
+    v = combination(problem.measured, counts, np.zeros(alpha.size), whole, q).v
+    return cut_from_dual(problem.atoms, problem.data.y * v, problem.data.y, value, (counts, whole, q))
+
+
 def carry(pool: CutPool, problem: Problem) -> CutPool:
     """The cuts that matter for `problem`, as a pool of its own.
 
     Parameters
     ----------
     pool : CutPool
-        Cuts of a problem with the same data, loss and bias, and the same or a smaller C.
+        See `taken_over` for what it may hold.
     problem : Problem
     """
-    chosen = CutPool(problem.atoms.count)
-    for i in _binding(pool, problem) if len(pool) else ():
-        chosen.add(pool.cut(i))
+    whole, chosen = taken_over(pool, problem), CutPool(problem)
+    for i in _binding(whole, problem) if len(whole) else ():
+        chosen.add(whole.cut(i))
     return chosen
 
 
@@ -73,7 +138,7 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
     """
     selection, p = problem.selection, problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
-    lp = highs.selection_model(selection, relaxed=True)
+    lp = highs.selection_model(selection, relaxed=True).h
     lp.setOptionValue("presolve", "off")
     eta, first_cut = lp.getNumCol(), lp.getNumRow()
     lp.addVar(-highs.infinity(), highs.infinity())

@@ -17,9 +17,11 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
-from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.capability import POINTWISE, Capability
+from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import prove
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.formulation import Formulation, TooLargeError
 from mipfs.losses import get_loss
@@ -27,9 +29,10 @@ from mipfs.problem import Problem
 from mipfs.result import StopReason
 
 Array = npt.NDArray[np.float64]
+Earned = tuple[float, Cut | None]
+"""lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
-ATOMS = "features; fgm, reduced-mkl and plain-svm any"
+CAPABILITY = Capability(losses=POINTWISE, bound="earned")  # of fgm, its default program; others declare their own
 MAX_WORK = 3e10
 """Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
 NEGLIGIBLE = 1e-6
@@ -62,10 +65,17 @@ class Options:
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
 
 
+def prepare(problem: Problem) -> None:
+    """Compile what a run calls besides Clarabel: the kernels of the subproblem."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
+
+
 def run(run: Run) -> None:
     """Solve the program of `run`; what is found is left in it."""
     problem = run.problem
-    first, least = problem.selection.minimise(problem.penalty)
+    first, least = run.oracle.minimise(problem.penalty)
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return
@@ -73,7 +83,8 @@ def run(run: Run) -> None:
     supports = Supports(run, subproblem, REFIT)
     begin = subproblem.solve(first.astype(float), REFIT)
     supports.offer(first, begin)
-    run.raise_bound(max(least, lower(problem, begin.cut)))  # α = 0 proves the least penalty
+    best: Earned = lower(problem, begin.cut), begin.cut
+    run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
     run.record()
 
     declare = run.options.declare or formulation.load("fgm").declare
@@ -85,46 +96,56 @@ def run(run: Run) -> None:
     if program.work > MAX_WORK:
         raise TooLargeError(f"the program is too large for a conic solver: {size.nonzeros} nonzeros; try driver kelley")
     # Even where the first incumbent is optimal already: the program's value was asked for.
-    if run.stop() not in (None, StopReason.GAP_CLOSED):
-        return
+    if run.stop() in (None, StopReason.GAP_CLOSED):
+        best = max(best, _solve(run, supports, declared, program), key=lambda found: found[0])
+    prove(run, *best)
+
+
+def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonical) -> Earned:
+    """Solve the program and round what it says to incumbents; what it proves."""
     solve = program.solve_linear if declared.solver == "highs" else program.solve
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
-        return
+        return -np.inf, None
     run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
-    if status == "solved":
-        _take_over(run, declared)
-        for scores in candidates(problem, declared):
-            supports.round(scores)
+    if status != "solved":
+        return -np.inf, None
+    best = _take_over(run, declared)
+    for scores in candidates(run.problem, declared):
+        supports.round(scores)
+    return best
 
 
-def _take_over(run: Run, declared: Formulation) -> None:
-    """The bounds that a solved program yields."""
+def _take_over(run: Run, declared: Formulation) -> Earned:
+    """The bounds that a solved program yields; what its dual vector proves."""
     problem, value = run.problem, float(declared.cvxpy.value)
-    alpha, proven = dual_vector(declared), -np.inf
-    if alpha is not None:
-        proven = earned(declared, alpha)
-        run.raise_bound(max(proven, lower(problem, _cut(problem, alpha))))
+    dual, proven = dual_vector(declared), -np.inf
+    best: Earned = -np.inf, None
+    if dual is not None:
+        proven, cut = earned(declared, dual), _cut(problem, dual)
+        best = lower(problem, cut), cut
+        run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
-        return
+        return best
     run.lower_upper(value)
     sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
-    run.extras["relaxed"] = {
+    run.outcome.relaxed = {
         "upper": problem.reported(value),
         # Where the program is weaker than lower(α), the dual vector proves its value too.
         "lower": problem.reported(min(value, proven)),
         "sigma": {problem.atoms.names[int(g)]: float(sigma[g]) for g in np.flatnonzero(sigma)},
     }
+    return best
 
 
-def dual_vector(declared: Formulation) -> Array | None:
+def dual_vector(declared: Formulation) -> Dual | None:
     """The solver's α, rounded so that it lies in the dual set exactly; None where the program shows none."""
     problem, alpha = declared.problem, declared.variables.get("alpha")
     if alpha is None or alpha.value is None:
         return None
     loss = get_loss(problem.loss)
-    whole, q = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
-    return np.asarray(np.ldexp(whole.astype(float), -q))
+    dual: Dual = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
+    return dual
 
 
 def lower(problem: Problem, cut: Cut) -> float:
@@ -132,19 +153,20 @@ def lower(problem: Problem, cut: Cut) -> float:
     return _sum(cut.constant, problem, problem.penalty - 0.5 * cut.slopes)
 
 
-def earned(declared: Formulation, alpha: Array) -> float:
+def earned(declared: Formulation, dual: Dual) -> float:
     """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
     problem = declared.problem
-    cut = _cut(problem, alpha)
+    cut = _cut(problem, dual)
     if declared.lagrangian is None:
         return lower(problem, cut)
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
     return _sum(cut.constant - taken * (1 + 4 * cost.size * UNIT_ROUNDOFF), problem, cost)
 
 
-def _cut(problem: Problem, alpha: Array) -> Cut:
+def _cut(problem: Problem, dual: Dual) -> Cut:
+    alpha = decoded(dual)
     g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
-    return cut_from_dual(problem.atoms, alpha, problem.data.y, g)
+    return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
 
 
 def _sum(constant: float, problem: Problem, cost: Array) -> float:

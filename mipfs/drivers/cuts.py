@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.certificate.duals import DualStore
 from mipfs.certificate.labelled import LabelledStore
+
+if TYPE_CHECKING:
+    from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -28,12 +31,12 @@ class Cut:
     ----------
     constant : float, g(α) rounded down
     slopes : (p,) s(α) rounded up
-    dual : Dual, optional, α itself: what a certificate needs
+    dual : Dual, α itself: what a certificate, and a problem of another C, need
     """
 
     constant: float
     slopes: Array
-    dual: Dual | None = None
+    dual: Dual
 
     def __call__(self, sigma: Array) -> float:
         """The cut's value at σ."""
@@ -46,7 +49,7 @@ def dual_value_below(loss: ModuleType, alpha: Array, c: Array) -> float:
     return float(loss.dual_value(alpha, c)) - float(error)
 
 
-def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float) -> Cut:
+def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float, dual: Dual) -> Cut:
     """The cut of a feasible dual vector, with all rounding errors on the safe side.
 
     Parameters
@@ -55,28 +58,37 @@ def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float) -> Cut:
     alpha : (n,) feasible dual vector
     y : (n,) labels
     value : float, g(α) rounded down
+    dual : Dual, α on its grid
     """
     v = alpha * y
     scores = atoms.scores(v)
-    return Cut(value, scores + atoms.score_error(v, scores))
+    return Cut(value, scores + atoms.score_error(v, scores), dual)
+
+
+def decoded(dual: Dual) -> Array:
+    """α (n,) of a dual vector (k, q)."""
+    whole, q = dual
+    return np.asarray(np.ldexp(whole.astype(float), -q))
 
 
 class CutPool:
-    """Cuts in growing arrays; they depend on neither S nor M nor the penalties.
+    """Cuts in growing arrays, of one problem; they depend on neither its S nor M nor the penalties.
 
     Parameters
     ----------
-    n_features : int
+    problem : Problem
+        Whose cuts these are. `mipfs.drivers.carry.taken_over` says where else they hold, and as what.
 
     Attributes
     ----------
-    duals : DualStore, LabelledStore or None, the dual vectors of the cuts that came with one, compressed
-    dual_of : list of int, the position there of every cut's; -1 without one
+    duals : DualStore, LabelledStore or None, the dual vectors of the cuts, compressed
+    dual_of : list of int, the position there of every cut's
     """
 
-    def __init__(self, n_features: int) -> None:
-        self._constants = np.empty(64)
-        self._slopes = np.empty((64, n_features))
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._constants = np.empty(0)
+        self._slopes = np.empty((0, problem.atoms.count))
         self.duals: DualStore | LabelledStore | None = None
         self.dual_of: list[int] = []
         self.size = 0
@@ -97,11 +109,12 @@ class CutPool:
     def add(self, cut: Cut) -> int:
         """Store a cut; returns its position."""
         if self.size == self._constants.size:
-            self._constants = np.concatenate([self._constants, np.empty_like(self._constants)])
-            self._slopes = np.concatenate([self._slopes, np.empty_like(self._slopes)])
+            more = max(1, self.size)
+            self._constants = np.concatenate([self._constants, np.empty(more)])
+            self._slopes = np.concatenate([self._slopes, np.empty((more, self._slopes.shape[1]))])
         self._constants[self.size] = cut.constant
         self._slopes[self.size] = cut.slopes
-        self.dual_of.append(-1 if cut.dual is None else self._keep(cut.dual))
+        self.dual_of.append(self._keep(cut.dual))
         self.size += 1
         return self.size - 1
 
@@ -113,19 +126,9 @@ class CutPool:
 
     def cut(self, i: int) -> Cut:
         """A stored cut, with its dual vector."""
-        dual = self.duals.get(self.dual_of[i]) if self.duals is not None and self.dual_of[i] >= 0 else None
-        return Cut(float(self._constants[i]), self._slopes[i], dual)
+        assert self.duals is not None
+        return Cut(float(self._constants[i]), self._slopes[i], self.duals.get(self.dual_of[i]))
 
     def values(self, sigma: Array) -> Array:
         """Every cut's value at σ, shape (k,)."""
         return self.constants - 0.5 * (self.slopes @ sigma)
-
-    def for_smaller_loss(self, ratio: float) -> CutPool:
-        """The pool for C′ = ratio·C ≤ C with the hinge loss: α′ = ratio·α has g′ = ratio·g, s′ = ratio²·s.
-
-        For a larger C the cuts hold as they are.
-        """
-        pool = CutPool(self._slopes.shape[1])
-        for g, s in zip(self.constants, self.slopes, strict=True):
-            pool.add(Cut(float(g) * ratio - 4 * UNIT_ROUNDOFF * abs(g), s * ratio**2 * (1 + 4 * UNIT_ROUNDOFF)))
-        return pool

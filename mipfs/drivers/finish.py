@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
 from mipfs.certificate.proof import Proof
-from mipfs.certificate.sidecar import Claim
-from mipfs.drivers.evidence import emptiness
+from mipfs.certificate.sidecar import Claim, stated
 from mipfs.drivers.near_optimal import near_optimal
 from mipfs.drivers.run import Run, parameters
+from mipfs.drivers.single import at_hand, emptiness
 from mipfs.prediction import weights_by_name
+from mipfs.problem import Problem
 from mipfs.result import Result, StopReason
 from mipfs.selection import Rows
 
+UNDERFLOW = 1e-300
+"""What the checker takes off for products that underflow is less, however small the numbers are."""
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
@@ -42,117 +48,130 @@ def result_of(run: Run, driver: str) -> Result:
         columns = {data.feature_names[j]: int(j) for j in ids}
         scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
         scaling["scale"] = {name: float(data.scale[j]) for name, j in columns.items()}
-    assert run.problem.rows is not None
+    claim, rows = claim_of(run), named_rows(run.problem)
+    bound = shown_bound(run, claim)
+    described = stated(rows, run.problem.atoms.names)
     return Result(
         status=run.status(),
         stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
         objective=run.problem.reported(run.objective),
-        bound=run.problem.reported(run.bound),
+        bound=bound,
         selected=selected,
         weights=weights,
         intercept=intercept,
-        params=parameters(run.problem),
+        params={**parameters(run.problem), "gap": float(run.options.gap)},
         driver=driver,
         seconds=run.elapsed,
         counters=dict(run.counters),
-        trace=tuple(run.trace),
+        trace=tuple(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
         columns=columns,
         n_features=data.n_features,
         scaling=scaling,
         data_sha256=data.sha256,
-        rows=_described(run.problem.rows, run.problem.atoms.names),
+        rows=tuple(described["rows"]),
         conflict=run.conflict,
-        relaxed=run.extras.get("relaxed"),
-        validated=run.extras.get("validated"),
+        relaxed=_relaxed(run, bound),
+        validated=run.outcome.validated,
         bound_source=run.bound_source,
         versions=_versions(),
-        extra=_extra(run),
+        extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
-        claim=claim_of(run),
+        atoms=_stated_atoms(run.problem.atoms),
+        claim=claim,
+        pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
     )
 
 
 def claim_of(run: Run) -> Claim | None:
-    """What the run's proof certifies; None without one, or where the checker could not state the problem.
+    """What the run's proof certifies; None when it found neither a selection nor a bound.
 
-    The bound claimed lies 1e-11 of itself and 1e-14 Σ c_i below the run's: the sums of the drivers and of the checker
-    differ by less, for both take off the errors of g and of every ω_j, and the checker's bounds on those are smaller.
+    The bound claimed lies 1e-11 of itself below the run's, and for the logistic loss 1e-15 Σ c_i (its logarithms): the
+    sums of the drivers and of the checker differ by less, for both take off the errors of g and of every ω_j, and the
+    checker's bounds on those are smaller. A run that kept no proof claims what its best dual vector shows.
     """
-    problem, proof = run.problem, run.extras.get("proof")
-    assert problem.rows is not None
-    names, features = problem.rows.extra.names, problem.data.index
-    named = len(set(names)) == len(names) and not any(name in features for name in names)
-    plain = isinstance(problem.atoms, Features) and np.all(problem.atoms.scale == 1.0) and problem.margin == "unit"
-    if not plain or not named:
+    problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
+    if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
         return None
-    if proof is None and run.infeasible:
-        proof = emptiness(problem)
-    if proof is None:
-        return None
-    kind, bound = run.extras.get("proof_kind", "tree"), run.bound
-    if isinstance(proof, Proof) and proof.bound is not None:
-        bound = min(bound, proof.bound)
+    gap = float(run.options.gap)
     if run.infeasible:
-        return Claim(proof, kind, None, float(run.options.gap))
-    if not math.isfinite(bound):
-        return None
-    slack = run.extras.get("proof_slack", 1e-11) * abs(bound) + 1e-14 * float(problem.c_i.sum())
-    return Claim(proof, kind, bound - slack, float(run.options.gap))
+        empty = proof or emptiness(problem)
+        if empty is not None:
+            return Claim(empty, outcome.proof_kind, None, gap)
+    if proof is None or not math.isfinite(run.bound):
+        proof = at_hand(problem, outcome.pool)
+    bound = run.bound
+    if isinstance(proof, Proof) and proof.bound is not None:
+        bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
+    logarithms = 1e-15 * float(problem.c_i.sum()) if problem.loss == "logistic" else 0.0
+    slack = outcome.proof_slack * abs(bound) + logarithms + UNDERFLOW
+    return Claim(proof, outcome.proof_kind, problem.reported(bound - slack), gap)
 
 
-def _extra(run: Run) -> dict[str, Any]:
+def shown_bound(run: Run, claim: Claim | None) -> float:
+    """The bound of the result: the run's, or the claimed one where that is lower by more than the checker allows."""
+    bound, objective = run.problem.reported(run.bound), run.problem.reported(run.objective)
+    proven = claim is not None and claim.bound is not None and run.outcome.proof is not None
+    if not proven or run.bound_source != "dual":
+        return bound
+    assert claim is not None
+    assert claim.bound is not None
+    size = max(1e-10, abs(objective)) if math.isfinite(objective) else max(1e-10, abs(bound))
+    return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
+
+
+def named_rows(problem: Problem) -> Rows:
+    """The rows, with extra variables called by names that neither a feature nor another of them has."""
+    assert problem.rows is not None
+    extra, names = problem.rows.extra, list[str]()
+    taken = {*problem.atoms.names} if len(extra) else set()
+    for name in extra.names:
+        others = (f"{name}#{k}" for k in itertools.count(2))
+        free = next(text for text in itertools.chain((name,), others) if text not in taken)
+        taken.add(free)
+        names.append(free)
+    return dataclasses.replace(problem.rows, extra=dataclasses.replace(extra, names=tuple(names)))
+
+
+def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
+    """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1."""
+    columns = atoms.columns(np.arange(atoms.count))
+    scale = np.zeros(atoms.count)
+    scale[columns.atom] = columns.scale
+    if isinstance(atoms, Features):
+        return None if np.all(scale == 1.0) else {"names": None, "columns": None, "scale": scale.tolist()}
+    names, ends = atoms.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=atoms.count))
+    parts = np.split(columns.ids, ends[:-1])
+    return {
+        "names": list(atoms.names),
+        "columns": [[names[j] for j in part] for part in parts],
+        "scale": scale.tolist(),
+    }
+
+
+def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
+    """What a relaxation found; its lower side is no more than what is shown as the bound."""
+    relaxed = run.outcome.relaxed
+    return None if relaxed is None else {**relaxed, "lower": min(relaxed["lower"], bound)}
+
+
+def _with_values(run: Run, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     selection, incumbent = run.problem.selection, run.incumbent
-    extra, p = selection.rows.extra, selection.n_features
+    extra = selection.rows.extra
     values: list[float | None] = [None] * len(extra)
     if len(extra) and incumbent is not None:
-        from mipfs.backends import highs
-
-        sigma = np.zeros(p)
-        sigma[incumbent.selected] = 1.0
-        model = highs.selection_model(selection)
-        highs.fix_columns(model, sigma, sigma)
-        found = highs.solve(model).values
-        if found is not None and extra.integer.any():  # whole numbers exactly, the others moved to fit
-            whole = (
-                np.where(extra.integer, np.rint(found[p:]), extra.lb),
-                np.where(extra.integer, np.rint(found[p:]), extra.ub),
-            )
-            highs.fix_columns(model, np.concatenate([sigma, whole[0]]), np.concatenate([sigma, whole[1]]))
-            again = highs.solve(model).values
-            found = found if again is None else np.concatenate([sigma, np.where(extra.integer, whole[0], again[p:])])
-        values = values if found is None else [float(value) for value in found[p:]]
-    return {
-        name: {
-            "lb": float(extra.lb[k]) if math.isfinite(extra.lb[k]) else None,
-            "ub": float(extra.ub[k]) if math.isfinite(extra.ub[k]) else None,
-            "integer": bool(extra.integer[k]),
-            "value": values[k],
-        }
-        for k, name in enumerate(extra.names)
-    }
+        sigma = np.zeros(selection.n_features, dtype=bool)
+        sigma[incumbent.selected] = True
+        found = run.oracle.completion(sigma)
+        assert found is not None, "the incumbent satisfies the rows"
+        values = [float(value) for value in found]
+    pairs = zip(described.items(), values, strict=True)
+    return {name: {**one, "value": value} for (name, one), value in pairs}
 
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _described(rows: Rows, names: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
-    """The rows by name, as the JSON has them; infinite bounds are None."""
-    if not len(rows):
-        return ()
-    places = (*names, *rows.extra.names)
-    described = []
-    for r, name in enumerate(rows.names):
-        start, stop = rows.matrix.indptr[r], rows.matrix.indptr[r + 1]
-        terms = {
-            places[j]: float(a)
-            for j, a in zip(rows.matrix.indices[start:stop], rows.matrix.data[start:stop], strict=True)
-        }
-        bounds = [float(b) if math.isfinite(b) else None for b in (rows.lb[r], rows.ub[r])]
-        described.append({"name": name, "terms": terms, "lb": bounds[0], "ub": bounds[1], "origin": rows.origins[r]})
-    return tuple(described)
 
 
 def _versions() -> dict[str, str]:

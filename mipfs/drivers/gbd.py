@@ -16,24 +16,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.drivers import near_optimal
+from mipfs.drivers.carry import taken_over
 from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.evidence import SLACK, Record
+from mipfs.drivers.evidence import SLACK, Evidence, Record
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.master import Master
 from mipfs.drivers.run import Run
+from mipfs.drivers.selection_oracle import SelectionOracle
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.drivers.validation import Validator
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.instance import Instance
-from mipfs.problem import Problem
-from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic", "structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
 ROUNDING_CUTS = 10
@@ -58,7 +58,8 @@ class Options:
         Stop when the error on it has not improved for `patience` classifiers (Aytug 2015, section 3.4).
     patience : int, default 20
     pool : CutPool, optional
-        Cuts of an earlier run on the same data, loss and bias with the same or a smaller C.
+        Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
+        not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
@@ -85,19 +86,21 @@ def run(run: Run) -> None:
         return
     supports, first = begun
     subproblem = supports.subproblem
-    pool = CutPool(selection.n_features) if options.pool is None else options.pool
+    pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
     tol = max(1e-9, 1e-2 * options.gap)
-    inner = _inner_point(selection, first)
+    inner = _inner_point(run.oracle, first)
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
+    start = None
     if boolean.carries(problem):
         relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
-        pool.add(relaxed.cut)
-        run.raise_bound(relaxed.lower)
-    record = Record(problem, pool) if problem.selects_features else None
-    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record)
-    run.extras["pool"] = pool
+        y = None if selection.is_plain else relaxed.multipliers
+        start = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
+    record = Record(problem, pool)
+    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record, start)
+    run.raise_bound(min(master.bound, run.objective))
+    run.outcome.pool = pool
     rounded = -1
     while run.stop() is None:
         point = master.relax(supports.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
@@ -122,9 +125,8 @@ def run(run: Run) -> None:
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
     if run.wants_all:
-        run.extras["found"] = supports.found
-    if record is not None:
-        run.extras |= {"proof": record.finish(master.open_nodes()), "proof_slack": SLACK}
+        run.outcome.found = supports.found
+    run.outcome.proof, run.outcome.proof_slack = record.finish(master.open_nodes()), SLACK
 
 
 def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
@@ -137,28 +139,29 @@ def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
     """
     problem, options = run.problem, run.options
     run.wants_all = near_optimal.is_asked(run)
-    first = problem.selection.minimise(problem.penalty)[0]
+    first = run.oracle.minimise(problem.penalty)[0]
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     tol = min(1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, Subproblem(problem), tol=tol, validator=validator)
-    supports.evaluate(first if options.start is None else _start(problem, options.start))
+    supports.evaluate(first if options.start is None else _start(run, options.start))
     return supports, first
 
 
-def _start(problem: Problem, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ."""
-    sigma = np.zeros(problem.atoms.count, dtype=bool)
-    sigma[problem.atoms_of(names)] = True
-    if not problem.selection.contains(sigma):
+    sigma = np.zeros(run.problem.atoms.count, dtype=bool)
+    sigma[run.problem.atoms_of(names)] = True
+    if not run.oracle.contains(sigma):
         raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
     return sigma
 
 
-def _inner_point(selection: Selection, feasible: npt.NDArray[np.bool_]) -> Array:
+def _inner_point(oracle: SelectionOracle, feasible: npt.NDArray[np.bool_]) -> Array:
     """A point well inside the polytope of S: all features equally, or the middle of several selections."""
+    selection = oracle.selection
     lb, ub = selection.sigma_bounds()
     if selection.is_plain:
         free = ub > lb
@@ -168,7 +171,7 @@ def _inner_point(selection: Selection, feasible: npt.NDArray[np.bool_]) -> Array
     for j in range(0, selection.n_features, max(1, selection.n_features // 20)):
         wanted = np.zeros(selection.n_features)
         wanted[j : j + max(1, selection.n_features // 20)] = 1.0
-        found = selection.repair(wanted + 1e-3)
+        found = oracle.repair(wanted + 1e-3)
         if found is not None:
             total, count = total + found, count + 1
     return np.asarray(total / count)

@@ -37,7 +37,7 @@ class Supports:
 
     def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
         self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
-        self.pool = CutPool(run.problem.atoms.count)
+        self.pool = CutPool(run.problem)
         self.found: dict[bytes, float] = {}
         self._values: list[float] = []
 
@@ -51,12 +51,12 @@ class Supports:
 
     def offer(self, sigma: Mask, solved: Solved) -> None:
         """Offer a subproblem that was solved at a binary σ, if σ is in S."""
-        if not self.was_seen(sigma) and self.run.problem.selection.contains(sigma):
+        if not self.was_seen(sigma) and self.run.oracle.contains(sigma):
             self._keep(sigma, solved)
 
     def round(self, scores: Array) -> None:
         """Evaluate the selection of S of largest total score."""
-        sigma = self.run.problem.selection.repair(scores)
+        sigma = self.run.oracle.repair(scores)
         if sigma is not None:
             self.evaluate(sigma)
 
@@ -103,7 +103,7 @@ class Supports:
         while size > 0 and not run.must_stop:
             exchanged, before = sigma.copy(), run.objective
             exchanged[least[:size]], exchanged[most[:size]] = False, True
-            solved = self.evaluate(exchanged) if run.problem.selection.contains(exchanged) else None
+            solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
             if run.objective < before:
                 return exchanged, solved
             size //= 2
@@ -124,7 +124,7 @@ class Supports:
             for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
                 if run.must_stop:
                     return
-                if self.was_seen(neighbour) or not selection.contains(neighbour):
+                if self.was_seen(neighbour) or not run.oracle.contains(neighbour):
                     continue
                 chosen = neighbour.astype(float)
                 hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)

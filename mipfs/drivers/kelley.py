@@ -19,13 +19,14 @@ import numpy.typing as npt
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import dual_value_below
-from mipfs.drivers.evidence import SLACK, single
 from mipfs.drivers.face_interior import FaceInterior
 from mipfs.drivers.face_layer import Face
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import cut_of, prove
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss
@@ -37,8 +38,7 @@ from mipfs.result import StopReason
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOSSES = frozenset({"hinge", "squared-hinge", "logistic"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
@@ -85,11 +85,11 @@ class Options:
 def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(problem, options), Oracle(problem, options.relaxation)
+    method, most_violated = _restricted(problem, options), Oracle(run, options.relaxation)
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
-        first, least = selection.minimise(problem.penalty)
+        first, least = run.oracle.minimise(problem.penalty)
         if first is None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
@@ -122,17 +122,18 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned - pruned
     if last is not None:
-        run.extras["relaxed"] = relaxed_of(run, pool, last)
+        run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, most_violated)
+    lower, dual = most_violated.best
+    prove(run, lower, None if dual is None else cut_of(problem, dual))
 
 
 def _tolerance(run: Run) -> float:
     """Absolute gap worth reaching in a restricted problem: a tenth of what is open between the two bounds."""
     if not np.isfinite(run.upper):
         return 0.01 * float(run.problem.c_i.sum())
-    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))
+    return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
 def _restricted(problem: Problem, options: Options) -> Restricted:
@@ -167,7 +168,7 @@ class Oracle:
 
     Parameters
     ----------
-    problem : Problem
+    run : Run
     relaxation : {"hull", "box"}
 
     Attributes
@@ -175,11 +176,11 @@ class Oracle:
     best : the largest lower(α) so far, and its α (a `Combination` over labellings)
     """
 
-    def __init__(self, problem: Problem, relaxation: str) -> None:
-        self.problem, self.relaxation = problem, relaxation
+    def __init__(self, run: Run, relaxation: str) -> None:
+        self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
-        self._loss = get_loss(problem.loss)
-        selection = problem.selection
+        self._loss = get_loss(run.problem.loss)
+        problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
         self._by_best = free and not np.any(problem.penalty)
         self._top: TopFeatures | None = None
@@ -215,25 +216,12 @@ class Oracle:
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
-        minimise = problem.selection.minimise_relaxed if self.relaxation == "box" else problem.selection.minimise
+        minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
         sigma, inner = minimise(cost)
         if sigma is None:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
-
-
-def prove(run: Run, most_violated: Oracle) -> None:
-    """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum."""
-    problem, (lower, alpha) = run.problem, most_violated.best
-    if not problem.selects_features or problem.margin != "unit" or not np.isfinite(run.bound):
-        return
-    proof = single(problem, None if lower < run.bound else alpha, run.bound)
-    if proof is not None and proof.bound is not None:
-        if run.is_optimal and run.bound - proof.bound > SLACK * abs(run.objective):
-            return  # it would not bear the gap that the result speaks of
-        kind = "tree" if problem.selection.is_plain else "relaxation"
-        run.extras |= {"proof": proof, "proof_kind": kind, "proof_slack": 0.5 * SLACK}
 
 
 def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:

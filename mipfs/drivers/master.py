@@ -20,14 +20,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
+from mipfs.certificate.proof import Multipliers
 from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.drivers.evidence import Evidence, Record, farkas
+from mipfs.drivers.evidence import Evidence, Record
+from mipfs.drivers.multipliers import broken_row, farkas
 from mipfs.selection import Selection, lagrangian_bound
 
 Array = npt.NDArray[np.float64]
@@ -97,6 +98,7 @@ class Master:
         Size of the objective; the LP is solved in units of it.
     inner : (p,) a point of the polytope of S to stabilise the first cuts
     record : Record, optional, keeps what the closed nodes rest on
+    start : a bound on all of S, and what it rests on, optional
     """
 
     def __init__(
@@ -107,10 +109,12 @@ class Master:
         scale: float,
         inner: Array,
         record: Record | None = None,
+        start: tuple[float, Evidence] | None = None,
     ) -> None:
         self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
-        self._lp = highs.selection_model(selection, relaxed=True)
+        self._model = highs.selection_model(selection, relaxed=True)
+        self._lp, self._oracle = self._model.h, selection.oracle()
         self._lp.setOptionValue("presolve", "off")
         self._n_columns = self._lp.getNumCol()
         self._n_rows = self._lp.getNumRow()
@@ -128,7 +132,8 @@ class Master:
         self.floor = math.inf
         self.n_nodes = self.n_lps = 0
         lb, ub = selection.sigma_bounds()
-        self._push(Node(-math.inf, lb.astype(np.int8), ub.astype(np.int8), inner))
+        bound, evidence = (-math.inf, None) if start is None else start
+        self._push(Node(bound, lb.astype(np.int8), ub.astype(np.int8), inner, evidence=evidence))
         for i in range(len(pool)):
             self._insert(i)
 
@@ -193,7 +198,7 @@ class Master:
     def _leaf(self, node: Node, cutoff: float) -> Point | None:
         """A node with one selection left: ask once for its cut, then close it; drop it where S forbids it."""
         sigma = node.lb.astype(float)
-        if not self.selection.contains(sigma > 0.5):
+        if not self._oracle.contains(sigma > 0.5):
             if not self._is_empty(node):
                 self._refute(node, None)
             return None
@@ -215,7 +220,7 @@ class Master:
             self.record.close(node)
         self._current = None
 
-    def _refute(self, node: Node, ray: Array | None) -> None:
+    def _refute(self, node: Node, ray: Multipliers | None) -> None:
         """Drop a node without any selection, by its cardinality or by a Farkas ray."""
         if self.record is not None:
             self.record.refute(node, ray)
@@ -283,22 +288,24 @@ class Master:
 
         The rows alone must say so: at C of 1e9 the cuts beside them lead the solver astray.
         """
-        selection, ray = self.selection, None
-        empty = selection.exceeds(node.lb)
+        selection = self.selection
+        ray = broken_row(selection, node.lb, node.ub)
+        empty = ray is not None or selection.exceeds(node.lb)
         if not empty and not selection.is_plain:
-            highs.fix_columns(self._rows_alone, node.lb.astype(float), node.ub.astype(float))
-            empty = highs.solve(self._rows_alone).status == "infeasible"
-            ray = farkas(self._rows_alone, selection, node.lb, node.ub) if empty else None
+            highs.fix_columns(self._rows_alone.h, node.lb.astype(float), node.ub.astype(float))
+            if self._rows_alone.solve().status == "infeasible":
+                ray = farkas(self._rows_alone, selection, node.lb, node.ub)
+                empty = ray is not None
         if empty:
             self._refute(node, ray)
         return empty
 
     @cached_property
-    def _rows_alone(self) -> Any:
+    def _rows_alone(self) -> highs.SelectionModel:
         """The relaxed S, without cuts."""
-        lp = highs.selection_model(self.selection, relaxed=True)
-        lp.setOptionValue("presolve", "off")
-        return lp
+        model = highs.selection_model(self.selection, relaxed=True)
+        model.h.setOptionValue("presolve", "off")
+        return model
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
@@ -311,12 +318,10 @@ class Master:
             return -math.inf, np.zeros(self.selection.n_features), None
         share = mu[binding] / total
         ids = np.array(self._cuts)[binding]
-        y = duals[: self._n_rows] * self.scale
+        y = self._model.multipliers() * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
-        extra = self.selection.rows.extra
-        cost = np.concatenate([self.penalty - slopes, np.zeros(len(extra))])
-        low, high = np.concatenate([node.lb, extra.lb]), np.concatenate([node.ub, extra.ub])
-        bound, reduced = lagrangian_bound(cost, self.selection.all_rows, low, high, y, self.scale)
+        cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
+        bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
         constant = float(share @ self.pool.constants[ids])
         error = 1e-14 * (len(ids) + 8) * (abs(constant) + float(slopes.sum()))
         multipliers = None if self.selection.is_plain else y[int(self.selection.M is not None) :]

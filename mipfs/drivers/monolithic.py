@@ -1,7 +1,8 @@
 """The whole of (P) as one mixed-integer second-order cone program, given to SCIP: an independent check of the others.
 
 Supports are SCIP's; each is refitted here, and the objective recomputed from the raw data. The bound is SCIP's
-word, within its tolerances (`Result.bound_source` is "solver").
+word, within its tolerances (`Result.bound_source` is "solver"): its certificate shows only what the best dual vector
+of the refitted classifiers proves, and `mipfs verify` says so.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.backends.scip import ScipProcess
+from mipfs.capability import Capability
+from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
+from mipfs.errors import UsageError
 from mipfs.formulation import check_size
+from mipfs.problem import Problem
 
-LOSSES = frozenset({"hinge"})
-ATOMS = "features"
+CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
+MAX_C = 1e9
+"""The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while SCIP works."""
 
@@ -41,12 +47,21 @@ class Options:
     seed: int = 0
 
 
+def prepare(problem: Problem) -> None:
+    """Compile what a run calls besides SCIP: the kernels of the subproblem."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
+
+
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     check_size(problem.data)
+    if problem.c_i.sum() > MAX_C:
+        raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
     run.bound_source = "solver"
-    first = problem.selection.minimise(problem.penalty)[0]
+    first = run.oracle.minimise(problem.penalty)[0]
     if first is None:
         run.infeasible, run.conflict = True, problem.selection.conflict()
         return
@@ -72,14 +87,16 @@ class _Refit:
     def __init__(self, run: Run) -> None:
         self.run, self.seen = run, set[tuple[int, ...]]()
         self.subproblem = Subproblem(run.problem)
+        self.run.outcome.pool = self.pool = CutPool(run.problem)
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:
         sigma = np.zeros(self.run.problem.data.n_features)
         sigma[list(selected)] = 1.0
         # SCIP's rows hold within its tolerances only.
-        if selected in self.seen or not self.run.problem.selection.contains(sigma > 0.5):
+        if selected in self.seen or not self.run.oracle.contains(sigma > 0.5):
             return
         self.seen.add(selected)
         solved = self.subproblem.solve(sigma, self.tol)
+        self.pool.add(solved.cut)
         self.run.offer(solved.ids, solved.svm.w, solved.svm.b)

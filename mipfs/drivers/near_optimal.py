@@ -75,7 +75,7 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         and ``selected``, its names; ``share``: name to the share of these supports in which it stands, largest first.
         Supports that differ only in a useless feature are different supports. Values are exact to 1e-7.
     """
-    found: Mapping[bytes, float] | None = run.extras.get("found")
+    found = run.outcome.found
     if found is None:
         return None
     atoms, options = run.problem.atoms, run.options

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from scipy import sparse
 
+from mipfs.compiled import compiled
 from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
@@ -23,8 +23,8 @@ States = npt.NDArray[np.int8]
 
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 """States of an atom in a node."""
-BEYOND = 4e-9
-"""A row is exceeded from so much on, relative to its coefficients and end: more than what `Selection` lets pass."""
+BEYOND = 2.0**-36
+"""A row is exceeded from so much on, relative to its coefficients and end: well above anyone's round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +60,17 @@ class Propagation:
         extra = rows.matrix[:, p:].toarray()
         self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
         sides = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
-        ends = np.concatenate([rows.ub, -rows.lb])
-        low, high = rows.extra.lb, rows.extra.ub
+        ends = np.concatenate([rows.high, -rows.low])
+        low, high = rows.extra.box
         with np.errstate(invalid="ignore"):
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
         self._sides, self._ends = sides, ends
         self._base, self._most = np.concatenate([least, -most]), np.concatenate([most, -least])
         self._rows = part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float)
-        size = np.asarray(abs(rows.matrix).sum(axis=1), dtype=float).ravel()
+        size = np.asarray(rows.sizes[:, :p].sum(axis=1), dtype=float).ravel()
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
-        self._beyond = BEYOND * (1.0 + np.concatenate([size, size]) + finite)
+        self._beyond = BEYOND * (np.concatenate([size, size]) + finite)
 
     def __call__(self, states: States) -> Fixed:
         """Fix what the rows fix in a node."""
@@ -83,7 +83,7 @@ class Propagation:
         return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self._ray(int(broken)))
 
     def dive(self, order: Integers) -> States | None:
-        """A selection that satisfies every row, atom by atom: in where the rows allow it; None where they end up broken.
+        """A selection that satisfies every row, atom by atom, in where the rows allow it; None where they break.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class Propagation:
         return cause % self.count, float(self._sides[cause])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def propagate(indptr, indices, data, ends, base, beyond, M, states, atoms, causes):  # type: ignore[no-untyped-def]
     """Fix `states` in place to a fixed point; returns the number of atoms fixed and the row that breaks, or -1.
 
@@ -194,7 +194,7 @@ def propagate(indptr, indices, data, ends, base, beyond, M, states, atoms, cause
     return found, -1
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def idle_rows(indptr, indices, data, ends, most, M, states, idle):  # type: ignore[no-untyped-def]
     """Mark the sides of rows that no selection of a node reaches; `most` is what the extra variables add at most."""
     count = indptr.size - 1

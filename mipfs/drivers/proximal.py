@@ -10,8 +10,8 @@ the line search cost no pass; a pass is one product with A, or with A', over the
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.losses.newton import add_row, margins, n_rows, smooth_terms
 from mipfs.losses.smooth import SQUARED_HINGE
 
@@ -19,7 +19,7 @@ SHRINK = 0.97
 """How much the step constant relaxes after every accepted step."""
 
 
-@njit(cache=True)
+@compiled()
 def threshold(norms, step):  # type: ignore[no-untyped-def]
     """ς of the prox of (step/2)(Σ‖g_t‖)²: each group norm shrinks by it (Tan 2014, Algorithm 4)."""
     ordered = np.sort(norms)[::-1]
@@ -34,7 +34,7 @@ def threshold(norms, step):  # type: ignore[no-untyped-def]
     return level
 
 
-@njit(cache=True)
+@compiled()
 def group_norms(x, pointer, out):  # type: ignore[no-untyped-def]
     """‖x_t‖ of every group."""
     for t in range(pointer.size - 1):
@@ -44,7 +44,7 @@ def group_norms(x, pointer, out):  # type: ignore[no-untyped-def]
         out[t] = np.sqrt(total)
 
 
-@njit(cache=True)
+@compiled()
 def spread(x, columns, scale, out):  # type: ignore[no-untyped-def]
     """u = Σ_t D_t x_t."""
     out[:] = 0.0
@@ -52,7 +52,7 @@ def spread(x, columns, scale, out):  # type: ignore[no-untyped-def]
         out[columns[r]] += scale[r] * x[r]
 
 
-@njit(cache=True)
+@compiled()
 def pull(A, alpha, out):  # type: ignore[no-untyped-def]
     """out = A'α."""
     out[:] = 0.0
@@ -61,7 +61,7 @@ def pull(A, alpha, out):  # type: ignore[no-untyped-def]
             add_row(A, i, alpha[i], out)
 
 
-@njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
     """L(m), with α = −L'(m) written to `alpha`."""
     total = 0.0
@@ -77,7 +77,7 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@compiled()
 def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 

@@ -49,7 +49,7 @@ def step(
     states : (k,) of the node
     outcome : its solution at y
     """
-    sigma, activity = outcome.sigma, rows @ outcome.sigma
+    activity = rows @ outcome.sigma
     low, high = ends
     room = WHOLE * (1.0 + np.abs(activity))
     lower, upper = (y > 0) | (activity < low - room), (y < 0) | (activity > high + room)

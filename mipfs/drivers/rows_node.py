@@ -4,7 +4,8 @@
 
 Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
 for the rows: at y the node is a plain one with penalties c − A'y, which the Newton kernel solves from its parent's
-weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays (`row_steps`).
+weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays
+(`row_steps`), or is found anew where it seems to lose much.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.drivers import boolean_node, row_steps
+from mipfs.certificate.proof import Multipliers
+from mipfs.drivers import row_steps
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
-from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.propagation import Propagation
 from mipfs.drivers.reduced_costs import screened
 from mipfs.inner.boolean import Boolean, Solved
@@ -49,26 +51,18 @@ class RowsOutcome(Outcome):
     ----------
     prices : Prices, which with the dual vector earn the bound
     age : nodes above this one whose prices were only stepped since the interior point found some
-    empty : bool, whether the rows leave the node no selection
-    ray : (r,) multipliers that show it, or None
+    ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 
     prices: Prices
     age: int = 0
-    empty: bool = False
-    ray: Array | None = None
+    ray: Multipliers | None = None
 
 
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
     return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count)))
-
-
-def prepare(problem: Problem) -> None:
-    """Compile the kernels, so that no run pays for it."""
-    if prices_suffice(problem):
-        boolean_node.prepare(problem)
 
 
 class RowsRelaxation:
@@ -143,8 +137,8 @@ class RowsRelaxation:
         g, s = self.scores(whole, q)
         gains = 0.5 * s - self._prices(prices)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        whole_bound, *fixed = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
-        return whole_bound - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), *fixed
+        found, goes_in, goes_out = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
+        return found - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), goes_in, goes_out
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
@@ -155,9 +149,9 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        problem, alpha = self.problem, np.ldexp(whole.astype(float), -q)
+        problem, alpha = self.problem, decoded((whole, q))
         value = dual_value_below(self.loss, alpha, problem.c_i)
-        return replace(cut_from_dual(problem.atoms, alpha, problem.data.y, value), dual=(whole, q))
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, value, (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
@@ -181,11 +175,10 @@ class RowsRelaxation:
         if len(self.problem.selection.rows):
             whole, q = self.rounded(alpha)
             cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
-            prices, empty, ray = self.pricing.by_lp(cost, low, high)
+            prices, ray = self.pricing.by_lp(cost, low, high)
             sigma = np.zeros(self.alive.size)
-            if empty:
-                nothing = -np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none
-                return RowsOutcome(*nothing, empty=True, ray=ray)
+            if ray is not None:
+                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray=ray)
             if prices is not None:
                 bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
                 if bound >= cutoff:
@@ -224,7 +217,7 @@ class RowsRelaxation:
         tol: float,
         share: float,
     ) -> tuple[RowsOutcome, float]:
-        """By the Newton kernel at the parent's prices, less those of rows that cannot bind any more, and a step further.
+        """By the Newton kernel at the parent's prices, less those of rows that cannot bind, and a step further.
 
         Returns the outcome, and what the step promised and did not keep.
         """

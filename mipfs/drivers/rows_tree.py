@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.proof import REFUTED, Proof
+from mipfs.certificate.proof import REFUTED, Multipliers, Proof
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, SHARE, WHOLE, Node, Tree
-from mipfs.drivers.evidence import cancelled
 from mipfs.drivers.heuristics import Supports
+from mipfs.drivers.multipliers import cancelled
 from mipfs.drivers.propagation import Fixed
 from mipfs.drivers.rows_node import RowsOutcome, RowsRelaxation
 from mipfs.drivers.run import Run
@@ -43,13 +43,13 @@ class RowsTree(Tree):
     lost : bool, whether something was used that no multipliers show exactly: there is no certificate
     """
 
-    relaxation: RowsRelaxation
+    relaxation: RowsRelaxation  # type: ignore[assignment]  # its nodes have prices
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
         super().__init__(run, supports, tol)
         self.lost = False
 
-    def relaxed(self, alive: Integers) -> RowsRelaxation:
+    def relaxed(self, alive: Integers) -> RowsRelaxation:  # type: ignore[override]
         """The node solver on some of the atoms."""
         return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop)
 
@@ -90,7 +90,7 @@ class RowsTree(Tree):
         assert isinstance(node, RowsNode)
         self.n_nodes += 1
         self.steps += outcome.steps
-        if outcome.empty:
+        if outcome.ray is not None:
             self.refute(node.place, outcome.ray)
             return
         better = outcome.bound > node.bound
@@ -146,7 +146,9 @@ class RowsTree(Tree):
 
     def split(self, node: RowsNode, j: int) -> None:
         """Open both children of a node on atom j, with what the rows fix in them."""
-        for value, place in zip((OUTSIDE, INSIDE), self.proof.split(node.place, self._at(j)), strict=True):
+        for value, place in zip(
+            (OUTSIDE, INSIDE), self.proof.split(node.place, int(self.relaxation.alive[j])), strict=True
+        ):
             states = node.states.copy()
             states[j] = value
             self.open(replace(node, place=place, states=states))
@@ -166,9 +168,9 @@ class RowsTree(Tree):
         problem, pricing = self.run.problem, self.relaxation.pricing
         sigma = np.zeros(problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
-        if not problem.selection.contains(sigma):
+        if not self.run.oracle.contains(sigma):
             low = sigma.astype(float)
-            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[2])
+            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
             return
         self.supports.evaluate(sigma)
         if node.bound < self.cutoff:
@@ -224,7 +226,7 @@ class RowsTree(Tree):
             start = stop
         return place, after.states
 
-    def refute(self, place: int, ray: Array | None) -> None:
+    def refute(self, place: int, ray: Multipliers | None) -> None:
         """Close a node that holds no selection, by a Farkas ray; without one there is no certificate."""
         self.lost = self.lost or ray is None
         self.proof.refute(place, ray)
@@ -234,7 +236,7 @@ class RowsTree(Tree):
         self.proof.close(place, dual, self.shown(prices))
         self.floor = min(self.floor, bound)
 
-    def shown(self, prices: Prices) -> Array | None:
+    def shown(self, prices: Prices) -> Multipliers | None:
         """The multipliers as the proof keeps them; None where the rows play no part."""
         if not prices.y.any():
             return None
@@ -244,7 +246,7 @@ class RowsTree(Tree):
         self.lost = self.lost or y is None
         return y
 
-    def _at(self, j: int | Integers) -> Integers:
+    def _at(self, j: Integers) -> Integers:
         """Positions of alive atoms among all."""
         return self.relaxation.alive[j]
 

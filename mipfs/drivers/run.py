@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,9 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.outcome import Outcome
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Status, StopReason, relative_gap
+from mipfs.signals import handled, unraised
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
@@ -97,8 +97,10 @@ class Run:
         self.closed = False
         self.wants_all = False
         self.infeasible = False
+        self.failed = False
         self.early: StopReason | None = None
-        self.extras: dict[str, Any] = {}
+        self.outcome = Outcome()
+        self.oracle = problem.selection.oracle()
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
 
@@ -123,17 +125,23 @@ class Run:
         """A node whose bound reaches this cannot keep the gap open."""
         if self.incumbent is None:
             return math.inf
-        return self.objective - max(self._gap * max(1e-10, abs(self.objective)), self._absolute_gap)
+        value = self.problem.reported(self.objective)
+        return self.problem.unit_margin(value - max(self._gap * max(1e-10, abs(value)), self._absolute_gap))
 
     @property
     def _gap(self) -> float:
-        """The asked gap; for the ρ-form in terms of the unit margin: U/L − 1 ≤ gap there."""
-        asked = float(self.options.gap)
-        return asked if self.problem.margin == "unit" else asked / (1.0 + asked)
+        return float(self.options.gap)
 
     @property
     def _absolute_gap(self) -> float:
         return ABSOLUTE_GAP * max(1.0, float(self.problem.c_i.sum()))
+
+    def worth_closing(self, value: float) -> float:
+        """How far a bound may stay below a value (unit margin) so that the gap, as it is reported, is the asked one."""
+        reported = self.problem.reported(value)
+        if not math.isfinite(reported):
+            return 0.0
+        return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
 
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
         """Evaluate a classifier on the raw data and keep it if it is the best; returns its value."""
@@ -193,20 +201,23 @@ class Run:
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
-        return StopReason.STALLED if self.closed else None
+        return StopReason.STALLED if self.closed or self.failed else None
 
     @property
     def is_optimal(self) -> bool:
         """Whether the gap is closed."""
-        if self.incumbent is None or not math.isfinite(self.bound):
-            return False
-        closed = relative_gap(self.objective, self.bound) <= self._gap
-        return closed or self.objective - self.bound <= self._absolute_gap
+        objective, bound = self._reported
+        return relative_gap(objective, bound) <= self._gap or objective - bound <= self._absolute_gap
 
     @property
     def is_relaxed(self) -> bool:
         """Whether the relaxation is solved: its own two bounds meet."""
-        return relative_gap(self.upper, self.bound) <= self._gap
+        return relative_gap(self.problem.reported(self.upper), self._reported[1]) <= self._gap
+
+    @property
+    def _reported(self) -> tuple[float, float]:
+        """Objective and bound as the result has them: only there the gap is the one that was asked for."""
+        return self.problem.reported(self.objective), self.problem.reported(self.bound)
 
     def status(self) -> Status:
         """What we have."""
@@ -214,6 +225,8 @@ class Run:
             return Status.INFEASIBLE
         if self.is_optimal:
             return Status.OPTIMAL
+        if self.failed:
+            return Status.NUMERICAL
         if self.is_relaxed:
             return Status.RELAXED
         return Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
@@ -221,7 +234,9 @@ class Run:
 
 @contextmanager
 def interruptible(run: Run) -> Iterator[None]:
-    """Turn the first Ctrl-C into a request to stop, the second into KeyboardInterrupt; BLAS on one thread.
+    """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
+
+    BLAS runs on one thread meanwhile.
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
@@ -232,14 +247,8 @@ def interruptible(run: Run) -> Iterator[None]:
             raise KeyboardInterrupt
         run.interrupted = True
 
-    main = threading.current_thread() is threading.main_thread()
-    previous = signal.signal(signal.SIGINT, ask) if main else None
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            yield
-    finally:
-        if main:
-            signal.signal(signal.SIGINT, previous)
+    with unraised(), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def parameters(problem: Problem) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class Subproblem:
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
             g, dual = svm.combination.value_below, svm.combination.dual
-        cut = replace(cut_from_dual(self.atoms, svm.alpha, problem.data.y, g), dual=dual)
+        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
 
     def weights(self) -> Array:

@@ -21,18 +21,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.atoms.tree import Tree
+from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
-from mipfs.drivers.kelley import Oracle, prove, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
+from mipfs.drivers.single import cut_of, prove
 from mipfs.errors import UsageError
-from mipfs.losses import polytope
 from mipfs.problem import Problem
 from mipfs.result import StopReason
 
-LOSSES = frozenset({"structural"})
-ATOMS = "features, groups, trees"
+CAPABILITY = Capability(
+    losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
+)
 SHARPEST = 1e-6
 """When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -72,14 +74,14 @@ def run(run: Run) -> None:
     if options.T is not None and options.T < 1:
         raise UsageError(f"T = {options.T} must be at least 1")
     selection = problem.selection
-    first, least = selection.minimise(problem.penalty)
+    first, least = run.oracle.minimise(problem.penalty)
     if first is None:
         run.infeasible, run.conflict = True, selection.conflict()
         return
     if options.refit:
         round_to(run, np.zeros(selection.n_features))
     run.raise_bound(least)  # α = 0 proves it
-    most_violated, last, sharpness = Oracle(problem, "hull"), None, 1.0
+    most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
     pool, inner = layer(problem)
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
@@ -103,10 +105,11 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned
     if last is not None:
-        run.extras["relaxed"] = relaxed_of(run, pool, last)
+        run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
-    prove(run, most_violated)
+    lower, dual = most_violated.best
+    prove(run, lower, None if dual is None else cut_of(problem, dual))
 
 
 def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
@@ -114,13 +117,8 @@ def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
     return (Face(), FaceLayer(problem)) if problem.selection.is_plain else (Pool(), Inner(problem))
 
 
-def prepare(problem: Problem) -> None:
-    """Compile the kernels of the inner layer, so that no run pays for it."""
-    polytope.prepare()
-
-
 def _tolerance(run: Run) -> float:
     """Absolute gap worth reaching in the inner layer: a tenth of what is open between the two bounds."""
     if not math.isfinite(run.upper):
         return 0.01 * run.problem.C
-    return 0.1 * max(run.upper - run.bound, float(run.options.gap) * max(1e-10, abs(run.upper)))
+    return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))

@@ -45,7 +45,7 @@ class Validator:
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
             self._best, self._waited = error, 0
-            self.run.extras["validated"] = {
+            self.run.outcome.validated = {
                 "error": error,
                 "iteration": self.run.iteration,
                 "selected": [train.feature_names[j] for j in dict.fromkeys(ids.tolist())],

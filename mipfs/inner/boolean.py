@@ -32,18 +32,22 @@ Integers = npt.NDArray[np.int64]
 
 FIRST, GROWTH, MORE = 100, 300, 2
 """Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
+CHEAP = 1e9
+"""Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
 NEAR = 0.7
 """With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
 ROUNDS = 40
 """Rounds of pricing at most."""
-LOOSE = 0.1
+LOOSE = 0.25
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
 FEASIBLE = 1e-6
-"""Violation of a row, relative to its largest coefficient, up to which a point's objective is taken for an upper bound."""
+"""Violation of a row, relative to its largest coefficient, up to which a point's objective bounds from above."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
 DUST = 1e-7
 """Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
+EQUAL = 1e-9
+"""A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""
 MERGE_ABOVE = 500
 """Samples from which on equal ones are looked for."""
 
@@ -95,6 +99,12 @@ class _Columns:
     movable: Integers
     inside: Integers
 
+    def among(self, others: _Columns, size: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which columns, and which of `size` entries of x, belong to fixed atoms, to others' atoms or to no atom."""
+        places = np.ones(size, bool)
+        places[: self.movable.size] = np.isin(self.movable, others.movable, assume_unique=True)
+        return (self.atom < 0) | places[self.atom], places
+
 
 class Boolean:
     """The relaxation of one problem.
@@ -117,6 +127,7 @@ class Boolean:
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection)
+        self._last: tuple[InteriorPoint, _Columns] | None = None
 
     def solve(
         self,
@@ -141,7 +152,7 @@ class Boolean:
         best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
         goal = LOOSE if working.size < free.size else 0.5 * tol
-        upper, kept = np.inf, None
+        upper, kept, self._last = np.inf, None, None
         for _ in range(ROUNDS):
             columns = self._columns(inside, working)
             whole = working.size == free.size
@@ -152,12 +163,13 @@ class Boolean:
             if kept is None or value < upper:
                 upper, kept = value, (point, columns)
             gap = (upper - best.lower) / max(1e-300, abs(upper))
+            self._excess = (value - earned.lower) / self.size
             if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
             missing = self._missing(earned, y, free, working)
-            if missing.size == 0 and goal <= 0.5 * tol:
+            goal, last_goal = max(0.3 * tol, min(goal, LOOSE * gap)), goal
+            if missing.size == 0 and goal == last_goal:
                 break
-            goal = max(0.3 * tol, min(goal, LOOSE * gap)) if missing.size else 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
         point, columns = kept
@@ -173,12 +185,21 @@ class Boolean:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(FIRST, 4 * M)
-        if free.size <= 2 * count:
+        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= CHEAP):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
+
+    def _work(self, count: int) -> float:
+        """Multiplications of a step with so many columns, about."""
+        X = self.problem.data.X
+        n, p = X.shape
+        least = min(n, count)
+        if sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p:
+            return (X.nnz / p * count) ** 2 / n + least**3 / 3.0
+        return float(n) * count * least + least**3 / 3.0
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
@@ -223,7 +244,10 @@ class Boolean:
         part = self.matrix[:, places].toarray()
         held = np.asarray(self.matrix[:, columns.inside].sum(axis=1), dtype=float).ravel()
         lb, ub = self.row_lb - held, self.row_ub - held
-        equal = lb == ub
+        two_sided = np.isfinite(lb) & np.isfinite(ub)
+        wide = np.where(two_sided, ub - lb, np.inf)
+        scale = np.abs(part).max(axis=1, initial=0.0) + np.where(two_sided, np.abs(ub), 0.0)
+        equal = wide <= EQUAL * scale
         uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
         A = np.concatenate([part[uppers], -part[lowers]])
         u = np.concatenate([ub[uppers], -lb[lowers]])
@@ -234,7 +258,8 @@ class Boolean:
         keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])  # rows that cannot bind say nothing
         A, u, row, sign, size = A[keep], u[keep], row[keep], sign[keep], size[keep]
         box = np.zeros(columns.movable.size), np.ones(columns.movable.size)
-        low, high = np.concatenate([box[0], extra.lb]), np.concatenate([box[1], extra.ub])
+        ends = extra.box
+        low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
         return Polytope(A / size[:, None], u / size, equal[row], low, high), row, sign / size
 
     def _restricted(self, columns: _Columns, goal: float, start: Array, whole: bool) -> tuple[float, Point]:
@@ -243,7 +268,7 @@ class Boolean:
         `whole`: all atoms are in play, so both bounds are those of the relaxation.
         """
         problem, size = self.problem, self.size
-        Z = self._design(columns)
+        Z, last = self._design(columns), self._last
         polytope, self._row, self._sign = self._polytope(columns)
         penalty = np.concatenate(
             [problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)]
@@ -254,15 +279,18 @@ class Boolean:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
         watch = _Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
-        loss = POINTWISE[problem.loss](self.c, start)
+        loss = POINTWISE[problem.loss](self.c, 0.5 * self.c) if last is None else last[0].loss
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        if last is not None:
+            method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
+        self._last = method, columns
         try:
-            last = iterate(method, watch)
+            iterate(method, watch)
         except Interrupted:
-            last = method.point
-        point = watch.best or last
+            pass
+        point = watch.best or method.point
         w, multipliers = point.w * np.sqrt(size), size * point.multipliers
-        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, last.steps)
+        return size * watch.upper + base, Point(w, point.b, point.x, point.alpha, multipliers, method.steps)
 
     def _multipliers(self, point: Point) -> Array:
         """Multipliers (r,) of `Selection.all_rows`."""
@@ -281,8 +309,8 @@ class Boolean:
             spread = factor * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
-        cut = cut_from_dual(problem.atoms, exact, problem.data.y, dual_value_below(self.loss, exact, problem.c_i))
-        cut = Cut(cut.constant, cut.slopes, (whole, q))
+        value = dual_value_below(self.loss, exact, problem.c_i)
+        cut = cut_from_dual(problem.atoms, exact, problem.data.y, value, (whole, q))
         cost = problem.penalty - 0.5 * cut.slopes
         user = y[int(problem.M is not None) :]
         found = (self._priced(cut, cost, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
@@ -367,7 +395,7 @@ class _Watch:
         rows = self.polytope.u.size
         if rows == 0:
             return gains
-        room = int(round(float(self.polytope.u[0])))
+        room = round(float(self.polytope.u[0]))
         return np.sort(gains)[::-1][:room]
 
     def _lower(self, point: Point) -> float:
@@ -406,7 +434,7 @@ class _Watch:
         if plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
-            room = count if self.polytope.u.size == 0 else int(round(float(self.polytope.u[0])))
+            room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
             return value + float(phi(point.w, costs, forced, room, classes, tau))
         sigma = np.clip(point.x, 1e-12, 1.0)

@@ -45,16 +45,16 @@ class Dense:
         return np.asarray(self.Z.T @ alpha)
 
     def gram(self, weights: Array) -> Array:
-        """Upper triangle of Z' diag(weights) Z, shape (k, k), weights >= 0."""
+        """Lower triangle of Z' diag(weights) Z, shape (k, k), weights >= 0."""
         n, k = self.shape
-        return self._sum(self.Z, np.sqrt(weights), n, k, 1)
+        return self._sum(self.Z, np.sqrt(weights), n, k)
 
     def outer(self, weights: Array) -> Array:
-        """Upper triangle of Z diag(weights) Z', shape (n, n), weights >= 0."""
+        """Lower triangle of Z diag(weights) Z', shape (n, n), weights >= 0."""
         n, k = self.shape
-        return self._sum(self.Z.T, np.sqrt(weights), k, n, 1)
+        return self._sum(self.Z.T, np.sqrt(weights), k, n)
 
-    def _sum(self, rows: Array, root: Array, count: int, size: int, _trans: int) -> Array:
+    def _sum(self, rows: Array, root: Array, count: int, size: int) -> Array:
         """Σ_r root_r² z_r z_r' over the rows, block by block."""
         total = np.zeros((size, size), order="F")
         if size == 0:
@@ -64,7 +64,7 @@ class Dense:
             if start and self.must_stop():
                 raise Interrupted
             part = rows[start : start + step] * root[start : start + step, None]
-            total = dsyrk(1.0, part.T, beta=1.0, c=total, trans=0, overwrite_c=1)
+            total = dsyrk(1.0, part.T, beta=1.0, c=total, lower=1, overwrite_c=1)
         return total
 
 
@@ -93,11 +93,11 @@ class Sparse:
         return np.asarray(self.by_columns.T @ alpha)
 
     def gram(self, weights: Array) -> Array:
-        """Upper triangle of Z' diag(weights) Z, shape (k, k)."""
+        """Lower triangle of Z' diag(weights) Z, shape (k, k)."""
         return self._sum(self.by_rows, weights, self.shape[1])
 
     def outer(self, weights: Array) -> Array:
-        """Upper triangle of Z diag(weights) Z', shape (n, n)."""
+        """Lower triangle of Z diag(weights) Z', shape (n, n)."""
         return self._sum(self.by_columns, weights, self.shape[0])
 
     def _sum(self, major: Any, weights: Array, size: int) -> Array:
@@ -108,7 +108,7 @@ class Sparse:
                 raise Interrupted
             stop = min(start + step, weights.size)
             sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, total)
-        return total
+        return total.T
 
 
 def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:

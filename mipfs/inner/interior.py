@@ -21,8 +21,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dgemm
 
 from mipfs.inner.pointwise import Pointwise, to_boundary
+from mipfs.kernels.gram import scale_lower
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -35,6 +37,8 @@ PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
 REFINEMENTS, EXACT = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
+NEWCOMER = 0.1
+"""σ of an atom that comes in later, as a share of the mean of those that are there."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -53,10 +57,10 @@ class Design(Protocol):
         """Z'α, shape (k,)."""
 
     def gram(self, weights: Array) -> Array:
-        """Z' diag(weights) Z, shape (k, k)."""
+        """Lower triangle of Z' diag(weights) Z, shape (k, k), in Fortran's order."""
 
     def outer(self, weights: Array) -> Array:
-        """Z diag(weights) Z', shape (n, n)."""
+        """Lower triangle of Z diag(weights) Z', shape (n, n), in Fortran's order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +140,7 @@ class InteriorPoint:
         owned = np.zeros(m, bool)
         owned[self.atom] = True
         self.proximal = np.where(owned, 1e-20, PROXIMAL)
-        self.steps = 0
+        self.steps, self.mu = 0, 0.5
         self._begin(k, m)
 
     def _begin(self, k: int, m: int) -> None:
@@ -161,6 +165,34 @@ class InteriorPoint:
             self.polytope.equal, 0.0, np.maximum(self.polytope.u - A @ x, 0.05 * (1.0 + np.abs(self.polytope.u)))
         )
         self.tau = np.where(self.polytope.equal, 0.0, level / np.where(self.polytope.equal, 1.0, self.r))
+
+    def resume(
+        self, last: InteriorPoint, columns: npt.NDArray[np.bool_], places: npt.NDArray[np.bool_], excess: float
+    ) -> None:
+        """Go on from where another run ended that had fewer atoms, the same loss object and the same rows.
+
+        Parameters
+        ----------
+        last : InteriorPoint
+        columns, places : (k,) and (m,) bool, which columns and which entries of x were there, in the same order
+        excess : gap of that point as a point of this problem; every product is lifted to its share
+        """
+        self.b, self.tau, self.r = last.b, last.tau, last.r
+        self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
+        self.omega[columns] = last.omega
+        self.x[:] = self.below + NEWCOMER * float(np.mean(last.x[last.atom] - last.below[last.atom]))
+        self.x[places] = last.x
+        self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
+        self.z[places], self.v[places] = last.z, last.v
+        number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
+        mu = max(last.mu, excess / number)
+        self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
+        self.v = np.where(
+            self.has_high, np.maximum(self.v, mu / np.where(self.has_high, self.above - self.x, 1.0)), 0.0
+        )
+        unequal = ~self.polytope.equal
+        self.r = np.where(unequal, np.maximum(self.r, mu / np.where(unequal, self.tau, 1.0)), 0.0)
+        self.loss.lift(mu)
 
     @property
     def point(self) -> Point:
@@ -196,7 +228,7 @@ class InteriorPoint:
         total += float(
             self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r
         )
-        mu = total / max(number, 1)
+        mu = self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
@@ -251,7 +283,7 @@ class InteriorPoint:
         last = solve(center * mu, second)
         if not all(np.all(np.isfinite(part)) for part in last):
             return False
-        reach = longest(last)
+        reach = self.reach = longest(last)
         dw, db, d_omega, dx, dz, dv, d_tau, dr = last
         self.w, self.b, self.omega = self.w + reach * dw, self.b + reach * db, self.omega + reach * d_omega
         self.x = self.x + reach * dx
@@ -285,25 +317,25 @@ class InteriorPoint:
 
     def _factor_primal(self, D: Array, S: Array) -> bool:
         k, border = self.w.size, int(self.bias)
-        M = np.empty((k + border, k + border))
+        M = np.empty((k + border, k + border), order="F")
         M[:k, :k] = self.Z.gram(D)
         M[np.arange(k), np.arange(k)] += self.E
         if not self.single:
             same = self.atom[:, None] == self.atom[None, :]
             M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
-        if len(S):
-            M[:k, :k] += self.G @ self._rows_solve(self.G.T)
         if border:
-            M[:k, k] = M[k, :k] = self.Z.pull(D * self.y)
-            M[k, k] = D.sum()
+            M[k, :k], M[k, k] = self.Z.pull(D * self.y), D.sum()
+        if len(S) and k:
+            wide = np.zeros((2, k + border, len(S)))
+            wide[0, :k], wide[1, :k] = self.G, self._rows_solve(self.G.T).T
+            M = dgemm(1.0, wide[0], wide[1], beta=1.0, c=M, trans_b=True, overwrite_c=True)
         return self._factor_of(M)
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         n, border = self.y.size, int(self.bias)
         self.T: Factor | None = None
         inverse = self._inverse_columns()
-        M = np.empty((n, n))
-        M[:] = self.Z.outer(inverse[0])
+        M = self.Z.outer(inverse[0])
         if inverse[1] is not None:
             M += inverse[1] @ inverse[1].T
         if len(S):
@@ -312,7 +344,7 @@ class InteriorPoint:
             if self.T is None:
                 return False
             ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
-            M -= ZB @ self.T.solve(ZB.T)
+            M = dgemm(-1.0, ZB, self.T.solve(ZB.T), beta=1.0, c=M, overwrite_c=True)
         M[np.arange(n), np.arange(n)] += 1.0 / D
         done = self._factor_of(M)
         if done and border:
@@ -429,18 +461,17 @@ class Factor:
 
     @classmethod
     def of(cls, M: Array) -> Factor | None:
-        """Factor M (overwritten), lifted where it is not positive definite; None where that does not help."""
+        """Factor M, of which the lower triangle is read (and overwritten), lifted where it is not positive definite; None where that does not help."""
         diagonal = np.diag(M).copy()
         if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
             return None
         root = 1.0 / np.sqrt(diagonal)
-        M *= root[:, None]
-        M *= root
+        scale_lower(M, root)
         lift = REGULAR
         while lift < 1e-4:
             np.fill_diagonal(M, 1.0 + lift)
             try:
-                return cls(cho_factor(M, lower=False, check_finite=False), root)
+                return cls(cho_factor(M, lower=True, check_finite=False), root)
             except (LinAlgError, ValueError):
                 lift *= 100.0
         return None

@@ -32,8 +32,14 @@ class Pointwise:
         self.c, self.alpha, self.beta = c, alpha, c - alpha
         # Slacks of one, or more where a small weight would leave its product below the others.
         level = float(np.mean(np.minimum(alpha, self.beta))) if self.has_top else float(np.mean(alpha))
-        self.s = np.maximum(1.0, level / alpha)
-        self.xi = np.maximum(1.0, level / self.beta) if self.has_top else np.zeros(c.size)
+        self.s = level / alpha
+        self.xi = level / self.beta if self.has_top else np.zeros(c.size)
+
+    def lift(self, mu: float) -> None:
+        """Lengthen the slacks of small products up to μ."""
+        self.s = np.maximum(self.s, mu / self.alpha)
+        if self.has_top:
+            self.xi = np.maximum(self.xi, mu / self.beta)
 
     def bend(self) -> tuple[Array | float, Array | float]:
         """b(α) and −b'(α) ≥ 0."""

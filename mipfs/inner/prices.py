@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends import highs
-from mipfs.drivers.evidence import farkas
+from mipfs.certificate.proof import Multipliers
+from mipfs.drivers.multipliers import broken_row, farkas
 from mipfs.selection import Selection
 
 Array = npt.NDArray[np.float64]
@@ -58,13 +58,12 @@ class Pricing:
 
     def __init__(self, selection: Selection) -> None:
         rows, p = selection.rows, selection.n_features
-        self.selection, self.low, self.high = selection, rows.lb, rows.ub
+        self.selection, self.low, self.high = selection, rows.low, rows.high
         self.on_atoms = rows.matrix[:, :p].T.tocsr()
         self.on_extra = rows.matrix[:, p:].T.tocsr()
         self.sizes, self.extra_sizes = abs(self.on_atoms), abs(self.on_extra)
-        extra = rows.extra
-        self.ends = extra.lb, extra.ub
-        self.unbounded = np.flatnonzero(~np.isfinite(extra.lb) | ~np.isfinite(extra.ub))
+        self.ends = rows.extra.box
+        self.unbounded = np.flatnonzero(~np.isfinite(self.ends[0]) | ~np.isfinite(self.ends[1]))
         self.none = Prices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
         self._lock = Lock()
 
@@ -107,31 +106,33 @@ class Pricing:
         found = self.mended(y), self.by_lp(cost, low, high)[0] if self.unbounded.size else None
         yield from (prices for prices in (*found, self.none) if prices is not None)
 
-    def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[Prices | None, bool, Array | None]:
+    def by_lp(self, cost: Array, low: Array, high: Array) -> tuple[Prices | None, Multipliers | None]:
         """The LP min cost'σ over the rows' polytope with σ in [low, high], by HiGHS.
 
         Returns
         -------
         prices : of its multipliers, None where it was not solved
-        empty : bool, whether HiGHS calls it infeasible
-        ray : (r,) multipliers of the rows that show it to a checker, None where none do
+        ray : (r,) multipliers of the rows that show that it is empty, None where none do
         """
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
         with self._lock:
-            highs.fix_columns(self._model, low, high)
-            highs.set_costs(self._model, cost / scale)
-            solution = highs.solve(self._model)
+            ray = broken_row(self.selection, low, high)
+            if ray is not None:
+                return None, ray
+            highs.fix_columns(self._model.h, low, high)
+            highs.set_costs(self._model.h, cost / scale)
+            solution = self._model.solve()
             if solution.status == "infeasible":
-                return None, True, farkas(self._model, self.selection, low, high)
+                return None, farkas(self._model, self.selection, low, high)
             if solution.status != "optimal":
-                return None, False, None
-            y = np.array(self._model.getSolution().row_dual)[int(self.selection.M is not None) :]
-        return self.mended(scale * y), False, None
+                return None, None
+            y = self._model.multipliers()[int(self.selection.M is not None) :]
+        return self.mended(scale * y), None
 
     @cached_property
-    def _model(self) -> Any:
+    def _model(self) -> highs.SelectionModel:
         model = highs.selection_model(self.selection, relaxed=True)
-        model.setOptionValue("presolve", "off")
+        model.h.setOptionValue("presolve", "off")
         return model
 
     def _extra(self, y: Array) -> tuple[float, float] | None:

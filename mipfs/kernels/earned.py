@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.losses.columns import dot_columns
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 
@@ -18,7 +18,7 @@ BITS = 42
 """As in `mipfs.losses.dyadic`."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def to_grid(alpha, top, kind, q, whole):  # type: ignore[no-untyped-def]
     """Round α into its box on the grid 2^−q, whole (n,) int64; returns q, chosen here where the box has no top."""
     n = alpha.size
@@ -39,7 +39,7 @@ def to_grid(alpha, top, kind, q, whole):  # type: ignore[no-untyped-def]
     return q
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
     """Remove the surplus of one class, in proportion and the rest from entries inside the box first."""
     n, surplus = whole.size, 0
@@ -75,7 +75,7 @@ def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
                     surplus -= step
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
     """g(α) less the rounding error of its sum."""
     total, size = 0.0, 0.0
@@ -96,7 +96,7 @@ def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
     return total - 2.0 * (alpha.size + 8) * U * size
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-def]
     """s_j = ω_j² rounded up for the chosen columns, s (q,)."""
     n, total, absolute, square = v.size, 0.0, 0.0, 0.0
@@ -114,7 +114,7 @@ def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-de
         s[t] = score + (2.0 * math.sqrt(score) * radius + radius * radius) * (1.0 + relative) + relative * score
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def pack(whole, top, kind, q, weighted, out, at):  # type: ignore[no-untyped-def]
     """Write a dual vector as `DualStore` keeps it from out[at] on; returns (end, level, width).
 

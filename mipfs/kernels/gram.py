@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mipfs.compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def sparse_gram(data, indices, indptr, weights, first, last, out):  # type: ignore[no-untyped-def]
     """Add Σ_r weights_r z_r z_r' of the CSR rows first … last − 1 to the upper triangle of out (k, k).
 
@@ -22,7 +23,15 @@ def sparse_gram(data, indices, indptr, weights, first, last, out):  # type: igno
                 out[i, indices[b]] += value * data[b]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
+def scale_lower(M, factors):  # type: ignore[no-untyped-def]
+    """Multiply the lower triangle of M (k, k) by factors (k,) from both sides."""
+    for j in range(factors.size):
+        for i in range(j, factors.size):
+            M[i, j] *= factors[i] * factors[j]
+
+
+@compiled(nogil=True)
 def _mixed(bits, j):  # type: ignore[no-untyped-def]
     x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -30,7 +39,7 @@ def _mixed(bits, j):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
     """Add a hash of every row to out (n,); bits (n, k) are the values as uint64, zeros count for nothing."""
     n, k = bits.shape
@@ -40,7 +49,7 @@ def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
                 out[i] += _mixed(bits[i, j], j)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def hash_sparse_rows(bits, indices, indptr, out):  # type: ignore[no-untyped-def]
     """The same of CSC columns."""
     for j in range(indptr.size - 1):

@@ -7,8 +7,8 @@ a warm start and the dual vector that earned its bound; what is done is a piece 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
 from mipfs.losses.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
 from mipfs.losses.perspective import IN, classify
@@ -31,7 +31,7 @@ FAR = 0.5
 """A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # type: ignore[no-untyped-def]
     """The bound of a dual vector with g and scores s (q,) of the columns, forced ones first; what it fixes, in `fixed`.
 
@@ -68,7 +68,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
     return bound
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def explore(  # type: ignore[no-untyped-def]
     Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, q, weighted,
     cutoff, level, tol, share, stop,

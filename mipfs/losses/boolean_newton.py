@@ -13,8 +13,8 @@ or clearly cannot.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.losses.columns import add_columns, curvature, dot_columns
 from mipfs.losses.model_step import minimise_model
 from mipfs.losses.newton import smooth_terms
@@ -32,7 +32,7 @@ SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True)
 def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-untyped-def]
     """β and the curvature at margins m; returns (number of rows with curvature, true loss, g(β))."""
     count, value, dual = 0, 0.0, 0.0
@@ -60,7 +60,7 @@ def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-u
     return count, value, dual
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True)
 def loss_slope(kind, t, m, q, alpha, c, rho):  # type: ignore[no-untyped-def]
     """Derivative along q of the (smoothed) loss at m + tq."""
     total = 0.0
@@ -73,7 +73,7 @@ def loss_slope(kind, t, m, q, alpha, c, rho):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[no-untyped-def]
     """Positions of the forced features, those of non-zero weight or negative price, and those near their thresholds.
 
@@ -106,7 +106,7 @@ def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[n
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
     """How far the gradient g of the smooth part is from −∂Φ(w), in units of the objective."""
     total = 0.0
@@ -123,7 +123,7 @@ def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start, bend, cls, tau, point):  # type: ignore[no-untyped-def]
     """A step in (0, 1] at which the slope of the true function is small; `first` < 0 is the slope at zero."""
     t, low, high = 1.0, 0.0, 1.0
@@ -141,7 +141,7 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
     return t
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, cutoff, tol, share, max_steps, grow):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node, or stop where its fate is clear.
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from mipfs.compiled import compiled
 
 
 def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
@@ -117,7 +119,7 @@ def _take_rows(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
     return csc
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def curvature(Z, y, cols, inner, curve, bias, place, H):  # type: ignore[no-untyped-def]
     """H = Σ over `inner` of curve_i a_i a_i', a_i = (z_i[cols], y_i)."""
     k, count = cols.size, inner.size

@@ -15,8 +15,9 @@ Integers = npt.NDArray[np.int64]
 
 FAR = 1e-7
 """Relative size of y'α from which on α is projected before it is rounded."""
-BITS = 42
-"""Bits of the largest entry; fewer where n entries of that size would overflow an integer of 64 bits."""
+BITS = 50
+"""Bits of the largest entry: what rounding costs is below what a certificate claims less than the run; fewer where n
+entries of that size would overflow an integer of 64 bits."""
 
 
 def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:

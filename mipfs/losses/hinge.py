@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from mipfs.instance import Instance
 from mipfs.losses import solver
 from mipfs.losses.dyadic import Integers, balanced
 
@@ -44,13 +42,6 @@ def dual_magnitude(alpha: Array, c: Array) -> float:
 def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
     """α on a grid on which 0 ≤ α ≤ c and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
     return balanced(alpha, c, y, bias)
-
-
-def prepare(sparse_columns: bool) -> None:
-    """Compile the kernels (some seconds the first time, then read from disk), so that no run pays for it."""
-    X = np.array([[1.0], [0.0]])
-    data = Instance.from_arrays(sparse.csc_array(X) if sparse_columns else X, np.array([1.0, -1.0]))
-    Solver(data, np.ones(2), True).solve(np.array([0], dtype=np.int64))
 
 
 class Solver(solver.Solver):

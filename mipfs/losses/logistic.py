@@ -49,11 +49,6 @@ def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integer
     return balanced(alpha, c, y, bias)
 
 
-def prepare(sparse_columns: bool) -> None:
-    """Compile the kernels, so that no run pays for it."""
-    smooth.prepare(Solver, sparse_columns)
-
-
 class Solver(smooth.Solver):
     """Regularised logistic regression by Newton's method."""
 

@@ -7,8 +7,8 @@ a_j = ±1/τ_j, because μ moves with w. So a step of the active set is one Chol
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.losses.newton import cholesky, cholesky_solve
 from mipfs.losses.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 
@@ -21,7 +21,7 @@ BLOCKED = 1e-9
 """A step to zero shorter than this share of the direction is made at once, at no cost."""
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True)
 def multiply(H, v, out):  # type: ignore[no-untyped-def]
     """out = Hv, four rows at a time."""
     n = v.size
@@ -42,7 +42,7 @@ def multiply(H, v, out):  # type: ignore[no-untyped-def]
         out[r] = total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True)
 def linear(g, pulled, d):  # type: ignore[no-untyped-def]
     """(g + ½ pulled)'d."""
     total = 0.0
@@ -51,7 +51,7 @@ def linear(g, pulled, d):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
     """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
     k, size = x.size, grad.size
@@ -87,7 +87,7 @@ def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignor
         out[active[a]] = rhs[a]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[no-untyped-def]
     """Minimise g'd + ½d'Hd + Φ(w + d_w) over d by a monotone active set on the classes; d goes to `out`.
 

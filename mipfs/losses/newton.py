@@ -17,9 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from mipfs.compiled import compiled
 from mipfs.losses.smooth import SQUARED_HINGE
 
 BLOCK = 512
@@ -111,7 +112,7 @@ def _copy_row(A, i, out):  # type: ignore[no-untyped-def]
     return csr
 
 
-@njit(cache=True)
+@compiled()
 def gather(X, ids, y, off, scale, out):  # type: ignore[no-untyped-def]
     """out_i = y_i (scale∘(x_i[ids] − off), 1) from column-major X; the 1 where out has one more column."""
     k = ids.size
@@ -122,14 +123,14 @@ def gather(X, ids, y, off, scale, out):  # type: ignore[no-untyped-def]
             out[i, k] = y[i]
 
 
-@njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def margins(A, u, out):  # type: ignore[no-untyped-def]
     """out_i = a_i'u."""
     for i in range(out.size):
         out[i] = dot_row(A, i, u)
 
 
-@njit(cache=True)
+@compiled()
 def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
     """out = Σ over `rows` of β_i a_i."""
     out[:] = 0.0
@@ -139,7 +140,7 @@ def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
             add_row(A, i, beta[i], out)
 
 
-@njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def slope(t, rows, m, q, alpha, c, rho, a0, a1):  # type: ignore[no-untyped-def]
     """First and second derivative of φ at t along a direction of margins q."""
     first, second = a0 + a1 * t, a1
@@ -154,7 +155,7 @@ def slope(t, rows, m, q, alpha, c, rho, a0, a1):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@njit(cache=True)
+@compiled()
 def line_search(rows, m, q, alpha, c, rho, a0, a1, f0):  # type: ignore[no-untyped-def]
     """A step at which |φ'| is at most a tenth of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
     t, low, high = 1.0, 0.0, np.inf
@@ -175,7 +176,7 @@ def line_search(rows, m, q, alpha, c, rho, a0, a1, f0):  # type: ignore[no-untyp
     return t
 
 
-@njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def add_gram(R, count, H):  # type: ignore[no-untyped-def]
     """Lower triangle of H += R'R over the first `count` rows of R, four rows at a time."""
     d, whole = H.shape[0], count - count % 4
@@ -190,7 +191,7 @@ def add_gram(R, count, H):  # type: ignore[no-untyped-def]
                 H[i, j] += R[r, i] * R[r, j]
 
 
-@njit(cache=True, fastmath=True)
+@compiled(fastmath=True)
 def dot(x, y):  # type: ignore[no-untyped-def]
     """x'y, shorter of the two lengths."""
     total = 0.0
@@ -199,7 +200,7 @@ def dot(x, y):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@compiled(nogil=True, fastmath=True)
 def cholesky(H):  # type: ignore[no-untyped-def]
     """Overwrite the lower triangle of H by its factor; a pivot lost to rounding is lifted.
 
@@ -232,7 +233,7 @@ def cholesky(H):  # type: ignore[no-untyped-def]
             H[i, i] = np.sqrt(max(size - total, 1e-14 * size + 1e-300))
 
 
-@njit(cache=True)
+@compiled()
 def cholesky_solve(L, x):  # type: ignore[no-untyped-def]
     """Overwrite x by (LL')⁻¹x."""
     n = x.size
@@ -244,7 +245,7 @@ def cholesky_solve(L, x):  # type: ignore[no-untyped-def]
             x[j] -= L[i, j] * x[i]
 
 
-@njit(cache=True)
+@compiled()
 def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
     """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`; by the smaller of the d×d and |J|×|J| systems."""
     d, count = g.size, inner.size
@@ -295,7 +296,7 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
             out[j] -= lam[r] * R[r, j]
 
 
-@njit(cache=True)
+@compiled()
 def inner_set(rows, m, alpha, c, rho, beta, inner):  # type: ignore[no-untyped-def]
     """β over `rows`; returns how many rows were written to `inner` (0 < β_i < c_i)."""
     count = 0
@@ -313,7 +314,7 @@ def inner_set(rows, m, alpha, c, rho, beta, inner):  # type: ignore[no-untyped-d
     return count
 
 
-@njit(cache=True)
+@compiled()
 def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
     """The rows that stay: 0 < α_i < c_i, and about `target` margins nearest to 1. Returns their number."""
     n = m.size
@@ -340,7 +341,7 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@compiled()
 def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink, work):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` Newton steps; call again to go on.
 
@@ -471,7 +472,7 @@ def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink,
     state[2] += steps
 
 
-@njit(cache=True)
+@compiled()
 def smooth_terms(kind, m, c):  # type: ignore[no-untyped-def]
     """Loss, α = −L' and L'' of one sample at margin m."""
     if kind == SQUARED_HINGE:
@@ -483,7 +484,7 @@ def smooth_terms(kind, m, c):  # type: ignore[no-untyped-def]
     return c * (max(-m, 0.0) + np.log1p(e)), c * share, c * share * (1.0 - share)
 
 
-@njit(cache=True)
+@compiled()
 def smooth_slope(kind, t, m, q, c, a0, a1):  # type: ignore[no-untyped-def]
     """First and second derivative of the objective at t along a direction of margins q."""
     first, second = a0 + a1 * t, a1
@@ -494,7 +495,7 @@ def smooth_slope(kind, t, m, q, c, a0, a1):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@njit(cache=True)
+@compiled()
 def smooth_search(kind, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
     """A step at which the slope is at most a tenth of the first one, by safeguarded Newton."""
     t, low, high = 1.0, 0.0, np.inf
@@ -515,7 +516,7 @@ def smooth_search(kind, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
     return t
 
 
-@njit(cache=True)
+@compiled()
 def newton(A, c, k, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
     """Newton's method on ½‖w‖² + L(Au) for a smooth loss; call again to go on.
 

@@ -2,22 +2,23 @@
 
     Φ(w) = min over σ in [0, 1]^F, Σσ ≤ K  of  Σ_j (½ w_j²/σ_j + c_j σ_j),   plus ½‖w‖² of forced features
 
-At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ, the threshold τ_j = √(2κ_j), and falls into
-one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j, Φ'_j = ±τ_j)
-and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of rows make negative
-penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
+At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ, the threshold τ_j = √(2κ_j), and falls
+into one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j,
+Φ'_j = ±τ_j) and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of
+rows make negative penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mipfs.compiled import compiled
 
 OUT, IN, FRACTIONAL = 0, 1, 2
 """Classes of a feature."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def held(size, c, mu):  # type: ignore[no-untyped-def]
     """Σσ of features of the given |w| at multiplier μ, and of that the fractional part and its −½ derivative."""
     total, part, bend = 0.0, 0.0, 0.0
@@ -35,9 +36,9 @@ def held(size, c, mu):  # type: ignore[no-untyped-def]
     return total + part, part, bend
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def multiplier(size, c, K):  # type: ignore[no-untyped-def]
-    """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², which is linear where c is one number."""
+    """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², linear where c is one number."""
     total, part, bend = held(size, c, 0.0)
     if total <= K:
         return 0.0
@@ -60,7 +61,7 @@ def multiplier(size, c, K):  # type: ignore[no-untyped-def]
     return mu
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """Classes and thresholds of weights w (forced features first, always in); returns μ.
 
@@ -87,7 +88,7 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
             rest -= order[i]
         if K > 0:
             mu = max(0.0, 0.5 * level * level - c[forced])
-    elif (not uniform or least < 0.0) and K > 0 and K < d - forced:
+    elif (not uniform or least < 0.0) and K > 0 and d - forced > K:
         mu = multiplier(size, c[forced:], K)
     elif K <= 0:
         mu = -least
@@ -104,7 +105,7 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     return mu
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def threshold_level(tau, c, forced):  # type: ignore[no-untyped-def]
     """μ, read off thresholds; 0 where no free feature has one."""
     mu = 0.0
@@ -114,7 +115,7 @@ def threshold_level(tau, c, forced):  # type: ignore[no-untyped-def]
     return mu
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """½‖w‖² of the forced features + Φ of the free ones, and their derivative's parts from `classify`."""
     mu = classify(w, c, forced, K, cls, tau)
@@ -129,7 +130,7 @@ def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untyped-def]
     """Derivative along d of Φ at w + td, from the right."""
     for j in range(w.size):
@@ -146,7 +147,7 @@ def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untype
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def best_gain(omega, c, forced, K):  # type: ignore[no-untyped-def]
     """½ Σ ω² of the forced features + the sum of the K largest positive ½ω_j² − c_j of the free ones."""
     total = 0.0

@@ -85,8 +85,3 @@ class Polytope:
             q = self.sums(omega[:, None] * B)
             rows = np.vstack([np.sqrt(self.spread(sigma))[:, None] * B, np.sqrt(weights)[:, None] * q])
         return np.asarray(rows.T @ rows)
-
-
-def prepare() -> None:
-    """Compile the kernel of `Polytope.least`, so that no run pays for it."""
-    Polytope(np.zeros(2), np.ones(2, dtype=bool), 1, np.arange(2)).least(np.ones(2))

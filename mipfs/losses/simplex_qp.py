@@ -10,7 +10,8 @@ that violates its optimality condition most.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from mipfs.compiled import compiled
 
 PROXIMAL = 1e-9
 """δ, relative to the largest diagonal entry of G."""
@@ -20,7 +21,7 @@ ROUNDS = 40
 """Proximal steps at most."""
 
 
-@njit(cache=True)
+@compiled()
 def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-def]
     """The Newton step of the free set under Σ(step) = 0, in x; returns the multiplier of the sum, NaN on failure.
 
@@ -64,7 +65,7 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
     return mean + level
 
 
-@njit(cache=True)
+@compiled()
 def _slope(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped-def]
     """Entry k of the gradient d − Gβ − δ(β − β̄)."""
     total = d[k] - delta * (beta[k] - centre[k])
@@ -73,7 +74,7 @@ def _slope(G, d, beta, centre, free, size, delta, k):  # type: ignore[no-untyped
     return total
 
 
-@njit(cache=True)
+@compiled()
 def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
     """Maximise over β in place, from a feasible β; returns the active-set steps.
 

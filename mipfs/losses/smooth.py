@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from mipfs.instance import Instance
 from mipfs.losses import solver
 
 Array = npt.NDArray[np.float64]
@@ -41,10 +39,3 @@ class Solver(solver.Solver):
         while state[1] == 0.0 and state[2] < MAX_STEPS:
             newton(A, self.unit_c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])
-
-
-def prepare(kind: type[Solver], sparse_columns: bool) -> None:
-    """Compile the kernels of a loss (some seconds the first time, then read from disk)."""
-    X = np.array([[1.0], [0.0]])
-    data = Instance.from_arrays(sparse.csc_array(X) if sparse_columns else X, np.array([1.0, -1.0]))
-    kind(data, np.ones(2), True).solve(np.array([0], dtype=np.int64))

@@ -163,7 +163,7 @@ class Solver(ABC):
         if start is None:
             return u, alpha, rho, False
         w, b, warm_alpha, last = start
-        u[:k] = w / root
+        np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
         if self.bias:
             u[k] = b - float(shift @ w)
         return u, warm_alpha / self.size, max(0.01 * last, rho), True

@@ -42,11 +42,6 @@ def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integer
     return balanced(alpha, np.full(alpha.size, np.inf), y, bias)
 
 
-def prepare(sparse_columns: bool) -> None:
-    """Compile the kernels, so that no run pays for it."""
-    smooth.prepare(Solver, sparse_columns)
-
-
 class Solver(smooth.Solver):
     """The squared-hinge SVM by semismooth Newton."""
 

@@ -36,16 +36,6 @@ PATIENCE, ENOUGH = 40, 100
 """A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
 
 
-def prepare(sparse_columns: bool) -> None:
-    """Compile the kernels of the measures and of the master, so that no run pays for it."""
-    from mipfs.measures import get_measure
-
-    data = Instance.from_arrays(np.array([[1.0], [0.0]]), np.array([1.0, -1.0]))
-    for measure in (get_measure("f1", data.y), get_measure("fbeta", data.y, beta=0.5)):
-        Solver(data, np.ones(2), False, measure).solve(np.array([0], dtype=np.int64))
-    get_measure("average-precision", data.y).violated(np.zeros(2))
-
-
 class Structural:
     """The loss of one measure, with the names that the module of a pointwise loss has.
 
@@ -170,4 +160,4 @@ def _bordered(G: Array, B: Array) -> Array:
     return out
 
 
-__all__ = ["Combination", "Solver", "Structural", "of_problem", "prepare"]
+__all__ = ["Combination", "Solver", "Structural", "of_problem"]

@@ -11,12 +11,12 @@ grows, so the places are in order and divide and conquer over j finds them in O(
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Ranking, Violated
 
 
-@njit(cache=True)
+@compiled()
 def places(top, others):  # type: ignore[no-untyped-def]
     """Over how many positives every negative is not lifted: 0 is the top, P the bottom; scores largest first."""
     P, N = top.size, others.size

@@ -8,12 +8,12 @@ O((P + N) log P). For β < 1 that can fail, and the full search is what is used.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Table, Violated
 
 
-@njit(cache=True)
+@compiled()
 def _best_in(up, down, weight, positives, a, low, high):  # type: ignore[no-untyped-def]
     """The best b in low … high for one a, of equal ones the least, and the value."""
     gain, best, at = (1.0 + weight) * a, -np.inf, low
@@ -24,7 +24,7 @@ def _best_in(up, down, weight, positives, a, low, high):  # type: ignore[no-unty
     return best + up[a], at
 
 
-@njit(cache=True)
+@compiled()
 def divide_and_conquer(up, down, weight):  # type: ignore[no-untyped-def]
     """The best (a, b) when the best b does not fall as a grows; `weight` is β² ≥ 1."""
     positives = up.size - 1
@@ -47,7 +47,7 @@ def divide_and_conquer(up, down, weight):  # type: ignore[no-untyped-def]
     return best_a, best_b
 
 
-@njit(cache=True)
+@compiled()
 def full_search(up, down, weight):  # type: ignore[no-untyped-def]
     """The best (a, b) of all."""
     positives, best, best_a, best_b = up.size - 1, -np.inf, 0, 0

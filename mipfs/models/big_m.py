@@ -18,14 +18,15 @@ the weak rung of the ladder. Its bound is proven by α and the multipliers κ �
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope, single_features
+from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -78,7 +79,7 @@ def weight_bounds(problem: Problem, U: float | None = None) -> Array:
 
 def declare(problem: Problem, U: float | None = None, binary: bool = False) -> Formulation:
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
-    single_features(problem, "big-m")
+    check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
     p, W = problem.data.n_features, weight_bounds(problem, U)
     sigma = cp.Variable(p, name="sigma", boolean=binary)
@@ -92,14 +93,23 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     objective = problem.penalty @ sigma + 0.5 * cp.sum_squares(w) + L.value
     program = cp.Problem(cp.Minimize(objective), [link, *polytope(problem, sigma), *L.rows])
     kappa = Multiplier(link)
-
-    def lagrangian(omega: Array) -> tuple[float, Array]:
-        price = np.zeros(p) if kappa.value is None else np.maximum(0.0, kappa.value)
-        taken = 0.5 * float(np.sum(np.square(np.maximum(0.0, omega - price))))
-        return taken, problem.penalty - price * W
-
     variables = {"w": w, "b": b, "xi": L.xi, "alpha": L.alpha, "kappa": kappa}
-    return Formulation(problem, program, sigma, variables, lagrangian=lagrangian)
+    return Formulation(problem, program, sigma, variables, lagrangian=_Lagrangian(kappa, problem.penalty, W))
+
+
+@dataclass(frozen=True, eq=False)
+class _Lagrangian:
+    """½ Σ_j max(0, |ω_j| − κ_j)² and c − κ∘W, at the multipliers κ of the links; see `Formulation.lagrangian`."""
+
+    kappa: Multiplier
+    penalty: Array
+    W: Array
+
+    def __call__(self, omega: Array) -> tuple[float, Array]:
+        found = self.kappa.value
+        price = np.zeros(self.W.size) if found is None else np.maximum(0.0, found)
+        taken = 0.5 * float(np.sum(np.square(np.maximum(0.0, omega - price))))
+        return taken, self.penalty - price * self.W
 
 
 def build(

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.backends.conic import Multiplier, cp, design_of, dual_of, single_features
-from mipfs.formulation import Formulation, check_size
+from mipfs.backends.conic import Multiplier, cp, design_of, dual_of
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -37,7 +37,7 @@ def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str =
 
 def declare(problem: Problem) -> Formulation:
     """Declare NMMKL of a problem, with its penalties and the rows of its selection."""
-    single_features(problem, "nmmkl")
+    check(problem, "nmmkl")
     check_size(problem.data, "CVXPY program")
     selection = problem.selection
     p, c = selection.n_features, problem.penalty

@@ -10,9 +10,8 @@ classifier to compare with.
 
 from __future__ import annotations
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
-from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check_size
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -24,9 +23,7 @@ def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str =
 
 def declare(problem: Problem) -> Formulation:
     """Declare ONSVM with the loss weights of a problem, whose M, penalties and rows it leaves out."""
-    if problem.loss != "hinge":
-        raise UsageError(f"onsvm is a linear program: its loss is the hinge, not {problem.loss!r}")
-    single_features(problem, "onsvm")
+    check(problem, "onsvm")
     check_size(problem.data, "CVXPY program")
     n_features = problem.data.n_features
     p, q = cp.Variable(n_features, name="p", nonneg=True), cp.Variable(n_features, name="q", nonneg=True)

@@ -19,8 +19,7 @@ from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
 from mipfs.backends.pyomo_attach import attach
-from mipfs.errors import UsageError
-from mipfs.formulation import check_size
+from mipfs.formulation import check, check_size
 from mipfs.problem import Problem
 
 # ℓ(ξ) of (P). The margins are the same for every loss that is a function of ξ_i = max(0, 1 − y_i f(x_i)).
@@ -47,8 +46,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     UsageError
         A loss that has no such form, or data too large for an algebraic model.
     """
-    if problem.loss not in LOSSES:
-        raise UsageError(f"loss {problem.loss!r} has no Pyomo formulation; it is one of {', '.join(LOSSES)}")
+    check(problem, "fsp-m")
     check_size(problem.data)
     model = pyo.ConcreteModel(name)
     model.select = select_block(problem)
@@ -114,7 +112,9 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
     block.b = pyo.Var() if problem.bias else pyo.Param(initialize=0.0)
 
     # w_j² ≤ σ_j t_j
-    block.cone = pyo.Constraint(names, rule=lambda block, j: block.w[j] ** 2 <= sigma[j] * block.t[j])
+    block.cone = pyo.Constraint(names)  # without a rule: a model that keeps one cannot be pickled
+    for j in names:
+        block.cone[j] = block.w[j] ** 2 <= sigma[j] * block.t[j]
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
@@ -125,13 +125,12 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.centre = pyo.Constraint(expr=block.offset == block.b - shift)
 
     # y_i f(x_i) + ξ_i ≥ 1                                                         Aytug 2015, (5)
-    def margin(block: Any, i: int) -> Any:
+    block.margin = pyo.Constraint(range(data.n_samples))
+    for i in range(data.n_samples):
         start, stop = X.indptr[i], X.indptr[i + 1]
         entries = zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
         f = pyo.quicksum(x * block.w[names[j]] for j, x in entries) + offset
-        return y[i] * f + block.xi[i] >= 1
-
-    block.margin = pyo.Constraint(range(data.n_samples), rule=margin)
+        block.margin[i] = y[i] * f + block.xi[i] >= 1
     return block
 
 

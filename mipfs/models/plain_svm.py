@@ -9,7 +9,7 @@ whatever the rows say.
 from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -21,6 +21,7 @@ def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str =
 
 def declare(problem: Problem) -> Formulation:
     """Declare the plain SVM of a problem, whose M, penalties and rows it leaves out."""
+    check(problem, "plain-svm")
     check_size(problem.data, "CVXPY program")
     design = design_of(problem)
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)

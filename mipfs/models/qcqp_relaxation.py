@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted
@@ -44,6 +44,7 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     """Declare the Boolean relaxation of a problem, or (16) restricted to a pool of selections (`reduced_mkl`)."""
     if pool is not None:
         return restricted(problem, pool)
+    check(problem, "fgm")
     check_size(problem.data, "CVXPY program")
     design, count = design_of(problem), problem.atoms.count
     sigma, t = cp.Variable(count, name="sigma"), cp.Variable(count, name="t")

@@ -9,9 +9,9 @@ no σ: penalties and rows over the selection cannot be carried, and the value is
 
 from __future__ import annotations
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -25,7 +25,7 @@ def declare(problem: Problem) -> Formulation:
     """Declare QCQP-SSVM of a problem with a cardinality row; it leaves penalties and the other rows out."""
     if problem.M is None:
         raise UsageError("qcqp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    single_features(problem, "qcqp-ssvm")
+    check(problem, "qcqp-ssvm")
     check_size(problem.data, "CVXPY program")
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     t = cp.Variable(name="t")

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from mipfs.backends.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check_size
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -40,6 +40,7 @@ def problem(
 
 def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
     """Declare the restricted problem over a pool; parameters as in `build`."""
+    check(problem, "reduced-mkl")
     check_size(problem.data, "CVXPY program")
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")

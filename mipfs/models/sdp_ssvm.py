@@ -11,9 +11,9 @@ cannot be carried, and the value is a bound without them.
 
 from __future__ import annotations
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of, single_features
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, TooLargeError, check_size
+from mipfs.formulation import Formulation, TooLargeError, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -30,7 +30,7 @@ def declare(problem: Problem) -> Formulation:
     """Declare SDP-SSVM of a problem with a cardinality row; it leaves penalties and the other rows out."""
     if problem.M is None:
         raise UsageError("sdp-ssvm needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    single_features(problem, "sdp-ssvm")
+    check(problem, "sdp-ssvm")
     p = problem.data.n_features
     if p > MAX_FEATURES:
         raise TooLargeError(f"{p} features are too many for sdp-ssvm, which has p² variables: at most {MAX_FEATURES}")

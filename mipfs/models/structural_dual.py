@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.backends.conic import Multiplier, cp, single_features
-from mipfs.formulation import Formulation, check_size
+from mipfs.backends.conic import Multiplier, cp
+from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.models.reduced_mkl import Pool, selections
 from mipfs.problem import Problem
@@ -60,8 +60,8 @@ def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool
     Formulation
         With ``alpha`` (K,), ``theta`` and ``mu`` (T,).
     """
+    check(problem, "structural")
     check_size(problem.data, "CVXPY program")
-    single_features(problem, "structural")
     sigmas = np.array(selections(problem, pool))
     A, Delta = columns(problem, np.asarray(counts)), np.asarray(losses, dtype=float)
     alpha, theta = cp.Variable(Delta.size, name="alpha"), cp.Variable(name="theta")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, DataWarning
 from mipfs.instance import nearest
 from mipfs.matrix import compact
 from mipfs.readers.table import Table
@@ -17,6 +19,10 @@ from mipfs.readers.table import Table
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
 
 LABEL, BAG, WEIGHT = "label", "bag", "sample_weight"
+MANY = 20
+"""Words of a column from which on it is doubted that they are categories."""
+SHOWN = 30
+"""Characters of a cell that a message repeats."""
 
 
 def to_table(
@@ -43,6 +49,11 @@ def to_table(
     ------
     DataError
         No label column, words as sample weights, no feature column left.
+
+    Warns
+    -----
+    DataWarning
+        A column of words that makes more than `MANY` features, or that differs in most rows.
     """
     by_name = dict(zip(names, columns, strict=True))
     label = LABEL if label is None else label
@@ -58,10 +69,12 @@ def to_table(
     blocks = []
     for name, values in by_name.items():
         if values.dtype.kind == "f":
+            _warn_of_counter(name, values, path)
             features.append(name)
             blocks.append(sparse.csc_array(values.astype(np.float64)[:, None]))
             continue
         words, codes = np.unique(values, return_inverse=True)
+        _warn_of_many(name, values, words, path)
         groups[name] = tuple(f"{name}={word}" for word in words)
         features += groups[name]
         rows = np.arange(len(values))
@@ -71,6 +84,28 @@ def to_table(
     X = compact(sparse.hstack(blocks, format="csc"))
     weights = None if weight is None else weight.astype(np.float64)
     return Table(X, labels, tuple(features), groups, None if bag is None else _bags(bag), weights, lines)
+
+
+def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], path: Path) -> None:
+    """Say so when words are hardly categories: numbers with a sign to them, dates, IDs."""
+    count, n = len(words), len(values)
+    if count <= MANY and not 2 < count <= n < 2 * count:
+        return
+    example = str(values[0]) if len(str(values[0])) <= SHOWN else f"{str(values[0])[:SHOWN]}..."
+    warnings.warn(
+        f"{path}: column {name!r} holds {count} different words in {n} rows, such as {example!r}, and makes a feature "
+        "of each; write numbers as 1234.5 (no currency, unit or decimal comma), and leave out IDs and dates",
+        DataWarning,
+        stacklevel=2,
+    )
+
+
+def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
+    """Say so when numbers count the rows: where the file is sorted by its labels they tell them all."""
+    n = len(values)
+    if n > MANY and values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(n)):
+        message = f"{path}: column {name!r} counts the rows; leave it out, unless it is a feature"
+        warnings.warn(message, DataWarning, stacklevel=2)
 
 
 def _bags(column: Column) -> npt.NDArray[np.int64]:

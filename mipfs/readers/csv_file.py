@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from array import array
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, DataWarning
 from mipfs.readers.columns import BAG, LABEL, Column, to_table
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
@@ -17,28 +21,41 @@ from mipfs.readers.table import Table
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 """Cells that stand for a missing value, in any case."""
 
+SEPARATORS = (",", ";", "\t", "|")
+ROW_NUMBERS = ("", "Unnamed: 0")
+"""What an unnamed first column is called, and what pandas makes of that."""
+
 _FILL = "fill it in, or leave out the sample or the column"
 
 
 def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Table:
-    """Read a CSV file (comma, UTF-8, header), packed by gzip or bzip2 or not.
+    """Read a CSV file (UTF-8, header), packed by gzip or bzip2 or not.
 
-    A column of numbers is a feature; a column of words becomes one feature per distinct word. The columns
-    ``bag`` and ``sample_weight``, where they stand, are not features.
+    The separator is the comma, or the semicolon, tab or bar where that makes more columns of the first two lines. A
+    column of numbers is a feature; a column of words becomes one feature per distinct word. The columns ``bag`` and
+    ``sample_weight``, where they stand, are not features, nor is an unnamed first column of row numbers.
 
     Raises
     ------
     DataError
         With the line: a column without a name or named twice, a line that is too short or too long, a missing
         or infinite value, a word among numbers; no label column; no samples.
+
+    Warns
+    -----
+    DataWarning
+        A column of row numbers is left out, or words are hardly categories.
     """
     with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(text, strict=True)
         rows: list[list[str]] = []
         lines = array("q")
+        reader = csv.reader([])
         try:
+            head = [*_record(text), *_record(text)]
+            reader = csv.reader(chain(head, text), delimiter=_separator(head), strict=True)
             header = [name.strip() for name in next(reader, [])]
-            _check_header(header, path, reader.line_num)
+            line = reader.line_num
+            _check_header(header, path, line)
             for row in reader:
                 if not row:
                     continue
@@ -54,10 +71,47 @@ def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Tab
     if not rows:
         raise DataError("no samples under the header", "give one sample per line", path=path)
     numbers = np.array(lines, dtype=np.int64)
+    if header[0] in ROW_NUMBERS:
+        header, rows = _without_row_numbers(header, rows, path, line)
     cells = zip(*rows, strict=True)
     mixing = (LABEL if label is None else label, BAG)
     columns = [_column(name, cell, lines, path, name in mixing) for name, cell in zip(header, cells, strict=True)]
     return to_table(header, columns, path=path, label=label, labelled=labelled, lines=numbers)
+
+
+def _record(text: Iterator[str]) -> Iterator[str]:
+    """The lines of the next record that is not empty: they end where the quotes are closed."""
+    quotes, blank = 0, True
+    for line in text:
+        yield line
+        quotes, blank = quotes + line.count('"'), blank and not line.strip()
+        if quotes % 2 == 0 and not blank:
+            return
+
+
+def _separator(head: list[str]) -> str:
+    """The separator of the first two records: the one that makes most columns, the same number of them in both."""
+    found, most = SEPARATORS[0], 1
+    for separator in SEPARATORS:
+        with suppress(csv.Error):
+            sizes = {len(row) for row in csv.reader(head, delimiter=separator, strict=True) if row}
+            if len(sizes) == 1 and max(sizes) > most:
+                found, most = separator, max(sizes)
+    return found
+
+
+def _without_row_numbers(
+    header: list[str], rows: list[list[str]], path: Path, line: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table without its unnamed first column, if that counts the rows, in whatever order."""
+    first = [row[0].strip() for row in rows]
+    if all(cell.isascii() and cell.isdigit() for cell in first) and len(set(first)) == len(first):
+        message = f"{path}: the unnamed first column holds row numbers and is left out; name it to keep it"
+        warnings.warn(message, DataWarning, stacklevel=2)
+        return header[1:], [row[1:] for row in rows]
+    if header[0]:
+        return header, rows
+    raise DataError("column 1 has no name, and holds no row numbers", "name every column", path=path, line=line)
 
 
 def _check_header(header: list[str], path: Path, line: int) -> None:
@@ -65,7 +119,7 @@ def _check_header(header: list[str], path: Path, line: int) -> None:
         raise DataError("the file is empty", "write the names of the columns on the first line", path=path)
     seen: set[str] = set()
     for place, name in enumerate(header, 1):
-        if not name:
+        if not name and (place > 1 or len(header) == 1):
             raise DataError(f"column {place} has no name", "name every column", path=path, line=line)
         if name in seen:
             raise DataError(f"two columns are called {name!r}", "give each its own name", path=path, line=line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,12 +25,14 @@ FORMATS = {
     ".parquet": "parquet",
     ".npz": "npz",
 }
+MAX_FEATURES = 100_000_000
+"""A larger index or shape is taken for an error: its matrix alone would need gigabytes."""
 _PACKED = (".gz", ".bz2")
 
 
 def plain_name(path: Path) -> Path:
     """The path without the suffix of a compression: ``data.svm`` of ``data.svm.gz``; a folder is a `DataError`."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise DataError("this is a folder", "give a data file", path=path)
     return path.with_suffix("") if path.suffix.lower() in _PACKED else path
 
@@ -64,9 +68,11 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     Raises
     ------
     DataError
-        No such file, no permission, or a damaged compressed file: also from reads inside the block.
+        No such file, no permission, a device, or a damaged compressed file: also from reads inside the block.
     """
     try:
+        if stat.S_ISCHR(os.stat(path).st_mode):
+            raise DataError("this is a terminal or a device, which has no end", "give a file", path=path)
         with _open(path) as stream:
             yield stream
     except FileNotFoundError:

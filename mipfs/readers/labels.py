@@ -35,6 +35,8 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     assert table.labels is not None
     classes, first = np.unique(table.labels, return_index=True)
     shown = [repr(_plain(value)) for value in classes[:5]]
+    if len(classes) == 0:
+        raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
         message = f"one class only: every label is {shown[0]}"
         raise DataError(message, "give samples of both classes", path=path)
@@ -83,7 +85,7 @@ def _same(value: Any, asked: Any) -> bool:
     if isinstance(value, np.floating):
         try:
             return float(value) == float(asked)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return False
     return str(value) == str(asked)
 

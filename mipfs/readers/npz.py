@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,15 @@ from scipy import sparse
 
 from mipfs.errors import DataError
 from mipfs.instance import nearest
-from mipfs.readers.files import opened
+from mipfs.readers.arrays import load_arrays
+from mipfs.readers.files import MAX_FEATURES
 from mipfs.readers.table import Table
+
+Arrays = dict[str, npt.NDArray[Any]]
 
 _OWN = ("feature_names", "bag", "sample_weight")
 _SPARSE = ("format", "shape", "data", "indices", "indptr", "row", "col", "coords", "offsets", "_is_array")
+_AGAIN = "store it again"
 
 
 def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Table:
@@ -28,24 +31,22 @@ def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Tab
     Raises
     ------
     DataError
-        Not an npz file, a missing or unknown array, pickled objects, shapes that disagree.
+        Not an npz file, a missing or unknown array, pickled objects, shapes that disagree, indices out of range.
     """
     label = "y" if label is None else label
-    try:
-        with opened(path) as stream, np.load(stream, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except (ValueError, zipfile.BadZipFile, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"not a readable npz file: {reason}", "write plain arrays with savez", path=path) from None
+    arrays = load_arrays(path)
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
             message = f"the array {name!r} means nothing here"
             raise DataError(message, f"leave it out ({nearest(name, known)})", path=path)
-    X = arrays["X"] if "X" in arrays else _sparse(path, arrays)
-    if X.ndim != 2:
-        raise DataError(f"X has {X.ndim} dimensions", "give a matrix of samples by features", path=path)
-    n, p = X.shape
+    if "X" not in arrays and "format" not in arrays:
+        remedy = "store X, or add y to the arrays of scipy.sparse.save_npz"
+        raise DataError(f"no matrix among the arrays {', '.join(map(repr, arrays)) or 'none'}", remedy, path=path)
+    shape = arrays["X"].shape if "X" in arrays else _shape(arrays, path)
+    if len(shape) != 2:
+        raise DataError(f"X has {len(shape)} dimensions", "give a matrix of samples by features", path=path)
+    n, p = shape
     if label not in arrays and labelled:
         raise DataError(f"no array is called {label!r}", "store the labels under that name", path=path)
     for name, length in ((label, n), ("bag", n), ("sample_weight", n), ("feature_names", p)):
@@ -54,23 +55,80 @@ def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Tab
             raise DataError(message, f"give {length} entries", path=path)
     names = arrays.get("feature_names")
     return Table(
-        X,
+        arrays["X"] if "X" in arrays else _sparse(arrays, n, p, path),
         _labels(arrays[label], label, path) if label in arrays else None,
-        None if names is None else tuple(str(name) for name in names),
+        None if names is None else tuple(_texts(names, "feature_names", path)),
         bags=arrays.get("bag"),
         sample_weight=arrays.get("sample_weight"),
     )
 
 
-def _sparse(path: Path, arrays: dict[str, Any]) -> Any:
-    if "format" not in arrays:
-        remedy = "store X, or add y to the arrays of scipy.sparse.save_npz"
-        raise DataError(f"no matrix among the arrays {', '.join(map(repr, arrays)) or 'none'}", remedy, path=path)
+def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
+    """The shape of the sparse matrix, before anything is made of it."""
+    shape = arrays.get("shape")
+    if shape is None or shape.dtype.kind not in "iu" or shape.ndim != 1 or np.any(shape < 0):
+        raise DataError("the sparse matrix is damaged: it has no shape", _AGAIN, path=path)
+    for size, what in zip(shape.tolist(), ("samples", "features"), strict=False):
+        if size > MAX_FEATURES:
+            message = f"the sparse matrix has {size} {what}, and at most {MAX_FEATURES} are read"
+            raise DataError(message, "correct its shape", path=path)
+    return tuple(shape.tolist())
+
+
+def _sparse(arrays: Arrays, n: int, p: int, path: Path) -> Any:
+    """The matrix in CSC, every index checked: SciPy takes them as they are, and its kernels write where they lead."""
     try:
-        with opened(path) as stream:
-            return sparse.load_npz(stream)
-    except (ValueError, KeyError, NotImplementedError, TypeError) as error:
-        raise DataError(f"the sparse matrix is damaged: {error}", "store it again", path=path) from None
+        return _built(arrays, n, p).tocsc()
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"the sparse matrix is damaged: {reason}", _AGAIN, path=path) from None
+
+
+def _built(arrays: Arrays, n: int, p: int) -> Any:
+    kind = arrays["format"].item()
+    kind = kind.decode("ascii") if isinstance(kind, bytes) else kind
+    data = arrays["data"]
+    if kind in ("csr", "csc"):
+        outer, inner = (n, p) if kind == "csr" else (p, n)
+        parts = (data, *_compressed(arrays, outer, inner, data.shape))
+        return (sparse.csr_array if kind == "csr" else sparse.csc_array)(parts, shape=(n, p))
+    if kind == "bsr":
+        if data.ndim != 3 or 0 in data.shape[1:] or n % data.shape[1] or p % data.shape[2]:
+            raise ValueError(f"blocks of shape {data.shape[1:]} do not make up a matrix of shape {(n, p)}")
+        parts = (data, *_compressed(arrays, n // data.shape[1], p // data.shape[2], data.shape[:1]))
+        return sparse.bsr_array(parts, shape=(n, p))
+    if kind == "coo":
+        row, col = arrays["coords"] if "coords" in arrays else (arrays["row"], arrays["col"])
+        pair = (_indices(row, n, data.shape, "row"), _indices(col, p, data.shape, "col"))
+        return sparse.coo_array((data, pair), shape=(n, p))
+    if kind == "dia":
+        offsets = _indices(arrays["offsets"].astype(np.int64) + n, n + p, data.shape[:1], "offsets") - n
+        if data.ndim != 2 or np.unique(offsets).size < offsets.size:
+            raise ValueError("its diagonals are no matrix, or two of them are one")
+        return sparse.dia_array((data[:, :p], offsets), shape=(n, p)).tocoo()
+    raise ValueError(f"no format is called {kind!r}")
+
+
+def _compressed(
+    arrays: Arrays, outer: int, inner: int, stored: tuple[int, ...]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """indices and indptr of so many rows (or columns) of `inner` entries."""
+    indptr, indices = arrays["indptr"], _indices(arrays["indices"], inner, stored, "indices")
+    if indptr.dtype.kind not in "iu" or indptr.shape != (outer + 1,):
+        raise ValueError(f"indptr has shape {indptr.shape} and type {indptr.dtype}; {outer + 1} integers are needed")
+    if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > indices.size:
+        raise ValueError(f"indptr does not rise from 0 to at most {indices.size}, the number of entries")
+    return indices, indptr
+
+
+def _indices(found: npt.NDArray[Any], size: int, stored: tuple[int, ...], name: str) -> npt.NDArray[Any]:
+    """Integers from 0 to `size` - 1, one for every stored entry."""
+    if found.dtype.kind not in "iu" or found.shape != stored or len(stored) != 1:
+        raise ValueError(f"{name} has shape {found.shape} and type {found.dtype} beside data of shape {stored}")
+    if found.size and not (found.min() >= 0 and found.max() < size):
+        worst = found[np.flatnonzero((found < 0) | (found >= size))[0]]
+        raise ValueError(f"{name} holds {worst}, which is not from 0 to {size - 1}")
+    return found
 
 
 def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any]:
@@ -83,4 +141,15 @@ def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any
         return numbers
     if values.dtype.kind != "U":
         raise DataError(f"{label!r} holds values of type {values.dtype}", "give numbers or strings", path=path)
+    _texts(values, label, path)
     return values
+
+
+def _texts(values: npt.NDArray[Any], name: str, path: Path) -> list[str]:
+    """The strings of an array, whose bytes may be none."""
+    try:
+        texts = [str(value) for value in values]
+        "".join(texts).encode()
+    except (ValueError, SystemError):
+        raise DataError(f"{name!r} holds a character that is none", "write its strings again", path=path) from None
+    return texts

@@ -17,6 +17,8 @@ from mipfs.readers.sidecar import Sidecar
 
 INF = math.inf
 
+_MOST = 2**53
+"""The largest count that floating point carries."""
 _LOCATED = 200  # the search for a line is linear, and is made for each entry
 
 
@@ -99,8 +101,8 @@ def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str,
         if not isinstance(entry, dict) or set(entry) != {"k", "of"}:
             sidecar.fail(f"{what} is {entry!r}", form, "select", key)
         k, names = entry["k"], sidecar.name_list(entry["of"], f"{what}: of", "select", key)
-        if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-            sidecar.fail(f"{what}: k is {k!r}", "write a whole number >= 0", "select", key, *names)
+        if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= _MOST:
+            sidecar.fail(f"{what}: k is {k!r}", "write a whole number >= 0 and at most 2^53", "select", key, *names)
         sidecar.check_features(names, features, "select", key)
         lower = -INF if key == "at_most" else float(k)
         upper = INF if key == "at_least" else float(k)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +56,7 @@ class Sidecar:
             Not TOML, an unknown table or key, a value of the wrong kind; with the line where it is found.
         """
         path = description_of(data)
-        if not path.exists():
+        if not os.path.exists(path):
             return cls(path)
         with opened(path) as stream:
             raw = stream.read()
@@ -69,6 +70,8 @@ class Sidecar:
             reason = str(error) if place is None else str(error)[: place.start()].strip()
             line = text.count("\n") + 1 if place is None else int(place[1])
             raise DataError(f"not TOML: {reason}", "correct the line", path=path, line=line) from None
+        except (ValueError, RecursionError) as error:  # a number of thousands of digits, a list of thousands of lists
+            raise DataError(f"not TOML: {error}", "write ordinary values", path=path) from None
         found = cls(path, text, tables)
         found._check()
         return found
@@ -125,7 +128,7 @@ class Sidecar:
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= sys.float_info.max:
             self.fail(f"{what} is {value!r}", "write a finite number >= 0", table, *words)
         return float(value)
 

@@ -15,11 +15,8 @@ from scipy import sparse
 
 from mipfs.errors import DataError
 from mipfs.matrix import compact
-from mipfs.readers.files import opened
+from mipfs.readers.files import MAX_FEATURES, opened
 from mipfs.readers.table import Table
-
-MAX_FEATURES = 100_000_000
-"""A larger index is taken for a typing error: its matrix alone would need gigabytes."""
 
 # Possessive groups: a line that does not match is given up at once.
 _LINE = re.compile(rb"([^\s:_]++)(?:\s++qid:(\d{1,18}))?+((?:\s++\d{1,18}:[^\s:_]++)*+)")

@@ -48,3 +48,33 @@ def test_nothing_correlates() -> None:
     finder = top.TopFeatures(Features(instance(1, 50, True)))
     ids, sizes = finder.best(np.zeros(40), 5)
     assert ids.size == sizes.size == 0
+
+
+def test_two_python_threads_on_numbas_plainest_layer() -> None:
+    """The workqueue layer, all there is where OpenMP is not, aborts the process when two kernels run at once."""
+    import os
+    import subprocess
+    import sys
+
+    code = """
+import threading, numpy as np, mipfs
+from scipy import sparse
+X = sparse.random_array((50, 20_000), density=5e-3, rng=np.random.default_rng(0), format="csc")
+data = mipfs.Instance.from_arrays(X, np.where(np.arange(50) % 2, 1.0, -1.0))
+problem = mipfs.Problem(data, loss="squared-hinge", bias=False, M=5)
+found = [mipfs.solve(problem, "kelley", gap=1e-3).bound]
+threads = [threading.Thread(target=lambda: found.extend(mipfs.solve(problem, "kelley", gap=1e-3).bound for _ in "123"))
+           for _ in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert len(found) == 10 and len(set(found)) == 1, found
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_THREADING_LAYER": "workqueue"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

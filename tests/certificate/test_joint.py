@@ -13,10 +13,11 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.certificate.check import Rejected, Tree, least_bound
-from mipfs.certificate.check_joint import JointStatement, Measure
+from mipfs.certificate.check_joint import JointDuals, JointStatement, Measure
 from mipfs.certificate.labelled import LabelledStore
+from mipfs.certificate.leaves import Tree, least_bound
 from mipfs.certificate.proof import Proof
+from mipfs.certificate.rounding import Rejected
 from mipfs.instance import Instance
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
@@ -220,7 +221,8 @@ def test_bounds_lie_below_those_of_exact_arithmetic(name: str, centred: bool) ->
     proof.close(proof.root, store.add(counts, whole, q))
     params = {"M": M, "C": 1.0, "lambda": 0.01, "loss": "structural", "bias": False, "measure": name}
     arrays = proof.arrays()
-    found, _ = least_bound(JointStatement({"params": params, "rows": []}, data), Tree(arrays, p), arrays)
+    statement = JointStatement({"params": params, "rows": []}, data)
+    found, _ = least_bound(statement, JointDuals(statement, arrays), Tree(arrays, p), arrays)
 
     P, N = int((y > 0).sum()), int((y < 0).sum())
     alpha = [Fraction(int(value), 2**q) for value in whole]

@@ -43,7 +43,7 @@ def solve(problem: Problem, gap: float = 1e-6, weighted: bool = False) -> Result
     proof = Proof(problem.data.n_samples, p, problem.c_i if weighted else None)
     lb, ub = problem.selection.sigma_bounds()
     M = p if problem.M is None else problem.M
-    run.extras["proof"], bounds, stack = proof, [], [(proof.root, lb.astype(int), ub.astype(int))]
+    run.outcome.proof, bounds, stack = proof, [], [(proof.root, lb.astype(int), ub.astype(int))]
     while stack:
         node, low, high = stack.pop()
         if low.sum() > M or np.any(low > high):
@@ -61,7 +61,7 @@ def solve(problem: Problem, gap: float = 1e-6, weighted: bool = False) -> Result
             run.offer(ids, svm.w, svm.b)
         k, q = loss.feasible_dual(svm.alpha, problem.c_i, problem.data.y, problem.bias)
         dual, alpha = proof.add_dual(k, q), np.ldexp(k.astype(float), -q)
-        cut = cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i))
+        cut = cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), (k, q))
         cost = problem.penalty - 0.5 * cut.slopes
         gains = np.sort(np.minimum(cost[free], 0.0))[: M - low.sum()]
         bound = cut.constant + cost[low > 0].sum() + gains.sum()
@@ -96,6 +96,13 @@ def document_of(result: Result) -> dict[str, Any]:
     assert result.claim is not None
     document: dict[str, Any] = json.loads(result.to_json())
     return document | {"certificate": result.claim.entry()}
+
+
+def no_incumbent(document: dict[str, Any], status: str = "NO_SOLUTION") -> dict[str, Any]:
+    """What stands in the JSON of a result without a selection."""
+    scaling = {"kind": document["scaling"]["kind"], "shift": {}, "scale": {}}
+    gone = {"selected": [], "weights": {}, "columns": {}, "scaling": scaling, "extra": {}}
+    return gone | {"objective": None, "intercept": None, "status": status}
 
 
 def arrays_of(result: Result) -> Arrays:

@@ -92,7 +92,7 @@ def test_rows_one_after_the_other_and_rows_at_every_point(cli: Cli, tmp_path: Pa
         (("--M", "1", "--folds", "1"), "folds = 1"),
         (("--M", "1", "--gap", "2"), "gap = 2.0"),
         (("--M", "1", "--driver", "gdb"), "did you mean 'gbd'"),
-        (("--M", "1", "--json", "/nowhere/at/all.json"), "no file can be written there"),
+        (("--M", "1", "--json", "/nowhere/at/all.json"), "no such folder"),
     ],
 )
 def test_bad_usage_is_one_line(cli: Cli, small: Path, args: tuple[str, ...], said: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import mipfs
 from mipfs import drivers
+from mipfs.drivers import gbd
 from mipfs.drivers.gbd import Options
 from mipfs.drivers.run import Run
 from mipfs.models import structural_dual
@@ -172,7 +173,7 @@ def fake_driver(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Run], No
     """Put a function in the place of `gbd`."""
 
     def use(run: Callable[[Run], None]) -> None:
-        module = SimpleNamespace(Options=Options, LOSSES={"hinge"}, run=run)
+        module = SimpleNamespace(Options=Options, CAPABILITY=gbd.CAPABILITY, run=run)
         monkeypatch.setattr(drivers, "get_driver", lambda name: module)
 
     return use

@@ -82,6 +82,24 @@ def test_the_labels_of_the_result_are_taken(cli: Cli, tmp_path: Path) -> None:
     assert "other data" in good.err
 
 
+def test_the_problem_is_printed_and_compared_with_the_rows_given(cli: Cli, tmp_path: Path) -> None:
+    rows, other = tmp_path / "rows.lp", tmp_path / "other.lp"
+    rows.write_text("minimize\n obj:\nsubject to\n some: x1 + x2 + 0.5 x3 <= 1\nend\n")
+    other.write_text("minimize\n obj:\nsubject to\n some: x1 + x2 + 0.5 x3 <= 2\nend\n")
+    path = solved(cli, tmp_path, "--driver", "branch", "--scale", "standard", "--subject-to", rows)
+    done = cli("verify", path, WDBC, "--subject-to", rows)
+    assert done.code == 0, done.err
+    assert "select at most 2 of 30 features" in done.out
+    assert "row 'some': mean radius + mean texture + 0.5 mean perimeter <= 1 (rows.lp:4)" in done.out
+    assert "OPTIMAL to the asked gap of 0.01%" in done.out
+    assert cli("verify", path, WDBC).code == 0
+    done = cli("verify", path, WDBC, "--subject-to", other)
+    assert (done.code, done.out) == (1, "")
+    assert "neither a row of the data nor one of those given" in done.err
+    report = json.loads(cli("verify", path, WDBC, "--json", "-").out)
+    assert report["statement"][2] == "select at most 2 of 30 features"
+
+
 def test_bad_usage(cli: Cli, tmp_path: Path) -> None:
     path = solved(cli, tmp_path, "--driver", "branch", "--scale", "standard")
     done = cli("verify", path, WDBC, "--scale", "unit")
@@ -94,5 +112,5 @@ def test_bad_usage(cli: Cli, tmp_path: Path) -> None:
     edit(path, certificate=None)
     done = cli("verify", path, WDBC)
     assert done.code == 2
-    assert "no certificate" in done.err
+    assert "stands alone" in done.err
     assert cli("verify", tmp_path / "absent.json", WDBC).code == 2

@@ -118,19 +118,17 @@ def test_infeasible_rows_are_named() -> None:
 
 def test_cuts_carry_over() -> None:
     data = draw(7, n=80, p=12)
-    pool = CutPool(12)
     cold = solve(Problem(data, M=4, C=1.0), "gbd", gap=1e-6)
-    solve(Problem(data, M=3, C=1.0), "gbd", gap=1e-6, pool=pool)
-    before = len(pool)
+    first = Problem(data, M=3, C=1.0)
+    pool = solve(first, "gbd", gap=1e-6, pool=CutPool(first)).pool
+    assert pool is not None
     warm = solve(Problem(data, M=4, C=1.0), "gbd", gap=1e-6, pool=pool)
     assert warm.objective == pytest.approx(cold.objective, rel=1e-6)
-    assert len(pool) - before < cold.counters["cuts"]
+    assert warm.counters["cuts"] - len(pool) < cold.counters["cuts"]
     larger = solve(Problem(data, M=4, C=3.0), "gbd", gap=1e-6, pool=pool)
     assert larger.objective == pytest.approx(solve(Problem(data, M=4, C=3.0), "gbd", gap=1e-6).objective, rel=1e-6)
-    smaller = CutPool(12)
-    solve(Problem(data, M=4, C=3.0), "gbd", pool=smaller)
     value = solve(Problem(data, M=4, C=0.5), "gbd", gap=1e-6)
-    again = solve(Problem(data, M=4, C=0.5), "gbd", gap=1e-6, pool=smaller.for_smaller_loss(0.5 / 3.0))
+    again = solve(Problem(data, M=4, C=0.5), "gbd", gap=1e-6, pool=larger.pool)
     assert again.objective == pytest.approx(value.objective, rel=1e-6)
     assert again.bound <= value.objective * (1 + 1e-9)
 

@@ -1,4 +1,4 @@
-"""The relaxation by the interior point against the declared conic form: rows, extra variables, groups, trees, scales."""
+"""The relaxation by the interior point against the declared conic form: rows, extra variables, groups, trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.interior import InteriorPoint
 from mipfs.instance import Instance, Row
 from mipfs.problem import Problem
 from mipfs.selection import Extras, Rows

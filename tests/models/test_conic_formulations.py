@@ -353,7 +353,7 @@ def test_onsvm_is_the_linear_program(bias: bool) -> None:
     alpha = np.asarray(declared.variables["alpha"].value)
     assert np.max(np.abs(X.T @ (alpha * y))) <= 1 + 1e-8
     assert not declared.is_relaxation
-    with pytest.raises(UsageError, match="linear program"):
+    with pytest.raises(UsageError, match="cannot carry the loss"):
         onsvm.declare(make(0, loss="logistic"))
 
 
@@ -404,5 +404,5 @@ def test_what_cannot_be_declared_is_refused() -> None:
 
     problem = make(0, M=2)
     scaled = problem.replace(atoms=Features(problem.data, scaling=np.full(P, 2.0)))
-    with pytest.raises(UsageError, match="single features"):
+    with pytest.raises(UsageError, match="cannot carry scaled features"):
         nmmkl.declare(scaled)

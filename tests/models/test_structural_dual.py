@@ -106,5 +106,5 @@ def test_by_name_and_by_call() -> None:
     with pytest.raises(UsageError, match="measure 1 is not known; it is one of error"):
         load("structural")(data, {"measure": 1})
     grouped = built.replace(atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3", "x4"]}), rows=None, M=1)
-    with pytest.raises(UsageError, match="single features"):
+    with pytest.raises(UsageError, match="cannot carry groups"):
         structural_dual.declare(grouped, np.ones((1, 6)), [1.0], [[0]])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, DataWarning
 from mipfs.readers.csv_file import read_csv
 
 SMALL = "age,home,label\n30,own,yes\n41.5,rent,no\n22,own,no\n"
@@ -138,3 +139,64 @@ def test_damaged_files(tmp_path, text, line, message):
         read_csv(path)
     assert str(caught.value) == f"{path}:{f'{line}:' if line else ''} {message}"
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+def test_separators_are_recognised(tmp_path, separator):
+    text = SMALL.replace(",", separator)
+    found = read_csv(write(tmp_path, f'"a{separator} b"{separator}{text}'.replace("30", f"7{separator}30", 1)
+                           .replace("41.5", f"8{separator}41.5").replace("22", f"9{separator}22")))  # fmt: skip
+    assert found.names == (f"a{separator} b", "age", "home=own", "home=rent")
+    np.testing.assert_array_equal(found.X[:, 1], [30, 41.5, 22])
+
+
+def test_the_comma_stands_where_nothing_else_fits(tmp_path):
+    found = read_csv(write(tmp_path, "a;b,label\n1,x\n2,y\n"))
+    assert found.names == ("a;b",)
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("", "012"), ("Unnamed: 0", "123"), ("", "927")])
+def test_an_unnamed_first_column_of_row_numbers_is_left_out(tmp_path, name, numbers):
+    path = write(tmp_path, f"{name},x,label\n{numbers[0]},1,0\n{numbers[1]},2,1\n{numbers[2]},5,1\n")
+    with pytest.warns(DataWarning, match="the unnamed first column holds row numbers and is left out"):
+        found = read_csv(path)
+    assert found.names == ("x",)
+    np.testing.assert_array_equal(found.X, [[1], [2], [5]])
+
+
+def test_an_unnamed_column_of_anything_else_is_refused(tmp_path):
+    for text in (",x,label\n1,1,0\n1,2,1\n", ",x,label\na,1,0\nb,2,1\n", "x,,label\n1,1,0\n2,2,1\n"):
+        with pytest.raises(DataError, match=r"a\.csv:1: column \d has no name"):
+            read_csv(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("cells", "n"),
+    [
+        ([f"${i}.32" for i in range(382)], 382),
+        ([f"2024-01-{i + 1:02}" for i in range(12)], 12),
+        ([f"{i},7" for i in range(9)], 9),
+        ([f"w{i % 21}" for i in range(500)], 500),
+    ],
+)
+def test_words_that_are_hardly_categories_are_named(tmp_path, cells, n):
+    text = "x;income;label\n" + "".join(f"{i * i};{cell};{i % 2}\n" for i, cell in enumerate(cells))
+    with pytest.warns(DataWarning, match="column 'income' holds .* different words in .* rows, such as '") as caught:
+        read_csv(write(tmp_path, text))
+    assert len(caught) == 1
+    assert f"{len(set(cells))} different words in {n} rows, such as {cells[0]!r}" in str(caught[0].message)
+    assert "no currency, unit or decimal comma" in str(caught[0].message)
+
+
+def test_categories_are_read_without_a_word(tmp_path):
+    text = "x,home,label\n" + "".join(f"{i * i},h{i % 20},{i % 2}\n" for i in range(60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_csv(write(tmp_path, text))
+        read_csv(write(tmp_path, SMALL))
+
+
+def test_a_column_that_counts_the_rows_is_named(tmp_path):
+    text = "id,label\n" + "".join(f"{i + 1},{int(i > 20)}\n" for i in range(40))
+    with pytest.warns(DataWarning, match="column 'id' counts the rows"):
+        assert read_csv(write(tmp_path, text)).names == ("id",)

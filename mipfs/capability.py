@@ -1,0 +1,118 @@
+"""What a driver or a formulation can carry: declared where it is written, checked before anything is built.
+
+The tables of ``mipfs models`` and of the README are made of these declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mipfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from mipfs.problem import Problem
+
+POINTWISE = ("hinge", "squared-hinge", "logistic")
+"""The losses that are a sum over the samples."""
+ALL_LOSSES = (*POINTWISE, "structural")
+ATOMS = ("features", "scaled features", "groups", "trees")
+"""What can be selected, `Atoms.kind`; groups may overlap."""
+SELECTION = ("rows", "extra variables", "forced features", "penalties")
+"""What a problem may say about its selection beside M."""
+
+
+@dataclass(frozen=True)
+class Capability:
+    """What one driver or formulation carries of (P).
+
+    Attributes
+    ----------
+    losses : tuple of str
+    bound : str, in a few words what its bound is worth
+    atoms : tuple of str, of `ATOMS`
+    selection : tuple of str, of `SELECTION`
+    leaves_out : bool
+        Whether it may be given what is not in `selection`, and leaves it out: a relaxation of the problem then.
+    bias : tuple of str, of "free" and "none"
+    margins : tuple of str, of "unit" and "rho"
+    weights : bool, whether samples may have weights of their own
+    """
+
+    losses: tuple[str, ...]
+    bound: str
+    atoms: tuple[str, ...] = ATOMS
+    selection: tuple[str, ...] = SELECTION
+    leaves_out: bool = False
+    bias: tuple[str, ...] = ("free", "none")
+    margins: tuple[str, ...] = ("unit", "rho")
+    weights: bool = True
+
+    def lacking(self, problem: Problem) -> list[str]:
+        """What of a problem it cannot carry, in words; empty when it carries all of it."""
+        wanted = {
+            f"the loss {problem.loss!r}": problem.loss in self.losses,
+            problem.atoms.kind: problem.atoms.kind in self.atoms,
+            "a free bias" if problem.bias else "a missing bias": ("free" if problem.bias else "none") in self.bias,
+            f"margin = {problem.margin!r}": problem.margin in self.margins,
+            "sample weights": self.weights or not np.any(problem.data.sample_weight != 1.0),
+        }
+        wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
+        return [what for what, carried in wanted.items() if not carried]
+
+    def left_out(self, problem: Problem) -> list[str]:
+        """What a problem says about its selection, but for extra variables, that is left out."""
+        return [what for what in used(problem) if what not in self.selection and what != "extra variables"]
+
+    def line(self) -> dict[str, str]:
+        """Its line in the tables, by column."""
+        rows = "any linear rows, extra variables" if "extra variables" in self.selection else "any linear rows"
+        return {
+            "losses": ", ".join(self.losses),
+            "atoms": "any" if self.atoms == ATOMS else ", ".join(self.atoms),
+            "rows": rows if "rows" in self.selection else "left out",
+            "weights": "yes" if self.weights else "no",
+            "bias": " or ".join(self.bias),
+            "margin": " or ".join(self.margins),
+            "bound": self.bound,
+        }
+
+
+def used(problem: Problem) -> list[str]:
+    """What of `SELECTION` a problem makes use of."""
+    rows, selection = problem.selection.rows, problem.selection
+    asked = {
+        "rows": len(rows) > 0,
+        "extra variables": len(rows.extra) > 0,
+        "forced features": bool(selection.forced_in or selection.forced_out),
+        "penalties": bool(np.any(problem.penalty)),
+    }
+    return [what for what in SELECTION if asked[what]]
+
+
+def check(
+    problem: Problem, kind: str, name: str, own: Capability, all_of: Callable[[], Mapping[str, Capability]]
+) -> None:
+    """Refuse a problem that cannot be carried, with those of the same kind that can.
+
+    Parameters
+    ----------
+    problem : Problem
+    kind : str, "driver" or "formulation"
+    name : str
+    own : Capability, its declaration
+    all_of : callable, makes the declarations of all of its kind by name
+
+    Raises
+    ------
+    UsageError
+    """
+    lacking = own.lacking(problem)
+    if not lacking:
+        return
+    able = [other for other, capability in all_of().items() if not capability.lacking(problem)]
+    remedy = f"{', '.join(able)} can" if able else f"no {kind} can"
+    raise UsageError(f"{kind} {name!r} cannot carry {' and '.join(lacking)}; {remedy} (see `mipfs models`)")

@@ -1,0 +1,41 @@
+"""What a run leaves behind, besides its incumbent and its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from mipfs.certificate.proof import Proof
+    from mipfs.drivers.cuts import CutPool
+    from mipfs.drivers.evidence import Combined
+
+
+@dataclass
+class Outcome:
+    """Filled by a driver while it runs, read when the result is made.
+
+    Attributes
+    ----------
+    proof : Proof or Combined, optional
+        The tree that proves the bound, or what makes it when it is asked for.
+    proof_kind : {"tree", "relaxation"}
+        "relaxation": one dual vector at all leaves.
+    proof_slack : float
+        The bound that is claimed lies this much (relative) below the run's.
+    relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
+    validated : mapping, optional, the classifier of lowest validation error
+    found : mapping, optional
+        The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
+        were asked for.
+    pool : CutPool, optional, the cuts at hand at the end
+    """
+
+    proof: Proof | Combined | None = None
+    proof_kind: Literal["tree", "relaxation"] = "tree"
+    proof_slack: float = 1e-11
+    relaxed: Mapping[str, Any] | None = None
+    validated: Mapping[str, Any] | None = None
+    found: Mapping[bytes, float] | None = None
+    pool: CutPool | None = None

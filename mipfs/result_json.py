@@ -1,0 +1,220 @@
+"""From the JSON of a result back to its fields, every one of the kind that schema 1 says: what is left out or odd is
+named, so that nothing that reads a result meets a surprise later."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+DEPTH = 40
+"""Nesting of a document: ours has six levels."""
+
+
+def parsed(text: str) -> Any:
+    """The document that stands in a text, with numbers that floating point carries and strings that can be written.
+
+    Raises
+    ------
+    ValueError
+        No JSON, or JSON beyond that.
+    """
+    try:
+        document = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check(document, DEPTH)
+    return document
+
+
+def fields(document: Any, schema: int) -> dict[str, Any]:
+    """The fields of a result of that schema, as plain values of the right kind.
+
+    Raises
+    ------
+    ValueError
+        Another schema, or a field that is missing or of the wrong kind; the message names it.
+    """
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise ValueError(f"not a result of schema {schema}")
+    found = {}
+    for name, read in FIELDS.items():
+        if name not in document and name not in LATER:
+            raise ValueError(f"not a complete result: it has no {name!r}")
+        if name in document:
+            found[name] = _one(read, document[name], name)
+    strangers = [name for name in found["weights"] if name not in found["columns"]]
+    if strangers:
+        raise ValueError(f"not a complete result: the weight of {strangers[0]!r} has no column")
+    if any(column >= found["n_features"] for column in found["columns"].values()):
+        raise ValueError(f"not a complete result: a column lies beyond n_features = {found['n_features']}")
+    return found
+
+
+def _one(read: Callable[[Any], Any], value: Any, name: str) -> Any:
+    try:
+        return read(value)
+    except (TypeError, KeyError, AttributeError):
+        pass
+    raise ValueError(f"not a complete result: {name!r} cannot be {_short(value)}")
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise TypeError
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str))
+    return str(value)
+
+
+def _number(value: Any) -> float:
+    _require(isinstance(value, (int, float)) and not isinstance(value, bool))
+    number: float = value  # a whole number stays one
+    return number
+
+
+def _whole(value: Any) -> int:
+    _require(isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+    return int(value)
+
+
+def _label(value: Any) -> Any:
+    _require(isinstance(value, (str, int, float)))
+    return value
+
+
+def _list(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    def of(value: Any) -> tuple[Any, ...]:
+        _require(isinstance(value, list))
+        return tuple(read(item) for item in value)
+
+    return of
+
+
+def _table(read: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    def of(value: Any) -> dict[str, Any]:
+        _require(isinstance(value, dict))
+        return {name: read(item) for name, item in value.items()}
+
+    return of
+
+
+def _record(**reads: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    """A table that has these entries, and perhaps others."""
+
+    def of(value: Any) -> dict[str, Any]:
+        _require(isinstance(value, dict))
+        return {**value, **{name: read(value[name]) for name, read in reads.items()}}
+
+    return of
+
+
+def _or_null(read: Callable[[Any], Any], unearned: Any = None) -> Callable[[Any], Any]:
+    return lambda value: unearned if value is None else read(value)
+
+
+def _labels(value: Any) -> dict[str, Any]:
+    _require(isinstance(value, dict) and value.keys() == {"negative", "positive"})
+    return {name: _label(item) for name, item in value.items()}
+
+
+def _params(value: Any) -> dict[str, Any]:
+    _require(isinstance(value, dict))
+    for name in ("measure", "loss", "margin"):
+        _or_null(_text)(value.get(name))
+    return dict(value)
+
+
+def _scaling(value: Any) -> dict[str, Any]:
+    _require(value["kind"] in ("none", "standard", "unit"))
+    return _record(shift=_table(_number), scale=_table(_number))(value)
+
+
+def _file_name(value: Any) -> str:
+    _require(isinstance(value, str) and value == PurePath(value).name and "\0" not in value)
+    return str(value)
+
+
+def _step(value: Any) -> dict[str, Any]:
+    found = _record(seconds=_number, iteration=_whole, objective=_or_null(_number), bound=_or_null(_number))(value)
+    return found | {"upper": _or_null(_number)(value.get("upper"))}
+
+
+_free = _or_null(_number)
+FIELDS: Mapping[str, Callable[[Any], Any]] = {
+    "status": _text,
+    "stop_reason": _text,
+    "objective": _or_null(_number, math.inf),
+    "bound": _or_null(_number, -math.inf),
+    "selected": _list(_text),
+    "weights": _table(_number),
+    "intercept": _or_null(_number, math.nan),
+    "params": _params,
+    "driver": _text,
+    "seconds": _number,
+    "counters": _table(_number),
+    "trace": _list(_step),
+    "labels": _labels,
+    "columns": _table(_whole),
+    "n_features": _whole,
+    "scaling": _scaling,
+    "data_sha256": _text,
+    "rows": _list(_record(name=_text, terms=_table(_number), lb=_free, ub=_free, origin=_text)),
+    "conflict": _list(_text),
+    "relaxed": _or_null(_record()),
+    "validated": _or_null(_record()),
+    "bound_source": _text,
+    "certificate": _or_null(_record(kind=_text, bound=_free, gap=_number, file=_file_name, sha256=_text)),
+    "versions": _table(_text),
+    "extra": _table(_record()),
+    "atoms": _or_null(_record()),
+    "near_optimal": _or_null(_record(supports=_list(_record(selected=_list(_text))))),
+}
+"""The fields of schema 1, and what reads each."""
+LATER = ("extra", "near_optimal", "atoms")
+"""Fields that are not in every JSON of schema 1."""
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:30]} is beyond floating point")
+    return value
+
+
+def _int(text: str) -> int:
+    if len(text) > 310 or abs(int(text)) > sys.float_info.max:
+        raise ValueError(f"a number of {len(text)} digits is beyond floating point")
+    return int(text)
+
+
+def _check(value: Any, depth: int) -> None:
+    """Refuse what is nested too deeply, and strings that are half of a character."""
+    if depth == 0:
+        raise ValueError("it is nested too deeply")
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{value[:30]!r} holds half of a character") from None
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            _check(name, depth - 1)
+            _check(item, depth - 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check(item, depth - 1)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

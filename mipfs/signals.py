@@ -1,0 +1,88 @@
+"""Ctrl-C and its relatives: SIGTERM (a scheduler's) and SIGHUP (a terminal that closed) ask for the same.
+
+Handlers stand only while a block runs, in the main thread, and a signal that is ignored (`nohup`) stays ignored.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+class _Held:
+    """A handler that keeps signals for later."""
+
+    def __init__(self) -> None:
+        self.came: list[int] = []
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        self.came.append(number)
+
+
+@contextmanager
+def handled(handler: Handler) -> Iterator[None]:
+    """Let `handler` hear the signals while the block runs; one that an outer `held` keeps is heard at once."""
+    previous: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    previous[number] = signal.signal(number, handler)
+        for outer in {id(found): found for found in previous.values() if isinstance(found, _Held)}.values():
+            while outer.came:
+                handler(outer.came.pop(0), None)
+        yield
+    finally:
+        for number, found in previous.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, found)
+
+
+def ignore() -> None:
+    """Let no signal change what a process that has done its work says at its end."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def unraised() -> Iterator[None]:
+    """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C."""
+    said = sys.unraisablehook
+    sys.unraisablehook = lambda args: None if args.exc_type is KeyboardInterrupt else said(args)
+    try:
+        yield
+    finally:
+        sys.unraisablehook = said
+
+
+def heard() -> Any:
+    """A block in which a signal is a `KeyboardInterrupt`, also inside `held`."""
+    return handled(signal.default_int_handler)
+
+
+@contextmanager
+def held(deliver: bool = True) -> Iterator[None]:
+    """Keep signals away from a block that must be finished.
+
+    Parameters
+    ----------
+    deliver : bool
+        Whether one that came is raised again after the block. A command that has come to its output has nothing
+        left to stop.
+    """
+    keeper = _Held()
+    try:
+        with handled(keeper):
+            yield
+    finally:
+        if deliver and keeper.came:
+            signal.raise_signal(keeper.came[0])

@@ -1,0 +1,131 @@
+"""Outputs of the command line: no input or earlier output is lost, and a stream that cannot be written is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.attack import environment, interrupted
+from tests.cli.outcome import Cli
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX shells and devices")
+MIPFS = f"{sys.executable} -m mipfs"
+
+
+def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def saved(cli: Cli, small: Path) -> Path:
+    """A result, with the data beside it."""
+    assert cli("solve", "fsp-m", small, "-p", "M=1", "--json", small.with_name("r.json")).code == 0
+    return small.with_name("r.json")
+
+
+def test_an_output_that_is_an_input_is_refused(cli: Cli, small: Path, saved: Path) -> None:
+    folder = small.parent
+    small.with_suffix(".toml").write_text("[select]\nM = 1\n")
+    (folder / "rows.lp").write_text("Subject To\n few: x1 + x2 <= 1\nEnd\n")
+    (folder / "link.svm").symlink_to("small.svm")
+    (folder / "mine.py").write_text("import mipfs\ndef build(data):\n    return mipfs.Problem(data, M=1)\n")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    solve = ("solve", "fsp-m", small, "--subject-to", folder / "rows.lp", "--validation", small)
+    lines = [(*solve, "--json", folder / name) for name in ("small.svm", "small.toml", "rows.lp", "link.svm")]
+    lines += [("solve", folder / "mine.py", small, "--json", folder / "mine.py")]
+    lines += [("compare", small, "--json", small), ("path", small, "--M", "1", "--json", small)]
+    for command in ("verify", "predict", "evaluate"):
+        lines += [(command, saved, small, "--json", place) for place in (saved, small, folder / "r.cert.npz")]
+    for line in lines:
+        outcome = cli(*line)
+        assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1), line
+        assert "is read here, and would be overwritten" in outcome.err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_certificate_does_not_overwrite_data_either(cli: Cli, small: Path) -> None:
+    data = small.with_name("r.cert.npz")
+    shutil.copy(small, small.with_name("r.cert.svm"))
+    import numpy as np
+
+    np.savez(data, X=np.array([[1.0, 0.0], [-1.0, 2.0]]), y=np.array([1, -1]))
+    outcome = cli("solve", "fsp-m", data, "-p", "M=1", "--json", small.with_name("r.json"))
+    assert outcome.code == 2
+    assert "r.cert.npz is read here" in outcome.err
+
+
+def test_generate_replaces_nothing_unasked(cli: Cli, tmp_path: Path) -> None:
+    place = tmp_path / "credit.csv"
+    place.write_text("mine")
+    outcome = cli("generate", "credit", "--out", place)
+    assert outcome.code == 2
+    assert "is there already and holds something else; give another --out, or --force" in outcome.err
+    assert place.read_text() == "mine"
+    assert cli("generate", "credit", "--out", place, "--force").code == 0
+    written = place.read_bytes()
+    assert cli("generate", "credit", "--out", place).code == 0, "the same bytes again"
+    place.with_suffix(".toml").write_text("mine")
+    assert cli("generate", "credit", "--out", place).code == 2
+    assert place.read_bytes() == written
+
+
+def test_the_json_is_saved_before_standard_output_turns_out_to_be_full_or_closed(small: Path) -> None:
+    for number, (stream, reason) in enumerate({"> /dev/full": "no space left", ">&-": "bad file descriptor"}.items()):
+        done = shell(f"{MIPFS} solve fsp-m small.svm -p M=1 --json r{number}.json {stream}", small.parent)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert f"standard output cannot be written: {reason}" in done.stderr
+        assert json.loads((small.parent / f"r{number}.json").read_text())["status"] == "OPTIMAL"
+        assert shell(f"{MIPFS} verify r{number}.json small.svm", small.parent).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("--help > /dev/full", 2), ("--version >&-", 2), ("--help | head -c 0", 0), ("models 2>&- | head -1", 0),
+        ("solve fsp-m small.svm -p M=1 -q >&- 2>&- <&-", 0), ("solve fsp-m no.svm -p M=1 2>/dev/full", 2),
+        ("solve fsp-m small.svm -p M=1 --json - | head -c 9", 0), ("solve fsp-m small.svm -p M=1 --json /dev/full", 2),
+        ("solve fsp-m small.svm -p M=1 -q --json /dev/stdout | grep OPTIMAL", 0),
+    ],
+)  # fmt: skip
+def test_streams_of_every_kind(small: Path, line: str, code: int) -> None:
+    done = shell(f"set -o pipefail; {MIPFS} {line}", small.parent)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("\n") == (1 if code and "2>" not in line else 0)
+    assert [path.name for path in small.parent.iterdir()] == ["small.svm"]
+
+
+def test_what_cannot_be_saved_is_still_shown(small: Path) -> None:
+    done = shell(f"ulimit -f 0; {MIPFS} solve fsp-m small.svm -p M=1 --json r.json | cat", small.parent)
+    assert "status     OPTIMAL" in done.stdout
+    assert "r.cert.npz: cannot be written: File too large" in done.stderr
+
+
+@pytest.mark.parametrize("seed", [105])
+def test_signals_leave_the_incumbent_and_a_whole_pair(seed: int) -> None:
+    assert interrupted(seed) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_more_signals(seed: int) -> None:
+    assert interrupted(seed) == ""
+
+
+def test_data_that_may_not_be_meant_so_is_a_warning_on_one_line(cli: Cli, tmp_path: Path) -> None:
+    rows = "\n".join(f"{i};${i}.5;{'yes' if i % 3 else 'no'}" for i in range(30))
+    (tmp_path / "d.csv").write_text(f"x;income;label\n{rows}\n")
+    outcome = cli("solve", "fsp-m", tmp_path / "d.csv", "-p", "M=1")
+    assert outcome.code == 0
+    lines = outcome.err.splitlines()
+    assert [line.startswith("mipfs: warning: ") for line in lines] == [True, True]
+    assert "column 'x' counts the rows" in lines[0]
+    assert "column 'income' holds 30 different words in 30 rows, such as '$0.5'" in lines[1]
+    assert cli("solve", "fsp-m", tmp_path / "d.csv", "-p", "M=1", "--quiet").err == ""

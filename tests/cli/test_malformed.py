@@ -1,0 +1,38 @@
+"""Seeded malformed command lines: one line, the right exit code, nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mipfs.cli import main
+from tests.cli.attack import process, run_all
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX paths and devices")
+
+
+def inside(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
+    """The command line inside the test's process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(args)
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_inside_a_process(seed: int) -> None:
+    assert run_all(seed, 33, inside) == []
+
+
+def test_as_processes() -> None:
+    assert run_all(99, 11, process) == []
+
+
+@pytest.mark.slow
+def test_five_hundred_processes() -> None:
+    assert run_all(1, 500, process) == []

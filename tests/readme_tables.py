@@ -1,0 +1,31 @@
+"""The tables of the README between its markers, made of what the code declares.
+
+python -m tests.readme_tables        # write them anew
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def markdown(lines: Sequence[Mapping[str, str]]) -> str:
+    """A table of lines by column."""
+    header, *rows = (f"| {' | '.join(cells)} |\n" for cells in (lines[0], *(line.values() for line in lines)))
+    return header + "|---" * len(lines[0]) + "|\n" + "".join(rows)
+
+
+def rendered(text: str) -> str:
+    """The README with its tables as the code prints them."""
+    from mipfs.cli.models import driver_lines, formulation_lines
+
+    for name, lines in (("formulations", formulation_lines()), ("drivers", driver_lines())):
+        before, marker, rest = text.partition(f"<!-- {name} -->\n")
+        text = f"{before}{marker}{markdown(lines)}{rest[rest.index('<!-- end -->') :]}"
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(rendered(README.read_text(encoding="utf-8")), encoding="utf-8")
