@@ -101,17 +101,13 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """An open node: bound, its place in the proof, the dual vector that earned the bound, fixings, a warm start.
-
-    `tight` asks for a full solve: the relaxation was integral, and its fate not clear.
-    """
+    """An open node: bound, its place in the proof, the dual vector that earned the bound, fixings, a warm start."""
 
     bound: float
     place: int
     dual: int
     states: States
     warm: Warm
-    tight: bool = False
 
 
 class Tree:

@@ -30,7 +30,7 @@ Integers = npt.NDArray[np.int64]
 
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
-HELD, INNER = 0.02, 0.3
+HELD, INNER = 0.2, 0.3
 """Shares of a row's curvature, over its fractional features and over its inner ones, that damp its multiplier."""
 TURNS = 3
 """Solves at most to find the rows whose multipliers stay positive."""
@@ -49,7 +49,7 @@ def step(
     states : (k,) of the node
     outcome : its solution at y
     """
-    sigma, activity = outcome.sigma, rows @ outcome.sigma
+    activity = rows @ outcome.sigma
     low, high = ends
     room = WHOLE * (1.0 + np.abs(activity))
     lower, upper = (y > 0) | (activity < low - room), (y < 0) | (activity > high + room)

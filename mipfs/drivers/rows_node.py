@@ -4,7 +4,8 @@
 
 Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
 for the rows: at y the node is a plain one with penalties c − A'y, which the Newton kernel solves from its parent's
-weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays (`row_steps`).
+weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays
+(`row_steps`), or is found anew where it seems to lose much.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ Integers = npt.NDArray[np.int64]
 
 WORTH = 0.03
 """A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
+AGED, LOST = 2, 0.3
+"""Nodes on the way down from one interior point to the next at least; and the share of a node's distance to the cutoff
+that its prices must seem to lose for it."""
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 
@@ -46,10 +50,12 @@ class RowsOutcome(Outcome):
     Attributes
     ----------
     prices : Prices, which with the dual vector earn the bound
+    age : nodes above this one whose prices were only stepped since the interior point found some
     ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 
     prices: Prices
+    age: int = 0
     ray: Multipliers | None = None
 
 
@@ -97,6 +103,7 @@ class RowsRelaxation:
         warm: Warm,
         alpha: Array,
         prices: Prices,
+        age: int,
         cutoff: float,
         tol: float,
         share: float,
@@ -106,12 +113,22 @@ class RowsRelaxation:
         Parameters
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
-        warm, alpha, prices : of the parent
+        warm, alpha, prices, age : of the parent
         cutoff, tol, share : as for `Relaxation.solve`
         """
         if self.kernel is not None:
-            return self._priced(states, warm, alpha, prices, cutoff, tol, share)
+            found, broken = self._priced(states, warm, alpha, prices, cutoff, tol, share)
+            left = LOST * (cutoff - found.bound)
+            if found.bound >= cutoff or age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
+                return replace(found, age=age + 1)
+            alpha = np.ldexp(found.whole.astype(float), -found.q)
         return self._interior(states, warm, alpha, cutoff, tol, share)
+
+    def _lost(self, outcome: RowsOutcome) -> float:
+        """What better prices could add at most: by how much σ misses the ends that the prices are paid for."""
+        activity, y = self._rows @ outcome.sigma, outcome.prices.y
+        end = np.where(y < 0, self.pricing.high, np.where(y > 0, self.pricing.low, activity))
+        return float(np.abs(y) @ np.abs(end - activity))
 
     def bound(
         self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float
@@ -161,7 +178,7 @@ class RowsRelaxation:
             prices, ray = self.pricing.by_lp(cost, low, high)
             sigma = np.zeros(self.alive.size)
             if ray is not None:
-                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray)
+                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray=ray)
             if prices is not None:
                 bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
                 if bound >= cutoff:
@@ -199,24 +216,27 @@ class RowsRelaxation:
         cutoff: float,
         tol: float,
         share: float,
-    ) -> RowsOutcome:
-        """By the Newton kernel at the parent's prices, less those of rows that cannot bind any more."""
+    ) -> tuple[RowsOutcome, float]:
+        """By the Newton kernel at the parent's prices, less those of rows that cannot bind, and a step further.
+
+        Returns the outcome, and what the step promised and did not keep.
+        """
         y = self.propagation.binding(prices.y, states)
         mine = self.pricing.of(y) if np.any(y != prices.y) else prices
         assert mine is not None
         kernel = self._at(mine)
         first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share)
         if not first.bound < cutoff < np.inf or self.must_stop():
-            return first
+            return first, 0.0
         y, gain = row_steps.step(kernel, self._rows, (self.pricing.low, self.pricing.high), mine.y, states, first)
         if gain < WORTH * (cutoff - first.bound):
-            return first
+            return first, 0.0
         moved = self.pricing.of(y)
         assert moved is not None
         dual = np.ldexp(first.whole.astype(float), -first.q)
         second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share)
-        steps = first.steps + second.steps
-        return replace(second if second.bound > first.bound else first, steps=steps)
+        best = second if second.bound > first.bound else first
+        return replace(best, steps=first.steps + second.steps), gain - (best.bound - first.bound)
 
     def _at(self, prices: Prices) -> Relaxation:
         """The kernel of the plain nodes that prices make of these."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,9 +29,10 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RowsNode(Node):
-    """An open node, and the prices that earned its bound together with its dual vector."""
+    """An open node, the prices that earned its bound together with its dual vector, and their age (`RowsOutcome`)."""
 
     prices: Prices = None  # type: ignore[assignment]  # every node has some
+    age: int = 0
 
 
 class RowsTree(Tree):
@@ -42,13 +43,13 @@ class RowsTree(Tree):
     lost : bool, whether something was used that no multipliers show exactly: there is no certificate
     """
 
-    relaxation: RowsRelaxation
+    relaxation: RowsRelaxation  # type: ignore[assignment]  # its nodes have prices
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
         super().__init__(run, supports, tol)
         self.lost = False
 
-    def relaxed(self, alive: Integers) -> RowsRelaxation:
+    def relaxed(self, alive: Integers) -> RowsRelaxation:  # type: ignore[override]
         """The node solver on some of the atoms."""
         return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop)
 
@@ -81,10 +82,8 @@ class RowsTree(Tree):
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
         """Solve a node's relaxation from its dual vector and prices (any thread)."""
         assert isinstance(node, RowsNode)
-        tol, share = (1e-10, 0.0) if node.tight else (self.tol, SHARE)
-        if not math.isfinite(cutoff):
-            share = 0.0
-        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, cutoff, tol, share)
+        share = SHARE if math.isfinite(cutoff) else 0.0
+        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, node.age, cutoff, self.tol, share)
 
     def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
         """Close the node, or fix, round and split it."""
@@ -114,7 +113,7 @@ class RowsTree(Tree):
         free = np.flatnonzero(states == FREE)
         if self.run.problem.M is not None and np.count_nonzero(states == INSIDE) >= self.run.problem.M:
             free = free[:0]
-        node = RowsNode(bound, place, dual, states, outcome.warm, prices=prices)
+        node = RowsNode(bound, place, dual, states, outcome.warm, prices=prices, age=outcome.age)
         if free.size == 0:
             self.leaf(node)
             return
@@ -152,7 +151,7 @@ class RowsTree(Tree):
         ):
             states = node.states.copy()
             states[j] = value
-            self.open(RowsNode(node.bound, place, node.dual, states, node.warm, prices=node.prices))
+            self.open(replace(node, place=place, states=states))
 
     def open(self, node: RowsNode) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
@@ -161,7 +160,7 @@ class RowsTree(Tree):
         if after.broken is not None:
             self.refute(place, self.relaxation.propagation.ray(after.broken))
             return
-        self.push(RowsNode(node.bound, place, node.dual, states, node.warm, node.tight, node.prices))
+        self.push(replace(node, place=place, states=states))
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""

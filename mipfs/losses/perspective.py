@@ -2,10 +2,10 @@
 
     Φ(w) = min over σ in [0, 1]^F, Σσ ≤ K  of  Σ_j (½ w_j²/σ_j + c_j σ_j),   plus ½‖w‖² of forced features
 
-At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ, the threshold τ_j = √(2κ_j), and falls into
-one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j, Φ'_j = ±τ_j)
-and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of rows make negative
-penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
+At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ, the threshold τ_j = √(2κ_j), and falls
+into one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j,
+Φ'_j = ±τ_j) and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of
+rows make negative penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def held(size, c, mu):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def multiplier(size, c, K):  # type: ignore[no-untyped-def]
-    """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², which is linear where c is one number."""
+    """The least μ ≥ 0 at which Σσ ≤ K: Newton on (Σσ of the fractional ones)⁻², linear where c is one number."""
     total, part, bend = held(size, c, 0.0)
     if total <= K:
         return 0.0

@@ -1,4 +1,4 @@
-"""The relaxation by the interior point against the declared conic form: rows, extra variables, groups, trees, scales."""
+"""The relaxation by the interior point against the declared conic form: rows, extra variables, groups, trees."""
 
 from __future__ import annotations
 
