@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mipfs.errors import NumericalError
 from mipfs.selection import Selection
 
 MAX_ROUNDS = 300
@@ -70,7 +71,10 @@ def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int
         tuple(j for kind, j, _ in chosen if kind == "out"),
         selection.rows.take([r for kind, r, _ in chosen if kind == "row"]),
     )
-    return part.minimise(np.zeros(selection.n_features))[0] is not None
+    try:
+        return part.minimise(np.zeros(selection.n_features))[0] is not None
+    except NumericalError:  # what cannot be shown to conflict does not
+        return True
 
 
 def _hitting_set(sets: Sequence[Sequence[int]], size: int) -> list[int]:

@@ -57,6 +57,7 @@ class SelectionOracle:
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
+        self._last_cost: Array | float | None = None
 
     def minimise(
         self, cost: Array, fixed_in: Sequence[int] = (), fixed_out: Sequence[int] = ()
@@ -146,7 +147,7 @@ class SelectionOracle:
             return None, np.inf
         if solution.values is None:
             raise NumericalError("the solver fails on the relaxed rows")
-        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)
+        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
 
     def contains(self, sigma: Mask) -> bool:
         """Whether sigma is allowed (with some value of the extra variables).
@@ -205,7 +206,9 @@ class SelectionOracle:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
         model, p = self._relaxed, self.selection.n_features
         units = np.concatenate([np.ones(p), model.columns])
-        highs.set_costs(model.h, np.broadcast_to(cost, (p,)))
+        if cost is not self._last_cost:
+            highs.set_costs(model.h, np.broadcast_to(cost, (p,)))
+            self._last_cost = cost
         highs.fix_columns(model.h, low / units, high / units)
         return model.solve()
 
@@ -224,7 +227,7 @@ class SelectionOracle:
         """
         selection, order, floor = self.selection, itertools.count(), np.inf
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-        value = np.inf if sigma is None else float(cost[sigma].sum())
+        units, value = cost / scale, np.inf if sigma is None else float(cost[sigma].sum())
         heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
         for _ in range(NODES):
             closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
@@ -234,13 +237,19 @@ class SelectionOracle:
             box = selection.box(lb, ub)
             if np.any(lb > ub) or selection.exceeds(lb) or selection.rows.refuted_by(*box) >= 0:
                 continue
-            solution = self._solve_relaxed(*box, cost / scale)
+            solution = self._solve_relaxed(*box, units)
             if solution.status == "infeasible" and self._refuted(*box):
                 continue
             point = 0.5 * (lb + ub)
             if solution.values is not None:
                 point = np.clip(solution.values[: lb.size], lb, ub)
-                bound = max(bound, self._lagrangian(cost, box, scale))
+                earned, reduced = self._lagrangian(cost, box, scale)
+                bound = max(bound, earned)
+                fix = (lb < ub) & (earned + np.abs(reduced) >= closed)  # the other value is no better than `sigma`
+                if fix.any():
+                    floor = min(floor, closed)
+                    lb, ub = np.where(fix & (reduced < 0), 1.0, lb), np.where(fix & (reduced > 0), 0.0, ub)
+                    point = np.clip(point, lb, ub)
             undecided = np.where(lb < ub, np.minimum(point, 1.0 - point), -1.0)
             j = int(np.argmax(undecided))
             if undecided[j] <= WHOLE and (undecided[j] < 0.0 or bound < closed):
@@ -263,10 +272,12 @@ class SelectionOracle:
         least = min(floor, value)
         return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
 
-    def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> float:
-        """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,)."""
+    def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
+        """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,); reduced costs (p,)."""
         whole = np.concatenate([cost, np.zeros(len(self.selection.rows.extra))])
-        return lagrangian_bound(whole, self.selection.all_rows, *box, scale * self._relaxed.multipliers())[0]
+        y = scale * self._relaxed.multipliers()
+        bound, reduced = lagrangian_bound(whole, self.selection.all_rows, *box, y)
+        return bound, reduced[: cost.size] * (1.0 - 1e-12)
 
     def _cut_off(self, sigma: Mask) -> None:
         """Exclude a selection that the rows forbid, with all that break the same row in the same way."""
