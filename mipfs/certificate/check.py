@@ -185,7 +185,7 @@ def _verdict(
 def _relaxation(status: str, relaxed: Mapping[str, Any], bound: float, reached: float, size: float) -> None:
     """The lower side of a relaxation must be proven; the upper one must lie above it, and meet the bound when solved.
 
-    Where S has rows the bound may lie above both: α = 0 proves the least penalty of a selection, which no σ inside pays.
+    Where S has rows the bound may lie above both: α = 0 proves the least penalty of a whole selection.
     """
     lower = absent_or(relaxed["lower"], -math.inf, "the relaxation's lower side")
     upper = absent_or(relaxed["upper"], math.inf, "the relaxation's upper side")
