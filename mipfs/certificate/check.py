@@ -183,10 +183,13 @@ def _verdict(
 
 
 def _relaxation(status: str, relaxed: Mapping[str, Any], bound: float, reached: float, size: float) -> None:
-    """The lower side of a relaxation must be proven; the upper one must lie above it, and meet it when it is solved."""
+    """The lower side of a relaxation must be proven; the upper one must lie above it, and meet the bound when solved.
+
+    Where S has rows the bound may lie above both: α = 0 proves the least penalty of a whole selection.
+    """
     lower = absent_or(relaxed["lower"], -math.inf, "the relaxation's lower side")
     upper = absent_or(relaxed["upper"], math.inf, "the relaxation's upper side")
     require(lower - bound <= GAP * size, f"the relaxation's lower side {lower!r} is not proven: it is {bound!r}")
-    require(upper - bound >= -GAP * size, f"the relaxation's upper side {upper!r} lies below the bound {bound!r}")
+    require(upper - lower >= -GAP * size, f"the relaxation's upper side {upper!r} lies below the lower one {lower!r}")
     room = max(reached, reached / size * abs(upper)) if status == "RELAXED" else math.inf
     require(upper - bound <= room, f"RELAXED, but the sides {upper!r} and {bound!r} are apart")

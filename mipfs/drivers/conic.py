@@ -32,7 +32,8 @@ Array = npt.NDArray[np.float64]
 Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
-CAPABILITY = Capability(losses=POINTWISE, bound="earned")  # of fgm, its default program; others declare their own
+# of fgm, its default program; others declare their own
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 MAX_WORK = 3e10
 """Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
 NEGLIGIBLE = 1e-6
