@@ -102,10 +102,10 @@ def _roots(lines: Sequence[Line]) -> str:
         )
     said = (
         f'`mipfs.solve(problem, "branch", iteration_limit=1)`: the root, its rounding and the first '
-        f"incumbents. {len(roots)} roots; {far} of them further than {NEAR:g} (relative) from the reference, {slow} "
-        f"slower than the longer of {PATIENCE:g} s and {TIMES:g} times the plain SVM on all features (libsvm for the "
-        "hinge, LIBLINEAR else). The reference is Clarabel's value of the declared relaxation, or the upper side "
-        "of ours, solved to 1e-6."
+        f"incumbents. {len(roots)} roots; {far} of them further than {NEAR:g} (relative) from the reference, "
+        f"{slow} slower than the longer of {PATIENCE:g} s and {TIMES:g} times the plain SVM on all features (libsvm "
+        "for the hinge, LIBLINEAR else). The reference is Clarabel's value of the declared relaxation, or the upper "
+        "side of ours, solved to 1e-6."
     )
     head = ["problem", "n×p", "bound", "reference", "by", "difference", "s", "SVM s", "MiB"]
     return f"## Roots\n\n{said}\n\n" + table(head, rows)

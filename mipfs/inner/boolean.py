@@ -168,7 +168,7 @@ class Boolean:
             if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
             missing = self._missing(earned, y, free, working)
-            goal, last_goal = max(0.3 * tol, min(goal, LOOSE * gap)), goal
+            goal, last_goal = max(0.3 * tol, min(0.5 * goal, LOOSE * gap)), goal
             if missing.size == 0 and goal == last_goal:
                 break
             working = np.union1d(working, missing)
@@ -299,6 +299,8 @@ class Boolean:
         """The bound of a dual vector of the kinds (in units of the largest weight), with multipliers y of the rows."""
         problem = self.problem
         spread = problem.c_i * (alpha / self.c)[self.kind]
+        if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
+            spread = _balanced(np.maximum(spread, 0.0), problem.data.y)
         factor = 1.0
         if problem.loss != "logistic" and not np.any(problem.penalty) and problem.selection.is_plain:
             whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
@@ -403,10 +405,7 @@ class _Watch:
         problem, c = self.problem, self.c
         alpha = np.clip(point.alpha, 0.0, np.inf if problem.loss == "squared-hinge" else c)
         if problem.bias:
-            positive = self.y > 0
-            up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
-            least = min(up, down)
-            alpha = alpha * np.where(positive, least / max(up, 1e-300), least / max(down, 1e-300))
+            alpha = _balanced(alpha, self.y)
         squares = np.square(self.Z.pull(alpha))
         if problem.selection.is_plain:
             taken = self._gains(squares, self.penalty, point)[1]
@@ -463,6 +462,14 @@ def _uniform(c: Array, y: Array, bias: bool) -> Array:
         positive, negative = float(c[y > 0].sum()), float(c[y < 0].sum())
         share = share * np.where(y > 0, min(1.0, negative / positive), min(1.0, positive / negative))
     return share * c
+
+
+def _balanced(alpha: Array, y: Array) -> Array:
+    """α with the heavier class scaled down to the weight of the other."""
+    positive = y > 0
+    up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
+    least = min(up, down)
+    return alpha * np.where(positive, least / max(up, 1e-300), least / max(down, 1e-300))
 
 
 def _best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:

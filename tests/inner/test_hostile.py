@@ -133,6 +133,11 @@ def binary() -> tuple[Array, Array]:
     return X, labels(X)
 
 
+def uncentred() -> tuple[Array, Array]:
+    X = numbers(270, 13) * np.linspace(1.0, 50.0, 13)
+    return np.round(X + 200.0), labels(X)
+
+
 HOSTILE: dict[str, Callable[[], tuple[Array, Array]]] = {
     "ids": ids,
     "outlier": outlier,
@@ -141,6 +146,7 @@ HOSTILE: dict[str, Callable[[], tuple[Array, Array]]] = {
     "repeated": repeated,
     "separable": separable,
     "binary": binary,
+    "uncentred": uncentred,
 }
 
 
