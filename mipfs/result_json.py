@@ -135,6 +135,11 @@ def _scaling(value: Any) -> dict[str, Any]:
     return _record(shift=_table(_number), scale=_table(_number))(value)
 
 
+def _near_optimal(value: Any) -> dict[str, Any]:
+    _record(supports=_list(_record(selected=_list(_text))))(value)
+    return dict(value)
+
+
 def _file_name(value: Any) -> str:
     _require(isinstance(value, str) and value not in ("", "..") and value == PurePath(value).name and "\0" not in value)
     return str(value)
@@ -173,7 +178,7 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "versions": _table(_text),
     "extra": _table(_record()),
     "atoms": _or_null(_record()),
-    "near_optimal": _or_null(_record(supports=_list(_record(selected=_list(_text))))),
+    "near_optimal": _or_null(_near_optimal),
 }
 """The fields of schema 1, and what reads each."""
 LATER = ("extra", "near_optimal", "atoms")

@@ -112,14 +112,15 @@ def solve(
     run = Run(problem, checked, observers=observers, callback=callback)
     with interruptible(run):
         try:
-            module.run(run)
-        except NumericalError:
-            run.failed = True
+            try:
+                module.run(run)
+            except NumericalError:
+                run.failed = True
+            run.record()
         except KeyboardInterrupt:
             # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
             if not run.interrupted or run.incumbent is None:
                 raise
-        run.record()
     return result_of(run, name)
 
 

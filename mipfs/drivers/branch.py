@@ -6,7 +6,8 @@
 
 Nodes are taken in batches of a fixed size, solved by as many threads as there are, and merged in order, so the tree
 and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have nodes of their own
-(`mipfs.drivers.rows_tree`); for structural losses the nodes are LPs over shared cuts (`mipfs.drivers.gbd`).
+(`mipfs.drivers.rows_tree`); for structural losses, and where the user's own variables are whole numbers, on which the
+tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations
@@ -353,7 +354,8 @@ def _rows_tree(run: Run, supports: Supports, tol: float) -> Tree:
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    if problem.loss == "structural":
+    assert problem.rows is not None
+    if problem.loss == "structural" or problem.rows.extra.integer.any():
         gbd.run(run)
         return
     begun = gbd.begin(run)

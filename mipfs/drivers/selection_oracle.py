@@ -367,9 +367,12 @@ class SelectionOracle:
         inner = ~rows.extra.integer & (values > low) & (values < high)
         for fit in range(FITS):
             free = np.flatnonzero(inner if fit < FITS // 2 else ~rows.extra.integer)
+            whole = scaled.columns * np.rint(values / scaled.columns)
+            snapped = np.where(np.abs(values - whole) <= AT_BOUND * scaled.columns, whole, values)
+            for tried in (values, snapped):  # what should be zero is not a tiny number of the wrong sign
+                if rows.hold(np.concatenate([chosen, tried])):
+                    return np.asarray(tried)
             x = np.concatenate([chosen, values])
-            if rows.hold(x):
-                return values
             activity = rows.matrix @ x
             short, past = (rows.lb - activity) * scaled.units, (activity - rows.ub) * scaled.units
             active = np.flatnonzero(np.maximum(short, past) > -NEAR)

@@ -135,6 +135,10 @@ def test_a_changed_support(tmp_path: Path) -> None:
     def renamed(document: dict[str, Any]) -> None:
         document["selected"] = [other, *document["selected"][1:]]
         document["weights"][other] = document["weights"].pop(one)
+        document["columns"].pop(one)
+        document["columns"][other] = data.index[other]
+        for part in ("shift", "scale"):
+            document["scaling"][part][other] = document["scaling"][part].pop(one)
 
     def forgotten(document: dict[str, Any]) -> None:
         document["selected"] = document["selected"][1:]

@@ -65,9 +65,6 @@ def prepared(case: Case, folder: Path, sound: dict[str, bytes]) -> dict[str, byt
 
 def solved(folder: Path) -> tuple[bytes, bytes]:
     """A sound result and its certificate; what is compiled at first use is compiled then."""
-    from mipfs.losses import get_loss
-
-    get_loss("hinge").prepare(True)
     (folder / "d.svm").write_text(SVM)
     process(("solve", "fsp-m", "d.svm", "-p", "M=1", "-q", "--json", "g.json"), folder)
     return (folder / "g.json").read_bytes(), (folder / "g.cert.npz").read_bytes()

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,9 @@ def fake_driver(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Run], No
     """Put a function in the place of `gbd`."""
 
     def use(run: Callable[[Run], None]) -> None:
-        module = SimpleNamespace(Options=Options, CAPABILITY=gbd.CAPABILITY, run=run)
+        module: Any = ModuleType("fake")
+        module.Options, module.CAPABILITY, module.run = Options, gbd.CAPABILITY, run
+        module.prepare = lambda problem: None
         monkeypatch.setattr(drivers, "get_driver", lambda name: module)
 
     return use

@@ -192,5 +192,5 @@ def test_groups_and_trees_by_enumeration() -> None:
     result = solve(problem)
     assert result.bound == pytest.approx(value, rel=1e-7)
     assert result.objective == pytest.approx(min(svms), rel=1e-3) or result.objective >= min(svms)
-    with pytest.raises(UsageError, match="single features"):
+    with pytest.raises(UsageError, match="cannot carry groups"):
         nmmkl.declare(problem)
