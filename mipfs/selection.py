@@ -140,10 +140,11 @@ class Selection:
 
     @cached_property
     def solver_rows(self) -> Rows:
-        """`scaled` as rows for another solver, extra variables in its units."""
+        """`scaled` as rows for another solver, extra variables in its units; rows that always hold are left out."""
         rows, part = self.rows, self.scaled
         extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer)
-        return Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
+        whole = Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
+        return whole.take(np.flatnonzero(np.isfinite(part.lb) | np.isfinite(part.ub)).tolist())
 
     def box(self, lb: npt.NDArray[Any], ub: npt.NDArray[Any]) -> tuple[Array, Array]:
         """Bounds (p + e,) of all variables, where those of sigma are `lb` and `ub` (p,)."""

@@ -119,6 +119,15 @@ def test_drivers_hold_rows_that_a_solver_drops_or_bends(
         assert result.objective == pytest.approx(min(values.values()), rel=1e-4)
 
 
+def test_scip_gets_rows_that_it_can_carry() -> None:
+    pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
+    A = [[2e-9, 1e-9, 1e-9], [0, 0, 1]]
+    result = mipfs.solve(Problem(instance()).with_rows(A, -np.inf, [2e-9, 1]), "monolithic", gap=1e-6)
+    other = mipfs.solve(Problem(instance()).with_rows([[2, 1, 1]], -np.inf, 2), gap=1e-6)
+    assert (result.status.name, result.selected) == ("OPTIMAL", other.selected)
+    assert result.objective == pytest.approx(other.objective)
+
+
 @pytest.mark.parametrize("a", [1e-8, 1e-9, 1e-13])
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_tiny_coefficient_of_a_wide_extra_variable_counts(driver: str, a: float) -> None:
