@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, dual_value_below
+from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.inner import boolean
 from mipfs.losses import loss_of
 from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
@@ -16,6 +17,8 @@ Array = npt.NDArray[np.float64]
 
 SUPPORT = 1e-7
 """A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""
+STALLED, ROUGH = 10.0, 1e-6
+"""An SVM whose gap stays this many times the asked one, and above this, goes to the interior point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +67,8 @@ class Subproblem:
         if self._last is not None:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
         svm = self._solver.solve(columns.ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+        if svm.gap > max(STALLED * tol, ROUGH) and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
+            svm = self._rescued(svm, sigma, tol)
         self.count += 1
         self._weights[:], self._sizes[:] = 0.0, 0.0
         self._weights[columns.ids] = svm.w
@@ -77,6 +82,15 @@ class Subproblem:
             g, dual = svm.combination.value_below, svm.combination.dual
         cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
+
+    def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
+        """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
+        solved = boolean.Boolean(self.problem, lambda: False).solve(sigma, sigma, tol)
+        if (solved.upper - solved.lower) / max(1e-10, abs(solved.upper)) >= svm.gap:
+            return svm
+        base = float(self.problem.penalty @ sigma)
+        q, alpha = int(solved.cut.dual[1]), decoded(solved.cut.dual)
+        return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
 
     def weights(self) -> Array:
         """‖w_g‖ of every atom at the last solve, shape (count,)."""

@@ -104,7 +104,7 @@ class _Columns:
         """Which columns, and which of `size` entries of x, belong to fixed atoms, to others' atoms or to no atom."""
         places = np.ones(size, bool)
         places[: self.movable.size] = np.isin(self.movable, others.movable, assume_unique=True)
-        return (self.atom < 0) | places[self.atom], places
+        return np.append(places, True)[self.atom], places  # −1: fixed at 1, in play as before
 
 
 class Boolean:

@@ -11,11 +11,10 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.losses.columns import dot_columns
+from mipfs.losses.dyadic import BITS
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 
 U = 2.0**-53
-BITS = 42
-"""As in `mipfs.losses.dyadic`."""
 
 
 @compiled(nogil=True)

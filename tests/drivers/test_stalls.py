@@ -1,0 +1,42 @@
+"""Columns of mean 1000 without a bias, weights from 1e-6 to 1e6: drivers close, or end, around the enumerated optimum."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs import Instance, Problem
+from mipfs.result import Status
+from tests.oracles import hinge_value
+
+
+def far_from_the_origin(seed: int) -> Problem:
+    rng, n, p = np.random.default_rng(seed), 13, 9
+    X = rng.normal(size=(n, p)) + rng.choice([0, 10, 1e3], p)
+    y = np.where(X @ rng.normal(size=p) > np.median(X @ rng.normal(size=p)), 1.0, -1.0)
+    y[:2] = 1, -1
+    data = Instance.from_arrays(X, y, sample_weight=10.0 ** rng.uniform(-6, 6, n))
+    return Problem(data, bias=False, M=4, C=91.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_drivers_close_and_the_relaxation_ends(seed: int) -> None:
+    problem = far_from_the_origin(seed)
+    X, y = np.asarray(problem.data.X), problem.data.y
+    best = min(
+        hinge_value(X[:, list(ids)], y, problem.c_i, False).upper
+        for size in range(5)
+        for ids in itertools.combinations(range(X.shape[1]), size)
+    )
+    for driver in ("branch", "gbd"):
+        result = mipfs.solve(problem, driver, gap=1e-3, time_limit=60)
+        assert result.status is Status.OPTIMAL
+        assert result.objective <= best * (1 + 2e-3)
+        assert result.bound <= best * (1 + 1e-6)
+        assert driver == "gbd" or mipfs.verify(result, problem.data).accepted
+    relaxed = mipfs.solve(problem, "kelley", gap=1e-3, time_limit=60)
+    assert relaxed.status in (Status.RELAXED, Status.OPTIMAL)
+    assert relaxed.bound <= best * (1 + 1e-6)
