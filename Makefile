@@ -1,6 +1,7 @@
 # Everything here works on a machine that has only Python 3.11 or newer and make.
 #   make demo    solve the shipped instance to proven optimality
-#   make test    run the test suite
+#   make test    run the test suite, but for what is slow
+#   make slow    run the slow tests: five hundred malformed command lines, and what compiles or proves for long
 #   make check   ruff, mypy and the doctests
 #   make clean   remove the virtual environment and what was built
 # PYTHON=/path/to/python chooses the interpreter; otherwise the newest suitable one on the PATH is taken.
@@ -10,14 +11,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 
-.PHONY: demo test check clean
+.PHONY: demo test slow check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
 	@$(BIN)/mipfs demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+slow: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -q -n auto -m slow
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

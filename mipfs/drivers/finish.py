@@ -22,7 +22,7 @@ from mipfs.problem import Problem
 from mipfs.result import Result, StopReason
 from mipfs.selection import Rows
 
-UNDERFLOW = 1e-300
+UNDERFLOW = 1e-270
 """What the checker takes off for products that underflow is less, however small the numbers are."""
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
