@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
     """The observers to hand to a driver: one on a terminal, none when piped or quiet.
 
-    What takes long before the clock starts is said on standard error, unless `quiet`.
+    What takes long before the clock starts is said there too.
     """
     notes = logging.StreamHandler(sys.stderr)
     log = logging.getLogger("mipfs")
-    if not quiet:
+    if not quiet and sys.stderr.isatty():
         log.addHandler(notes)
         log.setLevel(logging.INFO)
     try:

@@ -180,7 +180,8 @@ class InteriorPoint:
         self.b, self.tau, self.r = last.b, last.tau, last.r
         self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
         self.omega[columns] = last.omega
-        self.x[:] = self.below + NEWCOMER * float(np.sum(last.x[last.atom] - last.below[last.atom])) / max(1, last.atom.size)
+        held = last.x[last.atom] - last.below[last.atom]
+        self.x[:] = self.below + NEWCOMER * float(held.sum()) / max(1, held.size)
         self.x[places] = last.x
         self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
         self.z[places], self.v[places] = last.z, last.v

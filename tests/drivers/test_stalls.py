@@ -1,4 +1,4 @@
-"""Columns of mean 1000 without a bias, weights from 1e-6 to 1e6: drivers close, or end, around the enumerated optimum."""
+"""Columns of mean 1000 without a bias, weights from 1e-6 to 1e6: drivers end around the enumerated optimum."""
 
 from __future__ import annotations
 
