@@ -22,8 +22,8 @@ from mipfs.problem import Problem
 from mipfs.result import Result, StopReason
 from mipfs.selection import Rows
 
-UNDERFLOW = 1e-270
-"""What the checker takes off for products that underflow is less, however small the numbers are."""
+UNDERFLOW = 1e-300
+"""What the checker takes off for products that underflow is less, in units of the largest c_i where that exceeds 1."""
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
@@ -104,7 +104,7 @@ def claim_of(run: Run) -> Claim | None:
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     logarithms = 1e-15 * float(problem.c_i.sum()) if problem.loss == "logistic" else 0.0
-    slack = outcome.proof_slack * abs(bound) + logarithms + UNDERFLOW
+    slack = outcome.proof_slack * abs(bound) + logarithms + UNDERFLOW * max(1.0, float(problem.c_i.max()))
     return Claim(proof, outcome.proof_kind, problem.reported(bound - slack), gap)
 
 
