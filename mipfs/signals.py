@@ -55,13 +55,20 @@ def ignore() -> None:
 
 @contextmanager
 def unraised() -> Iterator[None]:
-    """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C."""
-    said = sys.unraisablehook
-    sys.unraisablehook = lambda args: None if args.exc_type is KeyboardInterrupt else said(args)
+    """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C.
+
+    What else could not be raised is said at the end of the block. Meanwhile the hook is a function of C: in one of
+    Python the next signal could strike.
+    """
+    said, kept = sys.unraisablehook, list[Any]()
+    sys.unraisablehook = kept.append
     try:
         yield
     finally:
         sys.unraisablehook = said
+        for args in kept:
+            if args.exc_type is not KeyboardInterrupt:
+                said(args)
 
 
 def heard() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 
 import numpy as np
@@ -90,3 +91,25 @@ def test_another_thread_changes_no_handler() -> None:
     thread.start()
     thread.join()
     assert found == [signal.default_int_handler]
+
+
+def test_what_cannot_be_raised_is_said_after_the_block_unless_it_is_a_signal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Falling:
+        def __init__(self, error: type[BaseException]) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            raise self.error("met in a destructor")
+
+    hook = sys.unraisablehook = lambda args: print(args.exc_type.__name__)
+    try:
+        with signals.unraised():
+            for error in (KeyboardInterrupt, ValueError):
+                Falling(error)
+            print("the block")
+        assert sys.unraisablehook is hook
+    finally:
+        sys.unraisablehook = sys.__unraisablehook__
+    assert capsys.readouterr().out.split("\n") == ["the block", "ValueError", ""]

@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from mipfs.cli.streams import sound_streams
 
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
-    with sound_streams(), signals.held(deliver=False):
+    with sound_streams(), signals.unraised(), signals.held(deliver=False):
         try:
             code = _call(argv)
         except (Exception, KeyboardInterrupt) as error:
