@@ -93,7 +93,7 @@ def test_another_thread_changes_no_handler() -> None:
     assert found == [signal.default_int_handler]
 
 
-def test_what_cannot_be_raised_is_said_after_the_block_unless_it_is_a_signal(
+def test_what_cannot_be_raised_is_said_after_the_block_but_for_a_signal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     class Falling:
