@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mipfs.certificate.labelled import LabelledStore
 from mipfs.certificate.proof import Multipliers, Proof
-from mipfs.drivers.cuts import CutPool, Dual
+from mipfs.drivers.cuts import CutPool, Dual, decoded
 from mipfs.drivers.multipliers import cancelled
 from mipfs.drivers.row_tree import is_refuted
 from mipfs.losses import get_loss
@@ -34,6 +34,8 @@ Parts = list[tuple[list[int], list[float]]]
 
 SLACK = 5e-10
 """The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
+WIDE = 1e5
+"""Largest weight over smallest from which on that rounding is measured: one grid has to hold all of α."""
 CACHE = 1 << 25
 """Numbers in the decoded dual vectors that are kept while combinations are made."""
 
@@ -137,6 +139,14 @@ class Combined:
             proof.duals.add(*dual)
         return proof
 
+    def rounding(self, problem: Problem) -> float:
+        """What rounding costs the bound, at most, where the weights are so far apart that `SLACK` may not cover it."""
+        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
+            return 0.0
+        return max(
+            (self.dual_set.cost(problem, *pair) for pair in self.dual_set.rounded(self.duals, self.parts)), default=0.0
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Box:
@@ -149,17 +159,29 @@ class Box:
 
     def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
         """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
-        loss, decoded = get_loss(self.loss), dict[int, Array]()
+        return (dual for _, dual in self.rounded(duals, parts))
+
+    def rounded(self, duals: Any, parts: Parts) -> Iterator[tuple[Array, Dual]]:
+        """The combinations before and after they are rounded."""
+        loss, cached = get_loss(self.loss), dict[int, Array]()
         for ids, share in parts:
             alpha = np.zeros(self.c.size)
             for d, weight in zip(ids, share, strict=True):
-                if d not in decoded:
-                    if len(decoded) * self.c.size > CACHE:
-                        decoded.clear()
-                    k, q = duals.get(d)
-                    decoded[d] = np.ldexp(k.astype(float), -q)
-                alpha += weight * decoded[d]
-            yield loss.feasible_dual(alpha, self.c, self.y, self.bias)
+                if d not in cached:
+                    if len(cached) * self.c.size > CACHE:
+                        cached.clear()
+                    cached[d] = decoded(duals.get(d))
+                alpha += weight * cached[d]
+            yield alpha, loss.feasible_dual(alpha, self.c, self.y, self.bias)
+
+    def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
+        """How much lower than α a rounded dual vector may lie on any selection."""
+        loss, near = get_loss(self.loss), decoded(dual)
+        worse = np.maximum(problem.atoms.scores(near * self.y) - problem.atoms.scores(alpha * self.y), 0.0)
+        chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
+        return max(
+            0.0, float(loss.dual_value(alpha, self.c) - loss.dual_value(near, self.c)) + 0.5 * float(chosen.sum())
+        )
 
 
 @dataclass(frozen=True, eq=False)

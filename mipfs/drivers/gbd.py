@@ -126,7 +126,11 @@ def run(run: Run) -> None:
         run.record()
     if run.wants_all:
         run.outcome.found = supports.found
-    run.outcome.proof, run.outcome.proof_slack = record.finish(master.open_nodes()), SLACK
+    run.outcome.proof = combined = record.finish(master.open_nodes())
+    run.outcome.proof_slack = SLACK
+    cost = 0.0 if combined is None else combined.rounding(problem)
+    if cost > 0.0:
+        run.bound, run.closed = run.bound - 1.01 * cost, True
 
 
 def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
