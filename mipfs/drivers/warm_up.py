@@ -27,6 +27,8 @@ from mipfs.problem import Problem
 LOG = logging.getLogger("mipfs")
 LIMIT = 30
 """Iterations of the tiny run at most."""
+NOISE = 4.0
+"""Of the tiny problem's labels: enough, with its C, that it is branched on."""
 METHODS = ("relaxation", "restricted", "refit", "polish", "threads")
 """The options that decide which kernels a run calls."""
 
@@ -97,7 +99,7 @@ class _Announcer(event.Listener):
 
 @cache
 def _compile(kind: Kind) -> None:
-    for share in (0.1, 0.9) if kind.storage == "sparse" else (1.0,):
+    for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
         problem = tiny(kind, share)
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
@@ -109,7 +111,7 @@ def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
     rng, n, p = np.random.default_rng(0), 16, 24 if kind.storage == "sparse" else 5
     X = rng.standard_normal((n, p))
-    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     if kind.storage == "sparse":
         X[:, :3] *= rng.random((n, 3)) < share
@@ -117,7 +119,9 @@ def tiny(kind: Kind, share: float) -> Problem:
     stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
     values = _as_in(data.X, kind)
-    problem = Problem(dataclasses.replace(data, X=values), M=2, lam=0.01 * kind.has_penalty, **dict(kind.problem))
+    problem = Problem(
+        dataclasses.replace(data, X=values), M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem)
+    )
     return problem if kind.is_plain else problem.with_rows(np.ones((1, p)), -np.inf, 2.0)
 
 

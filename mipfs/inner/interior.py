@@ -37,6 +37,8 @@ PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
 REFINEMENTS, EXACT = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
+INSIDE = 1e-15
+"""Least distance of a point that is begun from to the ends of its box, relative to their distance."""
 NEWCOMER = 0.1
 """σ of an atom that comes in later, as a share of the mean of those that are there."""
 MAX_STEPS = 200
@@ -183,6 +185,10 @@ class InteriorPoint:
         held = last.x[last.atom] - last.below[last.atom]
         self.x[:] = self.below + NEWCOMER * float(held.sum()) / max(1, held.size)
         self.x[places] = last.x
+        # The last point may have come so near to an end that rounding put it there.
+        both = self.has_low & self.has_high
+        room = np.where(both, INSIDE * (self.above - self.below), 0.0)
+        self.x = np.where(both, np.clip(self.x, self.below + room, self.above - room), self.x)
         self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
         self.z[places], self.v[places] = last.z, last.v
         number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
