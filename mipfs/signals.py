@@ -71,9 +71,34 @@ def unraised() -> Iterator[None]:
                 said(args)
 
 
-def heard() -> Any:
+class Strike:
+    """A handler that raises `KeyboardInterrupt`, and knows that it did."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def struck(strike: Strike) -> Iterator[None]:
+    """Whatever error ends the block after a strike is the interrupt: it may have met a lock that was half released."""
+    try:
+        yield
+    except Exception as error:
+        if strike.came:
+            raise KeyboardInterrupt from error
+        raise
+
+
+@contextmanager
+def heard() -> Iterator[None]:
     """A block in which a signal is a `KeyboardInterrupt`, also inside `held`."""
-    return handled(signal.default_int_handler)
+    strike = Strike()
+    with struck(strike), handled(strike):
+        yield
 
 
 @contextmanager

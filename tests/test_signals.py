@@ -113,3 +113,14 @@ def test_what_cannot_be_raised_is_said_after_the_block_but_for_a_signal(
     finally:
         sys.unraisablehook = sys.__unraisablehook__
     assert capsys.readouterr().out.split("\n") == ["the block", "ValueError", ""]
+
+
+def test_what_a_strike_breaks_is_the_interrupt() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, signals.heard():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise RuntimeError("release unlocked lock") from None
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(RuntimeError), signals.heard():
+        raise RuntimeError("its own")

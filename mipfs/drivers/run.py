@@ -18,7 +18,7 @@ from mipfs.drivers.outcome import Outcome
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import Record, Status, StopReason, relative_gap
-from mipfs.signals import handled, unraised
+from mipfs.signals import Strike, handled, struck, unraised
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
@@ -242,12 +242,14 @@ def interruptible(run: Run) -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    def ask(_signal: int, _frame: FrameType | None) -> None:
+    strike = Strike()
+
+    def ask(number: int, frame: FrameType | None) -> None:
         if run.interrupted:
-            raise KeyboardInterrupt
+            strike(number, frame)
         run.interrupted = True
 
-    with unraised(), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+    with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
         yield
 
 
