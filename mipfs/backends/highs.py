@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ Array = npt.NDArray[np.float64]
 
 POLL_SECONDS = 0.05
 """How often a running solve looks at the clock and at the interrupt flag."""
+FIRST_LOOK = 0.002
+"""The first time: most solves are that short."""
+PATIENCE = 1.0
+"""Seconds that an exception waits for HiGHS to hear it."""
 
 
 @dataclass(frozen=True)
@@ -159,22 +164,57 @@ def solve(h: highspy.Highs, *, deadline: float | None = None, stop: Callable[[],
 
     if deadline is None and stop is None:
         h.run()
+    elif deadline is not None and time.monotonic() >= deadline:
+        return MilpSolution("stopped", None, -np.inf)
     else:
-        h.HandleUserInterrupt = True
-        remaining = np.inf if deadline is None else deadline - time.monotonic()
-        if remaining <= 0:
-            return MilpSolution("stopped", None, -np.inf)
-        h.startSolve()
-        finished, _ = h.wait(0.002)
-        while not finished:
-            finished, _ = h.wait(POLL_SECONDS)
-            late = deadline is not None and time.monotonic() > deadline
-            if not finished and (late or (stop is not None and stop())):
-                h.cancelSolve()
-        h.HandleUserInterrupt = False
+        _run_interruptibly(h, lambda: _late(deadline) or (stop is not None and stop()))
     if h.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
         return _decided(h)
     return _answer(h)
+
+
+def _late(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() > deadline
+
+
+def _run_interruptibly(h: highspy.Highs, must_stop: Callable[[], bool]) -> None:
+    """Run HiGHS in a thread until it ends or hears that it must stop.
+
+    highspy has this too (``startSolve``), but with one lock for all models of the process: two threads with a model
+    each are told "Solver is already running".
+    """
+    asked, errors = threading.Event(), list[BaseException]()
+
+    def hear(event: Any) -> None:
+        if asked.is_set():
+            event.interrupt()
+
+    def work() -> None:
+        try:
+            h.run()
+        except BaseException as error:
+            errors.append(error)
+
+    h.cbSimplexInterrupt += hear
+    h.cbIpmInterrupt += hear
+    h.cbMipInterrupt += hear
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    try:
+        worker.join(FIRST_LOOK)
+        while worker.is_alive():
+            if must_stop():
+                asked.set()
+            worker.join(POLL_SECONDS)
+    finally:
+        asked.set()  # where an exception came, such as Ctrl-C
+        worker.join(PATIENCE)
+    if not worker.is_alive():
+        h.cbSimplexInterrupt -= hear
+        h.cbIpmInterrupt -= hear
+        h.cbMipInterrupt -= hear
+    if errors:
+        raise errors[0]
 
 
 def _decided(h: highspy.Highs) -> MilpSolution:
