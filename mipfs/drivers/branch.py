@@ -51,7 +51,7 @@ LEAF_GAP = 1e-11
 """Relative gap to which a node with one selection is solved before it is closed."""
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
-AHEAD = 0.2
+AHEAD = 0.25
 """Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while nodes are explored."""

@@ -62,6 +62,26 @@ def multiplier(size, c, K):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def even_level(w, forced, K, rest):  # type: ignore[no-untyped-def]
+    """The τ at which Σ min(1, |w_j|/τ) = K over the free features; `rest` is the sum of all their |w_j|.
+
+    With the largest m of them in, τ = (sum of the others)/(K − m): those above it come in, which lowers it.
+    """
+    level, inside = rest / K, 0
+    while True:
+        outside, more = 0.0, 0
+        for t in range(forced, w.size):
+            if abs(w[t]) > level:
+                more += 1
+            else:
+                outside += abs(w[t])
+        if more == inside or more >= K:
+            return level
+        inside = more
+        level = min(level, outside / (K - inside))
+
+
+@compiled(nogil=True)
 def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """Classes and thresholds of weights w (forced features first, always in); returns μ.
 
@@ -69,27 +89,17 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     no penalty holds them back, every non-zero one is in and the thresholds are those of μ = 0.
     """
     d = w.size
-    size = np.abs(w[forced:])
-    level = 0.0
-    count = np.count_nonzero(size)
-    uniform, least = True, 0.0
+    count, rest, uniform, least = 0, 0.0, True, 0.0
     for t in range(forced, d):
         least = min(least, c[t])
-        if c[t] != c[forced]:
-            uniform = False
+        uniform = uniform and c[t] == c[forced]
+        count += w[t] != 0.0
+        rest += abs(w[t])
     mu = 0.0
-    if uniform and least == 0.0 and count > 0 and count >= K:
-        order = np.sort(size)[::-1]
-        rest = order.sum()
-        for i in range(min(K, order.size)):
-            level = rest / (K - i)
-            if order[i] <= level:
-                break
-            rest -= order[i]
-        if K > 0:
-            mu = max(0.0, 0.5 * level * level - c[forced])
+    if uniform and least == 0.0 and K > 0 and count >= K:
+        mu = max(0.0, 0.5 * even_level(w, forced, K, rest) ** 2 - c[forced])
     elif (not uniform or least < 0.0) and K > 0 and d - forced > K:
-        mu = multiplier(size, c[forced:], K)
+        mu = multiplier(np.abs(w[forced:]), c[forced:], K)
     elif K <= 0:
         mu = -least
     for t in range(d):
