@@ -66,14 +66,14 @@ def prepared(case: Case, folder: Path, sound: dict[str, bytes]) -> dict[str, byt
 def solved(folder: Path) -> tuple[bytes, bytes]:
     """A sound result and its certificate; what is compiled at first use is compiled then."""
     (folder / "d.svm").write_text(SVM)
-    process(("solve", "fsp-m", "d.svm", "-p", "M=1", "-q", "--json", "g.json"), folder)
+    process(("solve", "fsp-m", "d.svm", "-p", "M=1", "-q", "--json", "g.json"), folder, 600.0)
     return (folder / "g.json").read_bytes(), (folder / "g.cert.npz").read_bytes()
 
 
-def process(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
+def process(args: Sequence[str], folder: Path, patience: float = 60.0) -> tuple[int, str, str]:
     """Run ``mipfs ARGS...`` in a folder: exit code, standard output, standard error."""
     done = subprocess.run(
-        [sys.executable, "-m", "mipfs", *args], cwd=folder, capture_output=True, timeout=60, check=False,
+        [sys.executable, "-m", "mipfs", *args], cwd=folder, capture_output=True, timeout=patience, check=False,
         env=environment(), stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
