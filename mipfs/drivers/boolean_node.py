@@ -23,6 +23,7 @@ from mipfs.inner.boolean import Boolean
 from mipfs.kernels import subtree
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
+from mipfs.losses.columns import by_rows
 from mipfs.losses.dyadic import balance, grid
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
@@ -151,7 +152,8 @@ class Relaxation:
         if _stays_sparse(self._X):
             part = sparse.csc_array(self._X)
             signed = part.data * data.y[part.indices] * root
-            self._Z: Any = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+            triple = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+            self._Z: Any = (*triple, *by_rows(*triple, data.n_samples))
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
             off = taken_off(data, problem.bias)[alive]

@@ -138,7 +138,7 @@ def _curvature(kernel: Relaxation, J: Integers, outcome: Outcome) -> Array:
         weights = beta * (c - beta) / c
     E = np.flatnonzero(weights)
     if isinstance(kernel._Z, tuple):
-        data, indices, indptr = kernel._Z
+        data, indices, indptr = kernel._Z[:3]
         whole = sparse.csc_array((data, indices, indptr), shape=(beta.size, kernel.alive.size))
         Z = sparse.csr_array(whole[:, J])[E].toarray()
     else:

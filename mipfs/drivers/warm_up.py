@@ -21,6 +21,7 @@ from numba.core import event
 from scipy import sparse
 
 from mipfs.drivers.run import Run
+from mipfs.inner.designs import equal_rows
 from mipfs.instance import Instance
 from mipfs.problem import Problem
 
@@ -101,6 +102,7 @@ class _Announcer(event.Listener):
 def _compile(kind: Kind) -> None:
     for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
         problem = tiny(kind, share)
+        equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:

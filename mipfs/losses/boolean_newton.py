@@ -163,7 +163,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
     """
     n, q = y.size, cols.size
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
-    inner, place, chosen = np.empty(n, np.int64), np.full(n, -1, np.int64), np.empty(q, np.int64)
+    inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
     all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.empty(q)
     b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
     steps, stalls, moved, damping = 0, 0, 0, 0.0
@@ -229,7 +229,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
                 break
             if kind != HINGE and moved >= SMOOTH_STEPS:
                 break
-            curvature(Z, y, J, inner[:count], curve, bias, place, H)
+            curvature(Z, y, J, inner[:count], curve, bias, H)
             lift = 1.0
             for t in range(whole):
                 H[t, t] += prox if t < size else 0.0

@@ -1,6 +1,7 @@
 """Passes over chosen columns z_j = y∘x_j, for the kernels: dense and column-major, or a CSC triple.
 
-A CSC triple is (data, indices, indptr); both kinds compile from the same call.
+A CSC triple is (data, indices, indptr); both kinds compile from the same call. For `curvature` the same three of the
+rows (CSR) follow: there a row's own numbers are all that counts.
 """
 
 from __future__ import annotations
@@ -8,10 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.extending import overload
+from scipy import sparse
 
-from mipfs.compiled import compiled
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.integer[Any]]
 
 
 def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
@@ -24,9 +28,15 @@ def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
     raise NotImplementedError
 
 
-def take_rows(Z: Any, j: int, rows: Any, place: Any, out: Any) -> None:
-    """out = z_j[rows]; place[i] is the position of row i in rows, or -1."""
+def curvature(Z: Any, y: Any, cols: Any, inner: Any, curve: Any, bias: Any, H: Any) -> None:
+    """H = Σ over `inner` of curve_i a_i a_i', a_i = (z_i[cols], y_i)."""
     raise NotImplementedError
+
+
+def by_rows(data: Array, indices: Integers, indptr: Integers, n: int) -> tuple[Array, Integers, Integers]:
+    """The rows (CSR triple) of n rows in CSC."""
+    rows = sparse.csr_array(sparse.csc_array((data, indices, indptr), shape=(n, indptr.size - 1)))
+    return rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64)
 
 
 @overload(dot_columns, jit_options={"fastmath": True})
@@ -100,47 +110,57 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
     return csc
 
 
-@overload(take_rows)
-def _take_rows(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
+@overload(curvature)
+def _curvature(Z, y, cols, inner, curve, bias, H):  # type: ignore[no-untyped-def]
     if isinstance(Z, types.Array):
 
-        def dense(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
-            for r in range(rows.size):
-                out[r] = Z[rows[r], j]
+        def dense(Z, y, cols, inner, curve, bias, H):  # type: ignore[no-untyped-def]
+            k, count = cols.size, inner.size
+            if count == 0:
+                H[:, :] = 0.0
+                if bias:
+                    H[k, k] = 1.0
+                return
+            R, root = np.empty((H.shape[0], count)), np.empty(count)
+            for r in range(count):
+                root[r] = np.sqrt(curve[inner[r]])
+            for t in range(k):
+                column = Z[:, cols[t]]
+                for r in range(count):
+                    R[t, r] = column[inner[r]] * root[r]
+            if bias:
+                for r in range(count):
+                    R[k, r] = y[inner[r]] * root[r]
+            H[:, :] = np.dot(R, R.T)
 
         return dense
 
-    def csc(Z, j, rows, place, out):  # type: ignore[no-untyped-def]
-        out[:] = 0.0
-        for s in range(Z[2][j], Z[2][j + 1]):
-            if place[Z[1][s]] >= 0:
-                out[place[Z[1][s]]] = Z[0][s]
+    def csc(Z, y, cols, inner, curve, bias, H):  # type: ignore[no-untyped-def]
+        k = cols.size
+        H[:, :] = 0.0
+        position, ids, values = np.full(Z[2].size - 1, -1, np.int64), np.empty(k, np.int64), np.empty(k)
+        for t in range(k):
+            position[cols[t]] = t
+        for r in range(inner.size):
+            i, count = inner[r], 0
+            h = curve[i]
+            for s in range(Z[5][i], Z[5][i + 1]):
+                t = position[Z[4][s]]
+                if t >= 0:
+                    ids[count], values[count] = t, Z[3][s]
+                    count += 1
+            for a in range(count):
+                value = h * values[a]
+                for b in range(a + 1):
+                    H[max(ids[a], ids[b]), min(ids[a], ids[b])] += value * values[b]
+                if bias:
+                    H[k, ids[a]] += value * y[i]
+            if bias:
+                H[k, k] += h
+        if bias and inner.size == 0:
+            H[k, k] = 1.0
+        for a in range(H.shape[0]):
+            for b in range(a):
+                H[b, a] = H[a, b]
 
     return csc
-
-
-@compiled(nogil=True)
-def curvature(Z, y, cols, inner, curve, bias, place, H):  # type: ignore[no-untyped-def]
-    """H = Σ over `inner` of curve_i a_i a_i', a_i = (z_i[cols], y_i)."""
-    k, count = cols.size, inner.size
-    if count == 0:
-        H[:, :] = 0.0
-        if bias:
-            H[k, k] = 1.0
-        return
-    R = np.empty((H.shape[0], count))
-    for r in range(count):
-        place[inner[r]] = r
-    root = np.empty(count)
-    for r in range(count):
-        root[r] = np.sqrt(curve[inner[r]])
-    for t in range(k):
-        take_rows(Z, cols[t], inner, place, R[t])
-        for r in range(count):
-            R[t, r] *= root[r]
-    if bias:
-        for r in range(count):
-            R[k, r] = y[inner[r]] * root[r]
-    for r in range(count):
-        place[inner[r]] = -1
-    H[:, :] = np.dot(R, R.T)
