@@ -132,6 +132,8 @@ class Result:
     certificate : mapping or None, {"kind", "bound", "gap", "file", "sha256"} once it is saved
     versions : mapping of package to version
     extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
+    read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
+        words}} for the columns of words that weights belong to
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.drivers.near_optimal`
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -165,6 +167,7 @@ class Result:
     extra: Mapping[str, Any] = field(default_factory=dict)
     near_optimal: Mapping[str, Any] | None = None
     atoms: Mapping[str, Any] | None = None
+    read: Mapping[str, Any] | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
@@ -172,6 +175,11 @@ class Result:
     @property
     def gap(self) -> float:
         return relative_gap(self.objective, self.bound)
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of the data that held the labels, where it has a name."""
+        return None if self.read is None else self.read["label"]
 
     @property
     def has_classifier(self) -> bool:
@@ -185,12 +193,15 @@ class Result:
         ----------
         X : Instance, data frame, or (n, p) array or sparse matrix
             On the user's scale, whatever `scaling` the training used. Columns of an instance or a data
-            frame are matched by name, those of an array by position.
+            frame are matched by name, those of an array by position. In a data frame columns of words may stand
+            as they did in training; other columns are not looked at.
 
         Raises
         ------
         UsageError
-            No classifier was found, or a selected feature is missing.
+            No classifier was found, a selected feature is missing, or a column holds a word that training did not see.
+        DataError
+            A column of a data frame that is used has a missing value, or one of another kind.
         """
         from mipfs.prediction import decision_values
 

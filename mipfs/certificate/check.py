@@ -130,6 +130,8 @@ def _check(
     found |= {"status": status, "statement": words.in_words(statement), "differs": words.compare(statement, given)}
     incumbent = classifier.read(statement, document)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
+    if (document.get("read") or {}).get("words") and not data.words:
+        found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
     near = document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)

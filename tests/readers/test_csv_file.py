@@ -123,7 +123,18 @@ def test_without_labels(tmp_path):
             "correct the cell; categories are written as words throughout",
         ),
         ('x,label\n1,0\n"2,1\n', 3, "not CSV: unexpected end of data; correct the quotes"),
-        ("x,lable\n1,0\n", None, "no column is called 'label'; name the label column (did you mean 'lable'?)"),
+        (
+            "x,lable\n1,0\n",
+            None,
+            "no column is called 'label'; say which column holds the labels by --label NAME, label='NAME' in Python "
+            "(did you mean 'lable'?): there are 'x', 'lable'",
+        ),
+        (
+            "1,2\n1,0\n2,1\n",
+            None,
+            "no column is called 'label'; say which column holds the labels by --label NAME, label='NAME' in Python "
+            "(the first line must hold the names of the columns): there are '1', '2'",
+        ),
         ("label\n1\n0\n", None, "no feature column; give at least one column beside the labels"),
         (
             "x,sample_weight,label\n1,big,0\n",
