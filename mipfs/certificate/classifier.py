@@ -84,9 +84,8 @@ def _check_reading(data: Instance, read: Any) -> None:
     same = label is None or data.label is None or label == data.label
     require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
     for column, seen in words.items() if data.words else ():
-        right = data.words.get(column)
-        require(right is not None, f"{column!r} is no column of words of the data")
-        require([*seen] == [*right], f"the words of the column {column!r} are not those of the data")
+        require(column in data.words, f"{column!r} is no column of words of the data")
+        require([*seen] == [*data.words[column]], f"the words of the column {column!r} are not those of the data")
 
 
 def _columns(names: Any, data: Instance) -> Integers:

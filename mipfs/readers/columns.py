@@ -103,6 +103,8 @@ def _say_which(label: str, names: Sequence[str]) -> str:
     hint = f" ({hint})" if hint.startswith("did you mean") else ""
     if all(_is_number(name) for name in names):
         hint = " (the first line must hold the names of the columns)"
+    if len(names) == 1 and len(names[0].split()) > 1:
+        hint = " (columns are separated by commas, semicolons, tabs or bars, not by blanks)"
     return f"say which column holds the labels by --label NAME, label='NAME' in Python{hint}: there are {shown}"
 
 

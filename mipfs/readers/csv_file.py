@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -14,46 +15,52 @@ from pathlib import Path
 import numpy as np
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, LABEL, Column, to_table
+from mipfs.readers.columns import BAG, Column, Label, label_among, to_table
+from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 """Cells that stand for a missing value, in any case."""
 
-SEPARATORS = (",", ";", "\t", "|")
 ROW_NUMBERS = ("", "Unnamed: 0")
 """What an unnamed first column is called, and what pandas makes of that."""
 
+_DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
+"""Numbers with a decimal comma, and with commas between thousands; 1,234 may be either."""
 _FILL = "fill it in, or leave out the sample or the column"
 
 
-def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Table:
+def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """Read a CSV file (UTF-8, header), packed by gzip or bzip2 or not.
 
     The separator is the comma, or the semicolon, tab or bar where that makes more columns of the first two lines. A
     column of numbers is a feature; a column of words becomes one feature per distinct word. The columns ``bag`` and
-    ``sample_weight``, where they stand, are not features, nor is an unnamed first column of row numbers.
+    ``sample_weight``, where they stand, are not features, nor is an unnamed first column of row numbers. Lines that
+    begin with # and have fewer cells than the header are comments; the last of those above the first line is the
+    header where it has as many cells as that line, which holds numbers only.
 
     Raises
     ------
     DataError
         With the line: a column without a name or named twice, a line that is too short or too long, a missing
-        or infinite value, a word among numbers; no label column; no samples.
+        or infinite value, a word among numbers, a comma that may stand between thousands; no label column; no samples.
 
     Warns
     -----
     DataWarning
-        A column of row numbers is left out, or words are hardly categories.
+        A column of row numbers is left out, decimal commas are read, or words are hardly categories.
     """
     with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         rows: list[list[str]] = []
         lines = array("q")
         reader = csv.reader([])
         try:
-            head = [*_record(text), *_record(text)]
-            reader = csv.reader(chain(head, text), delimiter=_separator(head), strict=True)
-            header = [name.strip() for name in next(reader, [])]
+            plain = without_comments(text)
+            head = [*_record(plain), *_record(plain)]
+            reader = csv.reader(chain(head, plain), delimiter=_separator(head), strict=True)
+            header = [name.strip() for name in next(filter(None, reader), [])]
             line = reader.line_num
             _check_header(header, path, line)
             for row in reader:
@@ -74,7 +81,7 @@ def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Tab
     if header[0] in ROW_NUMBERS:
         header, rows = _without_row_numbers(header, rows, path, line)
     cells = zip(*rows, strict=True)
-    mixing = (LABEL if label is None else label, BAG)
+    mixing = (label_among(label, header), BAG)
     columns = [_column(name, cell, lines, path, name in mixing) for name, cell in zip(header, cells, strict=True)]
     return to_table(header, columns, path=path, label=label, labelled=labelled, lines=numbers)
 
@@ -147,6 +154,8 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
             word_at = i if word_at is None else word_at
         else:
             number_at = i if number_at is None else number_at
+    if word_at is not None and not mixed and (decimals := _decimal_commas(name, cells, lines, path)) is not None:
+        return decimals
     if word_at is not None and number_at is not None and not mixed:
         message = f"column {name!r} is {cells[word_at]!r} here and the number {cells[number_at]!r} on line "
         remedy = "correct the cell; categories are written as words throughout"
@@ -159,3 +168,31 @@ def _number(cell: str) -> float | None:
         return None if "_" in cell else float(cell)
     except ValueError:
         return None
+
+
+def _decimal_commas(name: str, cells: tuple[str, ...], lines: array[int], path: Path) -> Column | None:
+    """A column of numbers with decimal commas, read as such; None where it is another one.
+
+    Raises
+    ------
+    DataError
+        Every comma may stand between thousands.
+    """
+    stripped = [cell.strip() for cell in cells]
+    with_comma = [i for i, cell in enumerate(stripped) if "," in cell]
+    if not with_comma:
+        return None
+    thousands = [_THOUSANDS.fullmatch(cell) is not None for cell in stripped]
+    if all(thousands[i] for i in with_comma) and all(
+        thousands[i] or _number(cell) is not None for i, cell in enumerate(stripped)
+    ):
+        example = stripped[with_comma[0]]
+        message = f"column {name!r} is {example!r}, with a comma between thousands or before decimals"
+        remedy = f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column"
+        raise DataError(message, remedy, path=path, line=lines[with_comma[0]])
+    if not all(map(_DECIMAL.fullmatch, stripped)):
+        return None
+    example = stripped[with_comma[0]]
+    message = f"{path}: column {name!r} has decimal commas: {example} is read as {example.replace(',', '.')}"
+    warnings.warn(message, DataWarning, stacklevel=2)
+    return np.array([float(cell.replace(",", ".")) for cell in stripped])
