@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from mipfs.report.blocks import Block, Pairs, Table
+from mipfs.report.numbers import number, percent
+
+__all__ = ["number", "percent", "show_blocks", "show_pairs", "show_table", "stated"]
+
+
+def show_blocks(blocks: Iterable[Block]) -> None:
+    """Print the parts of a report on standard output."""
+    for block in blocks:
+        if isinstance(block, Table) and sys.stdout.isatty():
+            _show_rich(block.header, block.rows, block.title, block.left)
+        else:
+            print(block.text(), end="")
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", left: int = 1) -> None:
     """Print a table on standard output; the first `left` columns are aligned to the left, numbers to the right."""
-    if sys.stdout.isatty():
-        _show_rich(header, rows, title, left)
-        return
-    if title:
-        print(f"\n{title}")
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
-        cells = (
-            cell.ljust(w) if i < left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        print(("  " + "  ".join(cells)).rstrip())
+    show_blocks([Table(header, rows, title, left)])
 
 
 def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Print ``name  value`` lines, aligned."""
-    width = max(len(name) for name, _ in pairs)
-    for name, value in pairs:
-        print(f"{name.ljust(width)}  {value}")
+    show_blocks([Pairs(pairs)])
 
 
 def _show_rich(header: Sequence[str], rows: Sequence[Sequence[str]], title: str, left: int) -> None:
@@ -40,18 +42,6 @@ def _show_rich(header: Sequence[str], rows: Sequence[Sequence[str]], title: str,
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
-
-
-def number(value: float) -> str:
-    """Eight significant digits; a dash for what was not earned."""
-    return f"{value:.8g}" if abs(value) < float("inf") else "-"
-
-
-def percent(gap: float) -> str:
-    """A relative gap as a percentage of three significant digits; only a gap of exactly zero is shown as zero."""
-    if gap == float("inf"):
-        return "-"
-    return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
 
 
 def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:

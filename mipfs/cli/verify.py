@@ -45,7 +45,7 @@ def verify(
     result = Result.load(result_file)
     data = _data_of(result, data_file, scale.value if scale else None, label, positive)
     rows = None if subject_to is None else read_rows(subject_to, data)
-    report = mipfs.verify(result, data, rows)
+    report = mipfs.verify(result, data, rows, verbose=not quiet)
     if json is not None:
         write_json({"schema": 1} | {name: _plain(value) for name, value in dataclasses.asdict(report).items()}, json)
     if not report.accepted:

@@ -20,7 +20,7 @@ from mipfs.drivers.single import at_hand, emptiness
 from mipfs.instance import Instance
 from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
-from mipfs.result import Result, StopReason
+from mipfs.result import Result, StopReason, Trace
 from mipfs.selection import Rows
 
 UNDERFLOW = 1e-300
@@ -64,7 +64,7 @@ def result_of(run: Run, driver: str) -> Result:
         driver=driver,
         seconds=run.elapsed,
         counters=dict(run.counters),
-        trace=tuple(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
+        trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
         columns=columns,
         n_features=data.n_features,

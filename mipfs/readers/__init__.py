@@ -12,6 +12,7 @@ from scipy import sparse
 from mipfs import checks
 from mipfs.errors import UsageError
 from mipfs.instance import SCALINGS, Instance, Labels, Scaling
+from mipfs.readers.advice import advise_scale
 from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import format_of
@@ -65,6 +66,12 @@ def read(
     UsageError
         A parameter that is unknown, or that the format does not take.
 
+    Warns
+    -----
+    DataWarning
+        Columns that are hardly features, decimal commas; or no scale was asked for, and the norms of the columns are
+        a thousandfold apart.
+
     Examples
     --------
     >>> data = read("instances/wdbc.svm", scale="standard")
@@ -93,6 +100,8 @@ def read(
         if name in groups:
             sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
         groups[name] = members
+    if scale is None and sidecar.scale is None:
+        advise_scale(table.X, names, path)
     return Instance.from_arrays(
         table.X,
         y,
