@@ -71,6 +71,9 @@ def _of_frame(result: Result, frame: Any, name: str) -> Array:
         raise UsageError(f"column {name!r} of the data frame holds words, but numbers when the classifier was trained")
     known = _words_of(result)
     column = _column_of_words(name, known)
+    place = result.columns[name]
+    if column is None and name == f"x{place + 1}" and len(places) == result.n_features:  # trained without names
+        return np.asarray(column_values(frame, place, str(frame.columns[place])), dtype=float)
     if column is None or column not in places:
         of = name if column is None else column
         raise UsageError(f"the data frame has no column {of!r}, which the classifier uses; it has {_listed([*places])}")

@@ -61,8 +61,8 @@ def to_table(
     """
     by_name = dict(zip(names, columns, strict=True))
     label = label_among(label, names)
-    if label not in by_name and labelled:
-        raise DataError(f"no column is called {label!r}", _say_which(label, names), path=path)
+    if labelled:
+        require_label(label, names, path)
     labels, bag, weight = (by_name.pop(role, None) for role in (label, BAG, WEIGHT))
     if weight is not None and weight.dtype.kind != "f":
         message = f"the column {WEIGHT!r} holds words"
@@ -94,6 +94,12 @@ def label_among(label: Label, names: Sequence[str]) -> str:
     """The name of the label column: the first of several that is there, ``label`` where none is asked for."""
     asked = (label,) if isinstance(label, str) else tuple(label or ()) or (LABEL,)
     return next((name for name in asked if name in names), asked[0])
+
+
+def require_label(label: str, names: Sequence[str], path: Path) -> None:
+    """Refuse a table without the label column: its columns are listed."""
+    if label not in names:
+        raise DataError(f"no column is called {label!r}", _say_which(label, names), path=path)
 
 
 def _say_which(label: str, names: Sequence[str]) -> str:

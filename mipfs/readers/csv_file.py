@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, Column, Label, label_among, to_table
+from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
@@ -80,8 +80,11 @@ def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
     numbers = np.array(lines, dtype=np.int64)
     if header[0] in ROW_NUMBERS:
         header, rows = _without_row_numbers(header, rows, path, line)
-    cells = zip(*rows, strict=True)
     mixing = (label_among(label, header), BAG)
+    if labelled:
+        require_label(mixing[0], header, path)
+    cells = list(zip(*rows, strict=True))
+    _check_missing(header, cells, lines, path)
     columns = [_column(name, cell, lines, path, name in mixing) for name, cell in zip(header, cells, strict=True)]
     return to_table(header, columns, path=path, label=label, labelled=labelled, lines=numbers)
 
@@ -133,6 +136,23 @@ def _check_header(header: list[str], path: Path, line: int) -> None:
         seen.add(name)
 
 
+def _check_missing(header: list[str], cells: list[tuple[str, ...]], lines: array[int], path: Path) -> None:
+    """Refuse missing values: the first of them, and the columns that have some."""
+    found = {}
+    for name, column in zip(header, cells, strict=True):
+        odd = {cell for cell in set(column) if cell.strip().lower() in MISSING}
+        if odd:
+            places = [i for i, cell in enumerate(column) if cell in odd]
+            found[name] = places[0], len(places), column[places[0]]
+    if not found:
+        return
+    name, (first, count, cell) = next(iter(found.items()))
+    more = f", {count} values in all" if count > 1 else ""
+    others = [other for other in found if other != name]
+    more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
+    raise DataError(f"column {name!r} has no value ({cell!r}){more}", _FILL, path=path, line=lines[first])
+
+
 def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool) -> Column:
     """The column as numbers, or else as words; only labels and bags may mix the two, and are words then."""
     try:
@@ -144,8 +164,6 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
         return numbers
     number_at = word_at = None
     for i, cell in enumerate(cells):
-        if cell.strip().lower() in MISSING:
-            raise DataError(f"column {name!r} has no value ({cell!r})", _FILL, path=path, line=lines[i])
         value = _number(cell)
         if value is not None and not np.isfinite(value):
             message, remedy = f"column {name!r} is {cell.strip()!r}", "every value must be a finite number"

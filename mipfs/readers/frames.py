@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError
-from mipfs.readers.columns import BAG, Column, Label, label_among, to_table
+from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -38,23 +39,28 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True) -> Table:
     if len(frame) == 0:
         raise DataError("no samples", "give at least one row of each class", path=FRAME)
     mixing = (label_among(label, names), BAG)
-    columns = [column_values(frame, k, name, name in mixing) for k, name in enumerate(names)]
+    if labelled:
+        require_label(mixing[0], names, FRAME)
+    gaps = [name for k, name in enumerate(names) if frame.iloc[:, k].isna().any()]
+    columns = [column_values(frame, k, name, name in mixing, gaps) for k, name in enumerate(names)]
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled)
 
 
-def column_values(frame: Any, k: int, name: str, mixed: bool = False) -> Column:
+def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = ()) -> Column:
     """Column k of a data frame as numbers, or as words where it holds words or is of pandas's categories.
 
     Raises
     ------
     DataError
-        See `from_frame`; `mixed` allows words beside numbers.
+        See `from_frame`; `mixed` allows words beside numbers, `gaps` are the columns with missing values.
     """
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
     if missing.size:
         row = missing[0] + 1
         more = f", {missing.size} values in all" if missing.size > 1 else ""
+        others = [other for other in gaps if other != name]
+        more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
         raise DataError(f"column {name!r} has no value in row {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if str(series.dtype) == "category":

@@ -23,7 +23,7 @@ BECAUSE = {
 
 def summary_blocks(result: Result) -> list[Block]:
     """Status, numbers, what to try where the gap is open, and the selected features with their weights."""
-    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items())
+    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items() if value)
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
     relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
     pairs = [

@@ -109,6 +109,11 @@ def test_without_labels(tmp_path):
             3,
             "column 'label' has no value ('?'); fill it in, or leave out the sample or the column",
         ),
+        (
+            "x,y,z,label\n1,2,a,0\n1,?,NA,0\n1,,b,1\n",
+            3,
+            "column 'y' has no value ('?'), 2 values in all; so have 'z'; fill it in, or leave out the sample or the column",
+        ),
         ("x,label\n1,0\n-inf,1\n", 3, "column 'x' is '-inf'; every value must be a finite number"),
         (
             "x,label\n1,0\n2,1\n1.5x,0\n",

@@ -186,3 +186,25 @@ def test_pandas_is_not_needed() -> None:
 def test_a_frame_from_text() -> None:
     frame = pd.read_csv(io.StringIO("x,y,label\n1,2,a\n2,1,b\n3,5,b\n"))
     assert mipfs.read(frame, positive="a").labels.negative == "b"
+
+
+def test_a_frame_for_a_classifier_that_was_trained_without_names() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 1] > 0, 1.0, -1.0)
+    result = mipfs.solve(mipfs.Problem(mipfs.Instance.from_arrays(X, y), M=1, C=1.0))
+    frame = pd.DataFrame(X, columns=list("abc"))
+    np.testing.assert_array_equal(result.predict(frame), result.predict(X))
+    with pytest.raises(UsageError, match="no column 'x2', which the classifier uses; it has 'a', 'b', 'c', 'd'"):
+        result.predict(frame.assign(d=1))
+    with pytest.raises(DataError, match=r"mipfs\.read\(frame, label=\.\.\.\) reads words"):
+        mipfs.Instance.from_arrays(frame.assign(a="word"), y)
+
+
+def test_all_columns_with_missing_values_are_named() -> None:
+    frame = passengers().assign(cabin=None)
+    frame.loc[[3, 5], "age"] = np.nan
+    with pytest.raises(
+        DataError, match="column 'age' has no value in row 4, 2 values in all; so have 'cabin'; fill it"
+    ):
+        mipfs.read(frame, label="survived")
