@@ -47,6 +47,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
 def _norms(X: Any) -> tuple[Array, Array]:
     """Euclidean norms (p,) of the columns, and how many entries they are sums of; squares may not overflow."""
     if sparse.issparse(X):
+        X = sparse.csc_array(X)
         columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
         largest = np.zeros(X.shape[1])
         np.maximum.at(largest, columns, np.abs(X.data))

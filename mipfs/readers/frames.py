@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, DataWarning
 from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
+from mipfs.readers.csv_file import ROW_NUMBERS
 from mipfs.readers.table import Table
 
 FRAME = Path("the data frame")
@@ -38,12 +40,22 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True) -> Table:
         raise DataError(f"two columns are called {twice!r}", "give each its own name", path=FRAME)
     if len(frame) == 0:
         raise DataError("no samples", "give at least one row of each class", path=FRAME)
+    if names[0] in ROW_NUMBERS and _counts_rows(frame.iloc[:, 0]):
+        message = f"{FRAME}: the column {names[0]!r} holds row numbers and is left out; rename it to keep it"
+        warnings.warn(message, DataWarning, stacklevel=3)
+        return from_frame(frame.iloc[:, 1:], label, labelled)
     mixing = (label_among(label, names), BAG)
     if labelled:
         require_label(mixing[0], names, FRAME)
     gaps = [name for k, name in enumerate(names) if frame.iloc[:, k].isna().any()]
     columns = [column_values(frame, k, name, name in mixing, gaps) for k, name in enumerate(names)]
     return to_table(names, columns, path=FRAME, label=label, labelled=labelled)
+
+
+def _counts_rows(series: Any) -> bool:
+    """Whether a column is the index that a CSV file was written with: whole numbers >= 0, all of them different."""
+    values = np.asarray(series)
+    return values.dtype.kind in "iu" and bool(np.all(values >= 0)) and np.unique(values).size == values.size
 
 
 def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequence[str] = ()) -> Column:

@@ -112,7 +112,8 @@ def test_without_labels(tmp_path):
         (
             "x,y,z,label\n1,2,a,0\n1,?,NA,0\n1,,b,1\n",
             3,
-            "column 'y' has no value ('?'), 2 values in all; so have 'z'; fill it in, or leave out the sample or the column",
+            "column 'y' has no value ('?'), 2 values in all; so have 'z'; "
+            "fill it in, or leave out the sample or the column",
         ),
         ("x,label\n1,0\n-inf,1\n", 3, "column 'x' is '-inf'; every value must be a finite number"),
         (

@@ -208,3 +208,14 @@ def test_all_columns_with_missing_values_are_named() -> None:
         DataError, match="column 'age' has no value in row 4, 2 values in all; so have 'cabin'; fill it"
     ):
         mipfs.read(frame, label="survived")
+
+
+def test_the_index_that_a_file_was_written_with_is_left_out() -> None:
+    frame = passengers()
+    stream = io.StringIO()
+    frame.to_csv(stream)
+    again = pd.read_csv(io.StringIO(stream.getvalue()))
+    with pytest.warns(mipfs.DataWarning, match="the column 'Unnamed: 0' holds row numbers and is left out"):
+        data = mipfs.read(again, label="survived")
+    assert data.feature_names == mipfs.read(frame, label="survived").feature_names
+    assert "Unnamed: 0" in mipfs.read(again.assign(**{"Unnamed: 0": 0.5}), label="survived").feature_names
