@@ -117,6 +117,10 @@ class Instance:
     label: str | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
+        return f"<Instance {self.source}{': ' if self.source else ''}{about}>"
+
     @property
     def n_samples(self) -> int:
         return int(self.X.shape[0])

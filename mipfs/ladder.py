@@ -25,6 +25,9 @@ from mipfs.drivers.run import ABSOLUTE_GAP, Observer, Run, parameters
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
+from mipfs.report.blocks import as_html, as_text
+from mipfs.report.ladder import ladder_blocks
+from mipfs.report.numbers import number
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
 from mipfs.signals import heard
 
@@ -98,6 +101,18 @@ class Comparison:
     selected: tuple[str, ...]
     ladder: tuple[Rung, ...]
     conflict: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        bounds = ", ".join(f"{rung.name} {number(rung.value)}" for rung in self.ladder)
+        return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
+
+    def summary(self) -> str:
+        """The ladder as the command line prints it."""
+        return as_text(ladder_blocks(self))
+
+    def _repr_html_(self) -> str:
+        """The ladder for a notebook."""
+        return as_html(ladder_blocks(self))
 
     def __getitem__(self, name: str) -> Rung:
         """The rung of that name."""

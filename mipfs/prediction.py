@@ -30,7 +30,12 @@ def decision_values(result: Result, X: Any) -> Array:
     if is_frame(X):
         values = np.array([_of_frame(result, X, name) for name in names]).reshape(len(names), len(X))
         return np.asarray(weights @ values + result.intercept)
-    matrix = X if sparse.issparse(X) else np.asarray(X, dtype=float)
+    try:
+        matrix = X if sparse.issparse(X) else np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise UsageError(
+            "X holds words; give numbers, a data frame with the columns of training, or an Instance"
+        ) from None
     if matrix.ndim != 2 or matrix.shape[1] != result.n_features:
         raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {result.n_features})")
     ids = [result.columns[name] for name in names]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from mipfs.report.blocks import Block, Pairs, Table
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import number, percent, stated
 
 __all__ = ["number", "percent", "show_blocks", "show_pairs", "show_table", "stated"]
 
@@ -42,16 +41,3 @@ def _show_rich(header: Sequence[str], rows: Sequence[Sequence[str]], title: str,
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
-
-
-def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-    """The parameters of a problem in one line, without those that it does not have."""
-    shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]
-    shown += [name for name in ("measure", "beta", "k") if name in params]
-    return ", ".join(f"{name} = {_text(params[name])}" for name in shown)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return "one per feature"
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

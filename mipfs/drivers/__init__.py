@@ -150,7 +150,7 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, [*known, "verbose", "callback", "observers"], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given)

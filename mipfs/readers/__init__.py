@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,15 @@ def read(
     (569, 30, 'mean radius')
     """
     frame = path if is_frame(path) else None
+    if frame is None and not isinstance(path, (str, os.PathLike)):
+        kind = type(path).__name__
+        raise UsageError(
+            f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays"
+        )
     path = FRAME if frame is not None else Path(path)
+    if label is not None and not isinstance(label, (str, int, np.integer)):
+        raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
+    label = None if label is None else str(label)  # pandas numbers columns without names
     if scale is not None and scale not in SCALINGS:
         raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
     if n_features is not None and (frame is not None or format_of(path) != "svmlight"):

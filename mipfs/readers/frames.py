@@ -64,7 +64,7 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     Raises
     ------
     DataError
-        See `from_frame`; `mixed` allows words beside numbers, `gaps` are the columns with missing values.
+        See `from_frame`; `mixed`, of labels and bags, allows words beside numbers, `gaps` are the columns with missing values.
     """
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
@@ -75,7 +75,7 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
         more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
         raise DataError(f"column {name!r} has no value in row {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
-    if str(series.dtype) == "category":
+    if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
         return _finite(values.astype(np.float64), name)

@@ -219,3 +219,35 @@ def test_the_index_that_a_file_was_written_with_is_left_out() -> None:
         data = mipfs.read(again, label="survived")
     assert data.feature_names == mipfs.read(frame, label="survived").feature_names
     assert "Unnamed: 0" in mipfs.read(again.assign(**{"Unnamed: 0": 0.5}), label="survived").feature_names
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros((3, 2)), "a ndarray cannot be read, only a file or a data frame; Instance.from_arrays"),
+        (None, "a NoneType cannot be read"),
+        (pd.Series([1.0]), "a Series cannot be read"),
+    ],
+)
+def test_what_is_no_data_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        mipfs.read(given)
+
+
+def test_labels_by_number_and_of_the_wrong_kind() -> None:
+    frame = pd.DataFrame([[1.0, 0], [2.0, 1], [0.5, 0]])
+    data = mipfs.read(frame, label=1)
+    assert (data.feature_names, data.label) == (("0",), "1")
+    with pytest.raises(UsageError, match="label is a Series; give the name"):
+        mipfs.read(frame, label=frame[1])  # type: ignore[arg-type]
+    coded = frame.rename(columns={1: "label"}).astype({"label": "category"})
+    assert mipfs.read(coded).labels == mipfs.instance.Labels(0, 1)
+
+
+def test_predicting_on_words_that_are_no_frame() -> None:
+    frame = passengers()
+    result = solved(frame)
+    for odd in (frame.to_numpy(), frame.iloc[0], "titanic.csv"):
+        with pytest.raises(UsageError, match="X holds words; give numbers, a data frame"):
+            result.predict(odd)
+    assert result.predict(frame.iloc[:0]).tolist() == []

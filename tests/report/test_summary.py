@@ -234,3 +234,15 @@ def test_rare_words_are_no_matter_of_scale() -> None:
         advise_scale(np.zeros((3, 4)), list("abcd"), Path("zeros"))
     with pytest.warns(mipfs.DataWarning):
         advise_scale(np.array([[1e200, 1e-200], [1e200, 0.0]]), ["a", "b"], Path("huge"))
+
+
+def test_other_objects_are_short_too() -> None:
+    problem = mipfs.Problem(DATA, M=2, C=0.01).with_rows(np.ones((1, 30)), 1, 2)
+    assert repr(DATA).endswith("wdbc.svm: 569 samples, 30 features, scale standard>")
+    assert repr(problem).startswith("<Problem M = 2, C = 0.01, loss = hinge, 1 rows, on <Instance ")
+    ladder = mipfs.compare(problem, rungs=["plain", "exact"])
+    assert repr(ladder).startswith(f"<Comparison incumbent {ladder.incumbent:.8g}, plain ")
+    assert "exact" in ladder.summary()
+    words = html.unescape(re.sub(r"<[^>]*>", " ", ladder._repr_html_())).split()
+    assert words == ladder.summary().split()
+    assert "along M, 2 points" in repr(mipfs.path(problem, M=[1, 2]))
