@@ -64,7 +64,8 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     Raises
     ------
     DataError
-        See `from_frame`; `mixed`, of labels and bags, allows words beside numbers, `gaps` are the columns with missing values.
+        See `from_frame`; `mixed`, of labels and bags, allows words beside numbers, `gaps` are the columns with missing
+        values.
     """
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
