@@ -109,9 +109,7 @@ def read(
         if name in groups:
             sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
         groups[name] = members
-    if scale is None and sidecar.scale is None:
-        advise_scale(table.X, names, path)
-    return Instance.from_arrays(
+    instance = Instance.from_arrays(
         table.X,
         y,
         feature_names=names,
@@ -128,6 +126,9 @@ def read(
         label=table.label,
         words=_words(table),
     )
+    if scale is None and sidecar.scale is None:
+        advise_scale(instance.X, names, path)
+    return instance
 
 
 def read_new(
