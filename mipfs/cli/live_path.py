@@ -67,7 +67,7 @@ class View:
         yield table
         if self.points:
             yield Text(f"latest: {', '.join(self.points[-1].selected)}", no_wrap=True, overflow="ellipsis")
-        now = f"{self.about}: {time.monotonic() - self.began:.1f} s"
+        now = f"{self.about or 'preparing'}: {time.monotonic() - self.began:.1f} s"
         if self.record is not None:
             r = self.record
             now += f", incumbent {number(r.objective)}, bound {number(r.bound)}, gap {percent(r.gap)}"

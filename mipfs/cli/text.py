@@ -15,7 +15,7 @@ def show_blocks(blocks: Iterable[Block]) -> None:
     """Print the parts of a report on standard output."""
     for block in blocks:
         if isinstance(block, Table) and sys.stdout.isatty():
-            _show_rich(block.header, block.rows, block.title, block.left)
+            _show_rich(block)
         else:
             print(block.text(), end="")
 
@@ -30,14 +30,36 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     show_blocks([Pairs(pairs)])
 
 
-def _show_rich(header: Sequence[str], rows: Sequence[Sequence[str]], title: str, left: int) -> None:
+def _show_rich(block: Table) -> None:
+    """A table with a frame, without one where that is too wide, as plain text where numbers would still be cut."""
+    from rich.box import HEAVY_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
+    from rich.table import Table as Framed
 
-    table = Table(title=title or None, title_justify="left")
-    for i, name in enumerate(header):
-        table.add_column(escape(name), justify="left" if i < left else "right", overflow="fold")
-    for row in rows:
+    console = Console()
+    widths = [max(map(len, column)) for column in zip(block.header, *block.rows, strict=True)]
+    least = [min(width, FOLDED) if i < block.left else width for i, width in enumerate(widths)]
+    if sum(least) + len(least) > console.width:
+        print(block.text(), end="")
+        return
+    framed = sum(least) + 3 * len(least) + 1 <= console.width
+    table = Framed(
+        title=block.title or None,
+        title_justify="left",
+        box=HEAVY_HEAD if framed else None,
+        padding=(0, 1) if framed else (0, 1, 0, 0),
+        pad_edge=framed,
+    )
+    for i, name in enumerate(block.header):
+        words = i < block.left
+        table.add_column(
+            escape(name), justify="left" if words else "right", overflow="fold", no_wrap=not words, min_width=least[i]
+        )
+    for row in block.rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    console.print(table)
+
+
+FOLDED = 24
+"""Characters at which a column of words may be folded; numbers never are."""

@@ -104,3 +104,24 @@ def test_the_live_table_of_a_path_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, lines)) <= 80
     assert "12384.678" in screen.getvalue()
     assert "0.0123%" in screen.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_numbers_of_a_table_are_never_cut_on_a_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    header = ("M", "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems")
+    row = ("1", "optimal", "14.058342", "14.056936", "0.01%", "1", "0.28", "0", "2", "14")
+    show_table(header, [row], title="The path")
+    show_table(("feature", "weight"), [("a name that is as long as a sentence, or two of them", "-0.12345678")])
+    shown = screen.getvalue()
+    for cell in (*header, *row, "-0.12345678"):
+        assert cell in shown
+    if width >= 80:
+        assert max(map(len, shown.splitlines())) <= width
