@@ -93,6 +93,8 @@ class Instance:
     source : str, the file it was read from
     scaling : {"none", "standard", "unit"}
     values_sha256 : str, digest of the user's values where `X` holds scaled ones (see `sha256`)
+    label : str, or None, the column of the file that the labels stood in, where it has a name
+    words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
     """
 
     X: Any
@@ -112,6 +114,12 @@ class Instance:
     source: str = ""
     scaling: Scaling = "none"
     values_sha256: str = ""
+    label: str | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
+        return f"<Instance {self.source}{': ' if self.source else ''}{about}>"
 
     @property
     def n_samples(self) -> int:
@@ -157,6 +165,8 @@ class Instance:
         bags: npt.ArrayLike | None = None,
         source: str = "",
         training: bool = True,
+        label: str | None = None,
+        words: Mapping[str, tuple[str, ...]] | None = None,
     ) -> Instance:
         """Validate arrays and scale them; see `Instance` for the meaning of the parameters.
 
@@ -218,6 +228,8 @@ class Instance:
             source=source,
             scaling=scale,
             values_sha256="" if scale == "none" else matrix.digest(X),
+            label=label,
+            words=dict(words or {}),
         )
         instance.columns_of(
             [*instance.cost, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out]

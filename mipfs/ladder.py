@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ from mipfs.drivers.run import ABSOLUTE_GAP, Observer, Run, parameters
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
+from mipfs.report.blocks import as_html, as_text
+from mipfs.report.ladder import ladder_blocks
+from mipfs.report.numbers import number
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
 from mipfs.signals import heard
 
@@ -98,6 +102,18 @@ class Comparison:
     ladder: tuple[Rung, ...]
     conflict: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        bounds = ", ".join(f"{rung.name} {number(rung.value)}" for rung in self.ladder)
+        return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
+
+    def summary(self) -> str:
+        """The ladder as the command line prints it."""
+        return as_text(ladder_blocks(self))
+
+    def _repr_html_(self) -> str:
+        """The ladder for a notebook."""
+        return as_html(ladder_blocks(self))
+
     def __getitem__(self, name: str) -> Rung:
         """The rung of that name."""
         for rung in self.ladder:
@@ -128,6 +144,7 @@ def compare(
     time_limit: float | None = 60.0,
     callback: Callable[[Record], object] | None = None,
     observers: Iterable[Observer] = (),
+    verbose: bool = False,
 ) -> Comparison:
     """Solve every rung of the ladder on one problem.
 
@@ -141,6 +158,8 @@ def compare(
     callback : callable, optional
         Receives every iteration record; a true return value ends the comparison.
     observers : iterable of callables that receive every iteration record
+    verbose : bool, default False
+        Say on standard error which rung is being solved, and print its incumbent, bound and gap.
 
     Returns
     -------
@@ -160,8 +179,13 @@ def compare(
     if problem.selection.minimise(problem.penalty)[0] is None:
         ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)
         return Comparison(params, math.inf, (), ladder, problem.selection.conflict())
-    climb = _Climb(problem, {"time_limit": time_limit, "callback": callback, "observers": tuple(observers)})
-    ladder = settled([climb.rung(name) for name in chosen], climb.incumbent, problem)
+    options = {"time_limit": time_limit, "callback": callback, "observers": tuple(observers), "verbose": verbose}
+    climb, found = _Climb(problem, options), list[Climbed]()
+    for name in chosen:
+        if verbose:
+            print(f"rung {name}", file=sys.stderr, flush=True)
+        found.append(climb.rung(name))
+    ladder = settled(found, climb.incumbent, problem)
     return Comparison(params, climb.incumbent, climb.selected, ladder)
 
 

@@ -44,12 +44,13 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     DataError
         Not a matrix of real numbers, no rows or columns, NaN or infinity.
     """
+    real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
         X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(f"X has {X.ndim} dimensions", "give a matrix of samples by features", path=path)
     if X.dtype.kind not in "biufO":
-        raise DataError(f"X holds values of type {X.dtype}", "give real numbers", path=path)
+        raise DataError(f"X holds values of type {X.dtype}", real, path=path)
     n, p = X.shape
     if n == 0:
         raise DataError("no samples", "give at least one sample of each class", path=path)
@@ -61,7 +62,7 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
         else:
             X = np.asarray(X, dtype=np.float64, order="F")
     except (TypeError, ValueError) as error:
-        raise DataError(f"X holds a value that is no number ({error})", "give real numbers", path=path) from None
+        raise DataError(f"X holds a value that is no number ({error})", real, path=path) from None
     _check_finite(X, path)
     return X
 

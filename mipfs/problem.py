@@ -137,6 +137,12 @@ class Problem:
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
+    def __repr__(self) -> str:
+        known = {"M": self.M, "C": self.C, "loss": self.loss, "measure": self.measure}
+        stated = ", ".join(f"{name} = {value}" for name, value in known.items() if value is not None)
+        rows = f", {len(self.rows)} rows" if self.rows is not None and len(self.rows) else ""
+        return f"<Problem {stated}{rows}, on {self.data!r}>"
+
     def __getstate__(self) -> dict[str, Any]:
         """What was declared; what is compiled from it is compiled again in a copy."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

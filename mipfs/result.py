@@ -94,6 +94,37 @@ class Record:
         return relative_gap(self.objective, self.bound)
 
 
+class Trace(tuple[Record, ...]):
+    """The iteration records of a run, in order of time."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> Any:
+        """The trace as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``seconds, iteration, objective, bound, gap``, and ``upper`` where a relaxation was solved; what was
+            not earned yet is NaN.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise UsageError("trace.to_frame() needs pandas, which is not installed; pip install pandas") from None
+        names = ["seconds", "iteration", "objective", "bound", "gap"]
+        names += ["upper"] if any(math.isfinite(record.upper) for record in self) else []
+        columns = {name: np.array([getattr(record, name) for record in self]) for name in names}
+        for name in set(names) - {"iteration"}:
+            columns[name] = np.where(np.isfinite(columns[name]), columns[name], math.nan)
+        return pandas.DataFrame(columns)
+
+
 def relative_gap(objective: float, bound: float) -> float:
     """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
     if not (math.isfinite(objective) and math.isfinite(bound)):
@@ -117,7 +148,7 @@ class Result:
     driver : str
     seconds : float
     counters : mapping of str to int
-    trace : tuple of Record
+    trace : Trace, a tuple of Record, with `Trace.to_frame`
     labels : mapping {"negative": ..., "positive": ...}
     columns : mapping of name to int, the 0-based column of every selected feature and weight
     n_features : int, features of the data
@@ -132,6 +163,8 @@ class Result:
     certificate : mapping or None, {"kind", "bound", "gap", "file", "sha256"} once it is saved
     versions : mapping of package to version
     extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
+    read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
+        words}} for the columns of words that weights belong to
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.drivers.near_optimal`
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -149,7 +182,7 @@ class Result:
     driver: str
     seconds: float
     counters: Mapping[str, int]
-    trace: tuple[Record, ...]
+    trace: Trace
     labels: Mapping[str, Any]
     columns: Mapping[str, int]
     n_features: int
@@ -165,13 +198,41 @@ class Result:
     extra: Mapping[str, Any] = field(default_factory=dict)
     near_optimal: Mapping[str, Any] | None = None
     atoms: Mapping[str, Any] | None = None
+    read: Mapping[str, Any] | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trace", Trace(self.trace))
+
     @property
     def gap(self) -> float:
         return relative_gap(self.objective, self.bound)
+
+    def __repr__(self) -> str:
+        from mipfs.report.summary import short
+
+        return short(self)
+
+    def summary(self) -> str:
+        """The report of the command line as text: status, objective, bound, gap, features and weights."""
+        from mipfs.report.blocks import as_text
+        from mipfs.report.summary import summary_blocks
+
+        return as_text(summary_blocks(self))
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        from mipfs.report.blocks import as_html
+        from mipfs.report.summary import summary_blocks
+
+        return as_html(summary_blocks(self))
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of the data that held the labels, where it has a name."""
+        return None if self.read is None else self.read["label"]
 
     @property
     def has_classifier(self) -> bool:
@@ -185,12 +246,15 @@ class Result:
         ----------
         X : Instance, data frame, or (n, p) array or sparse matrix
             On the user's scale, whatever `scaling` the training used. Columns of an instance or a data
-            frame are matched by name, those of an array by position.
+            frame are matched by name, those of an array by position. In a data frame columns of words may stand
+            as they did in training; other columns are not looked at.
 
         Raises
         ------
         UsageError
-            No classifier was found, or a selected feature is missing.
+            No classifier was found, a selected feature is missing, or a column holds a word that training did not see.
+        DataError
+            A column of a data frame that is used has a missing value, or one of another kind.
         """
         from mipfs.prediction import decision_values
 
@@ -237,7 +301,7 @@ class Result:
             raise DataError(f"not a complete result: {error} is not known", remedy, path=path) from None
         except ValueError as error:
             raise DataError(str(error), remedy, path=path) from None
-        values["trace"] = tuple(
+        values["trace"] = Trace(
             Record(
                 r["seconds"],
                 r["iteration"],

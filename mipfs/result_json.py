@@ -179,9 +179,10 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "extra": _table(_record()),
     "atoms": _or_null(_record()),
     "near_optimal": _or_null(_near_optimal),
+    "read": _or_null(_record(label=_or_null(_text), words=_table(_list(_text)))),
 }
 """The fields of schema 1, and what reads each."""
-LATER = ("extra", "near_optimal", "atoms")
+LATER = ("extra", "near_optimal", "atoms", "read")
 """Fields that are not in every JSON of schema 1."""
 
 

@@ -134,6 +134,10 @@ class SolutionPath:
     one_se: Value | None = None
     rule: str = "least-error"
 
+    def __repr__(self) -> str:
+        chosen = "" if self.chosen is None else f", chosen {self.chosen}"
+        return f"<SolutionPath along {self.axis}, {len(self.points)} points{chosen}, {self.driver}; see table()>"
+
     @property
     def axes(self) -> tuple[str, ...]:
         """The names in `axis`."""

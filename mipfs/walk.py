@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -24,6 +25,7 @@ from mipfs.drivers.run import Observer, parameters
 from mipfs.errors import UsageError
 from mipfs.folds import Fold, stratified
 from mipfs.problem import Problem
+from mipfs.report.numbers import number, percent
 from mipfs.result import Result, Status, StopReason
 from mipfs.selection import Rows
 from mipfs.solution_path import Point, SolutionPath
@@ -45,6 +47,7 @@ def path(
     on_begin: Callable[[str], object] | None = None,
     on_point: Callable[[Point], object] | None = None,
     observers: Iterable[Observer] = (),
+    verbose: bool = False,
     **options: Any,
 ) -> SolutionPath:
     """Solve a problem for every value of one parameter, for all pairs of M and C, or with rows added one by one.
@@ -73,6 +76,8 @@ def path(
     on_point : callable, optional
         Receives every `Point` of the whole data when it is there.
     observers : iterable of callables that receive every iteration record
+    verbose : bool, default False
+        Print on standard error what is being solved, and every point when it is there.
     **options
         Options of the driver; ``time_limit`` is in seconds for every point.
 
@@ -96,6 +101,8 @@ def path(
         raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
     steps = steps_of(base, M, C, lam, rows)
     name = drivers.DEFAULT if driver is None else driver
+    if verbose:
+        on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))
     parts = [] if folds is None else stratified(base.data, folds, seed)
     points = _tightened(walk.points(steps))
@@ -119,6 +126,27 @@ def path(
         one_se=None if simplest is None else simplest.value,
         rule="one-se" if one_se else "least-error",
     )
+
+
+def _aloud(given: Callable[[Any], object] | None, say: Callable[[Any], object]) -> Callable[[Any], None]:
+    """A watcher that also says what it hears."""
+
+    def watch(news: Any) -> None:
+        say(news)
+        if given is not None:
+            given(news)
+
+    return watch
+
+
+def _say(about: str) -> None:
+    print(f"solving {about}", file=sys.stderr, flush=True)
+
+
+def _say_point(point: Point) -> None:
+    numbers = f"objective {number(point.objective)}, bound {number(point.bound)}, gap {percent(point.gap)}"
+    words = f"{place_text(point.place)}: {point.status.name}, {numbers}, {point.seconds:.2f} s"
+    print(words, file=sys.stderr, flush=True)
 
 
 class _Walk:

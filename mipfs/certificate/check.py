@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,7 @@ def check(
     data: Instance,
     reading: Reading = (Statement, Duals),
     given: Mapping[str, Any] | None = None,
+    told: Callable[[int, int], object] | None = None,
 ) -> Report:
     """Check a result and its proof against the data.
 
@@ -98,12 +99,14 @@ def check(
     reading : subclasses of Statement and Duals, for a loss that is none of `Statement.LOSSES`
     given : mapping {"rows", "extra"}, optional
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
+    told : callable, optional
+        Hears how many of how many dual vectors are done.
     """
     begin, found = time.perf_counter(), dict[str, Any]()
     reason = ""
     try:
         with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
-            _check(document, arrays, data, reading, given, found)
+            _check(document, arrays, data, reading, given, found, told)
     except Rejected as rejected:
         reason = " ".join(str(rejected).split())
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
@@ -120,6 +123,7 @@ def _check(
     reading: Reading,
     given: Mapping[str, Any] | None,
     found: dict[str, Any],
+    told: Callable[[int, int], object] | None,
 ) -> None:
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
@@ -130,10 +134,12 @@ def _check(
     found |= {"status": status, "statement": words.in_words(statement), "differs": words.compare(statement, given)}
     incumbent = classifier.read(statement, document)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
+    if (document.get("read") or {}).get("words") and not data.words:
+        found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
     near = document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
-    least, leaf = least_bound(statement, duals, tree, arrays, listed)
+    least, leaf = least_bound(statement, duals, tree, arrays, listed, told)
     proven, bound = statement.reported(least), absent_or(certificate["bound"], math.inf, "the certificate's bound")
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"leaf {leaf} proves only {proven!r}, less than the claimed bound {bound!r}")

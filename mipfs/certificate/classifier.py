@@ -56,6 +56,7 @@ def read(statement: Statement, document: Document) -> Classifier:
         found = Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
     else:
         found = _evaluated(statement, document, chosen, ids)
+    _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
 
@@ -73,6 +74,18 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
+
+
+def _check_reading(data: Instance, read: Any) -> None:
+    """The column of the labels and the words of columns of words are those of the data, where it has them."""
+    if read is None:
+        return
+    label, words = read["label"], dict(read["words"])
+    same = label is None or data.label is None or label == data.label
+    require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
+    for column, seen in words.items() if data.words else ():
+        require(column in data.words, f"{column!r} is no column of words of the data")
+        require([*seen] == [*data.words[column]], f"the words of the column {column!r} are not those of the data")
 
 
 def _columns(names: Any, data: Instance) -> Integers:

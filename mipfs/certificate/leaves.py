@@ -139,9 +139,17 @@ class Fixings:
 
 
 def least_bound(
-    statement: Statement, duals: Duals, tree: Tree, arrays: Arrays, visit: Visitor | None = None
+    statement: Statement,
+    duals: Duals,
+    tree: Tree,
+    arrays: Arrays,
+    visit: Visitor | None = None,
+    told: Callable[[int, int], object] | None = None,
 ) -> tuple[float, int]:
-    """The least bound of all leaves (unit margin), and its leaf; inf when no leaf holds a selection."""
+    """The least bound of all leaves (unit margin), and its leaf; inf when no leaf holds a selection.
+
+    `told` hears how many of how many dual vectors are done.
+    """
     least, where = math.inf, -1
     refuted = range(REFUTED, REFUTED + 1), [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
     for ids, g, cost in itertools.chain([refuted], duals.blocks()):
@@ -173,4 +181,6 @@ def least_bound(
                 visit(fixed, bound)
             if bound < least:
                 least, where = bound, value
+        if told is not None and ids.start >= 0:
+            told(ids.stop, duals.count)
     return least, where

@@ -98,7 +98,7 @@ def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] |
     return None, result.certificate
 
 
-def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
+def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
     """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
 
     Parameters
@@ -107,6 +107,8 @@ def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
     data : Instance, the same data, scaled as it was
     rows : Rows, optional
         The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
+    verbose : bool, default False
+        Show on a terminal how many of the dual vectors are done.
 
     Returns
     -------
@@ -126,7 +128,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
     given = None if rows is None else stated(rows, data.feature_names)
     if result.claim is not None:
         document["certificate"] = result.claim.entry()
-        return _checked(document, result.claim.proof.arrays(), data, given)
+        return _checked(document, result.claim.proof.arrays(), data, given, verbose)
     if result.certificate is None or result.path is None:
         unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
         raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
@@ -137,7 +139,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None) -> Report:
         raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
     if _sha256(path) != result.certificate.get("sha256"):
         return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
-    return _checked(document, _read(path), data, given)
+    return _checked(document, _read(path), data, given, verbose)
 
 
 def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
@@ -161,14 +163,20 @@ def _finite(end: float) -> float | None:
 
 
 def _checked(
-    document: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], data: Instance, given: dict[str, Any] | None
+    document: dict[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    data: Instance,
+    given: dict[str, Any] | None,
+    verbose: bool,
 ) -> Report:
     """What the checker says."""
     from mipfs.certificate.check import check
     from mipfs.certificate.check_joint import JOINT
+    from mipfs.report.progress import progress
 
     reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
-    return check(document, arrays, data, given=given, **reading)
+    with progress("checked", "dual vectors", verbose) as told:
+        return check(document, arrays, data, given=given, told=told, **reading)
 
 
 def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:

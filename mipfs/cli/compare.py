@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -65,6 +65,8 @@ def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet:
     """Write the JSON where it was asked for, show the ladder, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, write_json
+    from mipfs.cli.text import show_blocks
+    from mipfs.report.ladder import ladder_blocks
 
     if target is not None:
         write_json(comparison.document(), target)
@@ -76,28 +78,7 @@ def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet:
         complain("stopped before any classifier was found; raise the limit")
         return STOPPED_EARLY
     if target != "-" and not quiet:
-        _show(comparison, problem)
+        show_blocks(ladder_blocks(comparison, len(problem.selection.rows)))
         if target is not None:
             print(f"\nwritten to {target}")
     return 0
-
-
-def _show(comparison: Comparison, problem: Problem) -> None:
-    from mipfs.cli.text import number, percent, show_pairs, show_table, stated
-
-    show_pairs(
-        [
-            ("problem", stated(comparison.params)),
-            ("incumbent", f"{number(comparison.incumbent)} with {len(comparison.selected)} features"),
-            ("rows", str(len(problem.selection.rows))),
-        ]
-    )
-    lines = [
-        (rung.name, rung.status, number(rung.value), percent(rung.gap), f"{rung.seconds:.2f}", _size(rung.size))
-        for rung in comparison.ladder
-    ]
-    show_table(("rung", "status", "bound", "gap", "seconds", "size"), lines, title="The ladder", left=2)
-
-
-def _size(size: Any) -> str:
-    return "-" if size is None else f"{size['constraints']} x {size['variables']}"

@@ -31,7 +31,14 @@ def evaluate(
     result = Result.load(result_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     names, labels = tuple(result.weights), Labels(**result.labels)
-    data = read_new(data_file, names=names, n_features=result.n_features, labels=labels, label=label)
+    data = read_new(
+        data_file,
+        names=names,
+        n_features=result.n_features,
+        labels=labels,
+        label=label,
+        remembered=result.label_column,
+    )
     document = score(result, data)
     if json is not None:
         write_json(document, json)

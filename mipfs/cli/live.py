@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console, ConsoleOptions, RenderResult
 
     from mipfs.result import Record
 
@@ -49,7 +49,10 @@ def _table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
 
 
 class _View:
-    """The latest record, drawn anew at every refresh so that the clock runs between iterations."""
+    """The latest record, drawn anew at every refresh so that the clock runs between iterations.
+
+    Numbers are never cut: in a narrow terminal columns are left out instead, the counters stand below.
+    """
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -58,16 +61,35 @@ class _View:
     def see(self, record: Record) -> None:
         self.record = record
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table("seconds", "iteration", "incumbent", "bound", "gap", "features")
-        cells = [f"{time.monotonic() - self.began:.1f}"]
+        cells, counters = {"seconds": f"{time.monotonic() - self.began:.1f}"}, ""
         if self.record is not None:
             r = self.record
-            cells += [str(r.iteration), number(r.objective), number(r.bound), percent(r.gap), str(r.n_selected)]
-            for name, value in r.counters.items():
-                table.add_column(name.replace("_", " "))
-                cells.append(str(value))
-        table.add_row(*cells)
-        return table
+            cells |= {"iteration": str(r.iteration), "incumbent": number(r.objective), "bound": number(r.bound)}
+            cells |= {"gap": percent(r.gap), "features": str(r.n_selected)}
+            counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in r.counters.items() if value)
+        shown = _fitting({name: max(len(name), len(cells.get(name, ""))) for name in COLUMNS}, options.max_width)
+        table = Table(*shown)
+        for column in table.columns:
+            column.no_wrap, column.justify = True, "right"
+        table.add_row(*(cells.get(name, "") for name in shown))
+        yield table
+        if counters:
+            yield Text(counters, style="dim", overflow="ellipsis", no_wrap=True)
+
+
+COLUMNS = ("seconds", "iteration", "incumbent", "bound", "gap", "features")
+LEAST = ("features", "iteration", "seconds", "bound")
+"""What is left out first where the terminal is narrow."""
+
+
+def _fitting(widths: Mapping[str, int], room: int) -> list[str]:
+    """The columns that fit, each with three characters for its borders."""
+    shown = list(widths)
+    for name in LEAST:
+        if sum(widths[one] + 3 for one in shown) + 1 > room:
+            shown.remove(name)
+    return shown

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, RenderResult
 
     from mipfs.result import Record
     from mipfs.solution_path import Point
@@ -51,18 +51,24 @@ class View:
         """An iteration record of the solve in progress."""
         self.record = record
 
-    def __rich__(self) -> Group:
-        from rich.console import Group
-        from rich.markup import escape
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.box import SIMPLE
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table("value", "status", "objective", "bound", "gap", "seconds", "features")
-        for p in self.points:
+        table = Table(box=SIMPLE)
+        for name in ("value", "status", "objective", "bound", "gap", "seconds", "size"):
+            table.add_column(name, no_wrap=True)
+        room = max(3, console.size.height - 6)  # the latest points: what is above them would push them off the screen
+        for p in self.points[-room:]:
             numbers = (number(p.objective), number(p.bound), percent(p.gap), f"{p.seconds:.2f}")
             values = ", ".join(f"{value:g}" for value in p.place.values())
-            table.add_row(values, p.status.name.lower(), *numbers, escape(", ".join(p.selected)))
-        now = f"{self.about}: {time.monotonic() - self.began:.1f} s"
+            table.add_row(values, p.status.name.lower(), *numbers, str(len(p.selected)))
+        yield table
+        if self.points:
+            yield Text(f"latest: {', '.join(self.points[-1].selected)}", no_wrap=True, overflow="ellipsis")
+        now = f"{self.about or 'preparing'}: {time.monotonic() - self.began:.1f} s"
         if self.record is not None:
             r = self.record
             now += f", incumbent {number(r.objective)}, bound {number(r.bound)}, gap {percent(r.gap)}"
-        return Group(table, escape(now))
+        yield Text(now)

@@ -10,28 +10,17 @@ from typing import TYPE_CHECKING, Any
 from mipfs import output_file
 from mipfs.certificate.sidecar import sidecar_of
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
-from mipfs.cli.text import number, percent, show_pairs, show_table
+from mipfs.cli.text import show_blocks
 from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of
-from mipfs.result import Result, Status, StopReason, relative_gap
+from mipfs.report.summary import BECAUSE, summary_blocks
+from mipfs.result import Result, Status
 from mipfs.signals import held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 INFEASIBLE = 3
-
-_BECAUSE = {
-    StopReason.GAP_CLOSED: "the gap is closed",
-    StopReason.TIME_LIMIT: "stopped by the time limit",
-    StopReason.MEMORY_LIMIT: "stopped by the memory limit",
-    StopReason.ITERATION_LIMIT: "stopped by the iteration limit",
-    StopReason.INTERRUPTED: "interrupted",
-    StopReason.VALIDATION: "the validation error no longer improves",
-    StopReason.INFEASIBLE: "the rows contradict each other",
-    StopReason.COMPLETED: "all was done; this method closes no gap",
-    StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
-}
 
 
 def finish(result: Result, target: str | None, quiet: bool) -> int:
@@ -65,30 +54,7 @@ def finish(result: Result, target: str | None, quiet: bool) -> int:
 
 def show_result(result: Result) -> None:
     """Print status, numbers and the selected features with their weights."""
-    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items())
-    word = "" if result.bound_source == "dual" else "  (the solver's word)"
-    relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
-    pairs = [
-        ("status", f"{result.status.name} ({'its own gap is closed' if relaxed else _BECAUSE[result.stop_reason]})"),
-        ("objective", number(result.objective)),
-        ("bound", number(result.bound) + word),
-        ("gap", percent(result.gap)),
-        ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-        ("selected", f"{len(result.selected)} of {result.n_features} features"),
-    ]
-    if result.relaxed is not None:
-        low, high = (result.relaxed[side] for side in ("lower", "upper"))
-        if low is not None and high is not None:
-            between = f"{number(low)} to {number(high)}, {percent(relative_gap(high, low))} apart"
-            pairs.insert(4, ("relaxation", between))
-    show_pairs(pairs)
-    if result.has_classifier:
-        rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
-        show_table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))])
-    if result.near_optimal is not None:
-        from mipfs.cli.near_optimal import show_near_optimal
-
-        show_near_optimal(result.near_optimal)
+    show_blocks(summary_blocks(result))
 
 
 def check_target(target: str | None, *inputs: str | None, pair: bool = False) -> None:
@@ -134,5 +100,5 @@ def _explain_nothing(result: Result) -> int:
     if result.status is Status.NUMERICAL:
         complain("the numbers are too large or too ill-scaled for a trustworthy answer; try --scale standard")
         return BAD_USAGE
-    complain(f"{_BECAUSE[result.stop_reason]} before any classifier was found; raise the limit")
+    complain(f"{BECAUSE[result.stop_reason]} before any classifier was found; raise the limit")
     return STOPPED_EARLY

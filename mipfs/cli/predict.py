@@ -26,7 +26,8 @@ def predict(
     check_target(json, result_file, data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     result = Result.load(result_file)
-    data = read_new(data_file, names=tuple(result.weights), n_features=result.n_features, label=label)
+    names, remembered = tuple(result.weights), result.label_column
+    data = read_new(data_file, names=names, n_features=result.n_features, label=label, remembered=remembered)
     labels = result.predict(data).tolist()
     if json is not None:
         write_json({"schema": 1, "labels": labels}, json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, SubjectTo, read_options
@@ -44,7 +45,7 @@ def verify(
     result = Result.load(result_file)
     data = _data_of(result, data_file, scale.value if scale else None, label, positive)
     rows = None if subject_to is None else read_rows(subject_to, data)
-    report = mipfs.verify(result, data, rows)
+    report = mipfs.verify(result, data, rows, verbose=not quiet)
     if json is not None:
         write_json({"schema": 1} | {name: _plain(value) for name, value in dataclasses.asdict(report).items()}, json)
     if not report.accepted:
@@ -58,6 +59,7 @@ def verify(
 def _data_of(result: Result, data_file: str, scale: str | None, label: str | None, positive: str | None) -> Instance:
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
+    from mipfs.readers.files import format_of
 
     kind = result.scaling["kind"]
     if scale is not None and scale != kind:
@@ -65,6 +67,8 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     given: dict[str, Any] = read_options(None, label, positive) | {"scale": kind}
     if positive is None:
         given["positive"] = result.labels["positive"]
+    if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
+        given["label"] = result.label_column
     return readers.read(data_file, **given)
 
 

@@ -19,6 +19,7 @@ from mipfs.drivers.run import Observer, Run, interruptible
 from mipfs.drivers.warm_up import prepare
 from mipfs.errors import NumericalError, UsageError
 from mipfs.problem import Problem
+from mipfs.report.live_lines import live_lines
 from mipfs.result import Record, Result
 from mipfs.signals import heard
 
@@ -60,6 +61,7 @@ def solve(
     callback: Callable[[Record], object] | None = None,
     start: Sequence[str] | None = None,
     observers: Iterable[Observer] = (),
+    verbose: bool = False,
     **options: Any,
 ) -> Result:
     """Solve a problem or a model.
@@ -75,6 +77,8 @@ def solve(
     start : sequence of str, optional
         A support to begin from.
     observers : iterable of callables that receive every iteration record
+    verbose : bool, default False
+        Print incumbent, bound and gap on standard error while the driver works, twice a second at most.
     **options
         Fields of the driver's ``Options``, such as ``gap=1e-4``, ``time_limit=60`` (seconds).
 
@@ -107,9 +111,16 @@ def solve(
         options["start"] = tuple(start)
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
-    with heard():
-        prepare(module, problem, checked)
-    run = Run(problem, checked, observers=observers, callback=callback)
+    with live_lines(verbose) as lines:
+        with heard():
+            prepare(module, problem, checked)
+        run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
+        _work(module, run)
+    return result_of(run, name)
+
+
+def _work(module: ModuleType, run: Run) -> None:
+    """Let the driver work until it is done or told to stop."""
     with interruptible(run):
         try:
             try:
@@ -121,7 +132,6 @@ def solve(
             # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
             if not run.interrupted or run.incumbent is None:
                 raise
-    return result_of(run, name)
 
 
 def _is_declared(model: Any) -> bool:
@@ -140,7 +150,7 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
+            close = difflib.get_close_matches(name, [*known, "verbose", "callback", "observers"], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
     return module.Options(**given)

@@ -17,9 +17,10 @@ from mipfs.certificate.sidecar import Claim, stated
 from mipfs.drivers.near_optimal import near_optimal
 from mipfs.drivers.run import Run, parameters
 from mipfs.drivers.single import at_hand, emptiness
+from mipfs.instance import Instance
 from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
-from mipfs.result import Result, StopReason
+from mipfs.result import Result, StopReason, Trace
 from mipfs.selection import Rows
 
 UNDERFLOW = 1e-300
@@ -63,7 +64,7 @@ def result_of(run: Run, driver: str) -> Result:
         driver=driver,
         seconds=run.elapsed,
         counters=dict(run.counters),
-        trace=tuple(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
+        trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
         columns=columns,
         n_features=data.n_features,
@@ -78,6 +79,7 @@ def result_of(run: Run, driver: str) -> Result:
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
         atoms=_stated_atoms(run.problem.atoms),
+        read=_reading(data, columns),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
     )
@@ -147,6 +149,14 @@ def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
         "columns": [[names[j] for j in part] for part in parts],
         "scale": scale.tolist(),
     }
+
+
+def _reading(data: Instance, columns: Mapping[str, int]) -> dict[str, Any] | None:
+    """How the data was read, for whoever uses the classifier; None for arrays."""
+    used = {
+        column: words for column, words in data.words.items() if any(f"{column}={word}" in columns for word in words)
+    }
+    return None if data.label is None and not used else {"label": data.label, "words": used}
 
 
 def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:

@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.drivers import solve
+from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, scikit_errors
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -27,6 +28,8 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
+LEAST_WEIGHT = 1e-5
+"""What SelectFromModel takes for zero where `penalty` is "l1"."""
 FINISHED = (StopReason.GAP_CLOSED, StopReason.ITERATION_LIMIT)
 """Why a run may stop without a warning: it is done, or did as many iterations as were asked for."""
 
@@ -60,6 +63,23 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     scale: Any
     class_weight: Any
+    rows: Any
+    forced_in: Any
+    forced_out: Any
+    cost: Any
+    budget: Any
+
+    def _allowed(self, names: Sequence[str], spare: int = 0) -> dict[str, Any]:
+        """The parameters of the problem that say which selections from `names` are allowed."""
+        return allowed(
+            names,
+            rows=self.rows,
+            forced_in=self.forced_in,
+            forced_out=self.forced_out,
+            cost=self.cost,
+            budget=self.budget,
+            spare=spare,
+        )
 
     def _prepared(self, instances: list[Instance]) -> list[Instance]:
         """The binary problems' data, made ready for the fits."""
@@ -131,6 +151,25 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
     """Base of the classifiers: f(x) = coef_ x + intercept_, one row per class for more than two classes."""
 
+    @property
+    def penalty(self) -> str:
+        """What tells `SelectFromModel` that weights are zero where nothing is selected; no parameter.
+
+        By "l1" it takes weights from 1e-5 on for features, without it those above the mean. A selected feature whose
+        weight on X's scale is smaller would be lost: that is said in a warning.
+        """
+        if hasattr(self, "coef_"):
+            size = np.abs(self.coef_).sum(axis=0)
+            small = np.flatnonzero((size > 0) & (size < LEAST_WEIGHT))
+            if small.size:
+                names = getattr(self, "feature_names_in_", None)
+                first = f"column {small[0]}" if names is None else repr(str(names[small[0]]))
+                message = (
+                    f"SelectFromModel drops weights below {LEAST_WEIGHT:g}: {small.size} features, {first} first; "
+                )
+                warnings.warn(f"{message}scale X before, or give threshold=1e-300", UserWarning, stacklevel=2)
+        return "l1"
+
     def _keep(self, fits: list[Fitted]) -> None:
         super()._keep(fits)
         self.coef_ = np.array([fitted.coef for fitted in fits])
@@ -184,6 +223,9 @@ def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result
     result = solve(problem, driver, observers=[count], **options)
     if result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
+    if result.conflict:
+        culprits = ", ".join(repr(name) for name in result.conflict)
+        raise ValueError(f"no selection satisfies the rows; these contradict each other: {culprits}; relax one of them")
     if not result.has_classifier:
         raise ValueError(f"no classifier was found: {result.status.name}, stopped by {result.stop_reason.name}")
     if result.stop_reason not in FINISHED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mipfs.estimators.relaxation import Relaxation, RelaxationClassifier
@@ -46,6 +46,15 @@ class FGMClassifier(RelaxationClassifier):
     class_weight : mapping of class to float > 0, "balanced" or None, default None
         Multiplies the weight of the samples of a class, in every binary problem. "balanced" is
         n/(K·n_k), with the samples counted by their weights.
+    rows : sequence of mipfs.Row, (A, lb, ub), or None, default None
+        Linear rows over the selection, ``lb <= A sigma <= ub`` or rows by name (``Row("not both", {"age": 1, "sex": 1},
+        -inf, 1)``; a 0-based position will do for a name). They hold for the M features, not for all that the
+        relaxation uses (``keep="all"``).
+    forced_in, forced_out : sequence of names or 0-based positions, or None, default None
+        What must be selected, and what must not.
+    cost : mapping of name to float >= 0, (p,) array-like, or None, default None
+    budget : float or None, default None
+        Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
 
     Attributes
     ----------
@@ -89,6 +98,11 @@ class FGMClassifier(RelaxationClassifier):
         time_limit: float | None = 60.0,
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
+        rows: Any = None,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        cost: Mapping[str, float] | Sequence[float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.M = M
         self.C = C
@@ -102,6 +116,11 @@ class FGMClassifier(RelaxationClassifier):
         self.time_limit = time_limit
         self.scale = scale
         self.class_weight = class_weight
+        self.rows = rows
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.cost = cost
+        self.budget = budget
 
 
 class FGMSelector(Relaxation):
@@ -112,6 +131,7 @@ class FGMSelector(Relaxation):
     Parameters
     ----------
     M, C, T, loss, bias, margin, keep, gap, time_limit, scale, class_weight
+    rows, forced_in, forced_out, cost, budget
         As those of `FGMClassifier`. `scale` does not change what `transform` returns.
 
     Attributes
@@ -146,6 +166,11 @@ class FGMSelector(Relaxation):
         time_limit: float | None = 60.0,
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
+        rows: Any = None,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        cost: Mapping[str, float] | Sequence[float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.M = M
         self.C = C
@@ -158,3 +183,8 @@ class FGMSelector(Relaxation):
         self.time_limit = time_limit
         self.scale = scale
         self.class_weight = class_weight
+        self.rows = rows
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.cost = cost
+        self.budget = budget

@@ -45,6 +45,14 @@ class FSPClassifier(LinearClassifier):
     class_weight : mapping of class to float > 0, "balanced" or None, default None
         Multiplies the weight of the samples of a class, in every binary problem. "balanced" is
         n/(K·n_k), with the samples counted by their weights.
+    rows : sequence of mipfs.Row, (A, lb, ub), or None, default None
+        Linear rows over the selection, ``lb <= A sigma <= ub`` or rows by name (``Row("not both", {"age": 1, "sex": 1},
+        -inf, 1)``; a 0-based position will do for a name). They hold for the binary selection.
+    forced_in, forced_out : sequence of names or 0-based positions, or None, default None
+        What must be selected, and what must not.
+    cost : mapping of name to float >= 0, (p,) array-like, or None, default None
+    budget : float or None, default None
+        Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
 
     Attributes
     ----------
@@ -84,6 +92,11 @@ class FSPClassifier(LinearClassifier):
         time_limit: float | None = 60.0,
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
+        rows: Any = None,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        cost: Mapping[str, float] | Sequence[float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.M = M
         self.lam = lam
@@ -95,10 +108,21 @@ class FSPClassifier(LinearClassifier):
         self.time_limit = time_limit
         self.scale = scale
         self.class_weight = class_weight
+        self.rows = rows
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.cost = cost
+        self.budget = budget
 
     def _fit_binary(self, data: Instance) -> Fitted:
         problem = Problem(
-            data, loss=self.loss, bias=self.bias, M=at_most(self.M, data.n_features), C=self.C, lam=self.lam
+            data,
+            loss=self.loss,
+            bias=self.bias,
+            M=at_most(self.M, data.n_features),
+            C=self.C,
+            lam=self.lam,
+            **self._allowed(data.feature_names),
         )
         result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
         ids = np.sort(data.columns_of(result.selected))

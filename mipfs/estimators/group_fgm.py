@@ -34,7 +34,8 @@ class GroupFGMClassifier(RelaxationClassifier):
     scaling : {"none", "norm"} or (G,) array-like >= 0, default "none"
         λ_g, by which the columns of a group are multiplied: 1, or 1/‖X_g‖ so that large groups are no cheaper.
     C, T, loss, bias, margin, keep, debias, gap, time_limit, scale, class_weight
-        As those of `FGMClassifier`.
+    rows, forced_in, forced_out, cost, budget
+        As those of `FGMClassifier`; the last five are about groups, by name (``groups_``) or position.
 
     Attributes
     ----------
@@ -77,6 +78,11 @@ class GroupFGMClassifier(RelaxationClassifier):
         scale: str = "none",
         scaling: str | npt.ArrayLike = "none",
         class_weight: Mapping[Any, float] | str | None = None,
+        rows: Any = None,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        cost: Mapping[str, float] | Sequence[float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.groups = groups
         self.M = M
@@ -92,6 +98,11 @@ class GroupFGMClassifier(RelaxationClassifier):
         self.scale = scale
         self.scaling = scaling
         self.class_weight = class_weight
+        self.rows = rows
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.cost = cost
+        self.budget = budget
 
     def _atoms(self, data: Instance) -> Groups:
         return Groups(data, named_groups(self.groups, data.feature_names), self.scaling)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -62,9 +63,21 @@ def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]
 
 
 def joint_problem(
-    data: Instance, measure: str, *, M: int | None, C: float, beta: float | None, k: int | None, constant: float
+    data: Instance,
+    measure: str,
+    *,
+    M: int | None,
+    C: float,
+    beta: float | None,
+    k: int | None,
+    constant: float,
+    forced_in: Sequence[str] = (),
+    **allowed: Any,
 ) -> Problem:
-    """The problem of a measure on data that `with_constant` made: at most M features, and the constant one."""
+    """The problem of a measure on data that `with_constant` made: at most M features, and the constant one.
+
+    `allowed` is what else `mipfs.estimators.allowed` says of the selection.
+    """
     extra = int(constant != 0.0)
     M = at_most(M, data.n_features - extra)
     return Problem(
@@ -72,9 +85,10 @@ def joint_problem(
         loss="structural",
         bias=False,
         M=M + extra if extra and isinstance(M, (int, np.integer)) and M >= 0 else M,
-        forced_in=(CONSTANT,) if extra else (),
+        forced_in=(*forced_in, CONSTANT) if extra else tuple(forced_in),
         C=C,
         measure=measure,
         beta=beta,
         k=k,
+        **allowed,
     )

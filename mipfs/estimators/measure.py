@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -60,6 +61,14 @@ class MeasureClassifier(LinearClassifier):
         penalised as any other. Worth it where the classes are of different sizes and x = 0 is nothing special.
     intercept_scaling : float > 0, default 1
         The value of the constant column (on the scaled data): the larger, the less the intercept is penalised.
+    rows : sequence of mipfs.Row, (A, lb, ub), or None, default None
+        Linear rows over the selection, ``lb <= A sigma <= ub`` or rows by name (``Row("not both", {"age": 1, "sex": 1},
+        -inf, 1)``; a 0-based position will do for a name). They hold for the binary selection.
+    forced_in, forced_out : sequence of names or 0-based positions, or None, default None
+        What must be selected, and what must not.
+    cost : mapping of name to float >= 0, (p,) array-like, or None, default None
+    budget : float or None, default None
+        Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
 
     Attributes
     ----------
@@ -106,6 +115,11 @@ class MeasureClassifier(LinearClassifier):
         scale: str = "none",
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
+        rows: Any = None,
+        forced_in: Sequence[str | int] | None = None,
+        forced_out: Sequence[str | int] | None = None,
+        cost: Mapping[str, float] | Sequence[float] | None = None,
+        budget: float | None = None,
     ) -> None:
         self.measure = measure
         self.M = M
@@ -118,6 +132,11 @@ class MeasureClassifier(LinearClassifier):
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.rows = rows
+        self.forced_in = forced_in
+        self.forced_out = forced_out
+        self.cost = cost
+        self.budget = budget
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # no sample weights
         """Fit.
@@ -193,9 +212,19 @@ class MeasureClassifier(LinearClassifier):
 
     def _fit_binary(self, data: Instance) -> Fitted:
         k, constant = self._k(data.y), self._constant()
-        problem = joint_problem(data, self.measure, M=self.M, C=self.C, beta=self.beta, k=k, constant=constant)
+        extra = int(constant != 0.0)
+        problem = joint_problem(
+            data,
+            self.measure,
+            M=self.M,
+            C=self.C,
+            beta=self.beta,
+            k=k,
+            constant=constant,
+            **self._allowed(data.feature_names[: data.n_features - extra], extra),
+        )
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        ids, p = np.sort(data.columns_of(result.selected)), data.n_features - int(constant != 0.0)
+        ids, p = np.sort(data.columns_of(result.selected)), data.n_features - extra
         fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT)
         coef, support = np.zeros(data.n_features), np.zeros(data.n_features, dtype=bool)
         coef[fitted.ids], support[ids] = fitted.w, True

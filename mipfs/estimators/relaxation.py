@@ -51,6 +51,7 @@ class Relaxation(SupportSelector):
             C=self.C,
             margin=self.margin,
             atoms=atoms,
+            **self._allowed(atoms.names),
         )
         result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit)
         sigma = kept_sigma(problem, result, everything=self.keep == "all")

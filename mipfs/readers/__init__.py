@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +13,11 @@ from scipy import sparse
 from mipfs import checks
 from mipfs.errors import UsageError
 from mipfs.instance import SCALINGS, Instance, Labels, Scaling
+from mipfs.readers.advice import advise_scale
+from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import format_of
+from mipfs.readers.frames import FRAME, from_frame, is_frame
 from mipfs.readers.labels import apply_labels, map_labels
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
@@ -25,24 +30,25 @@ __all__ = ["read", "read_new"]
 
 
 def read(
-    path: str | Path,
+    path: Any,
     scale: Scaling | None = None,
     label: str | None = None,
     positive: str | float | None = None,
     n_features: int | None = None,
 ) -> Instance:
-    """Read a data file and the .toml of the same stem beside it.
+    """Read a data file and the .toml of the same stem beside it, or a data frame.
 
     Parameters
     ----------
-    path : path-like
-        svmlight (.svm, .svmlight, .libsvm, .txt, .binary or no suffix) or CSV, each also with .gz or .bz2;
-        Parquet (needs the extra ``parquet``); npz.
+    path : path-like, or a pandas data frame
+        A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
+        word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
+        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz.
     scale : {"none", "standard", "unit"}, optional
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
     label : str, optional
-        The label column of CSV and Parquet (default ``label``) or array of npz (default ``y``).
+        The label column of a data frame, CSV and Parquet (default ``label``) or array of npz (default ``y``).
     positive : str or number, optional
         The label that becomes +1. Default: the larger number, or the last in sorted order.
     n_features : int, optional
@@ -61,19 +67,39 @@ def read(
     UsageError
         A parameter that is unknown, or that the format does not take.
 
+    Warns
+    -----
+    DataWarning
+        Columns that are hardly features, decimal commas; or no scale was asked for, and the norms of the columns are
+        a thousandfold apart.
+
     Examples
     --------
     >>> data = read("instances/wdbc.svm", scale="standard")
     >>> data.n_samples, data.n_features, data.feature_names[0]
     (569, 30, 'mean radius')
     """
-    path = Path(path)
+    frame = path if is_frame(path) else None
+    if frame is None and not isinstance(path, (str, os.PathLike)):
+        kind = type(path).__name__
+        raise UsageError(
+            f"a {kind} cannot be read, only a file or a data frame; Instance.from_arrays(X, y) takes arrays"
+        )
+    path = FRAME if frame is not None else Path(path)
+    if label is not None and not isinstance(label, (str, int, np.integer)):
+        raise UsageError(f"label is a {type(label).__name__}; give the name of the column of labels")
+    label = None if label is None else str(label)  # pandas numbers columns without names
     if scale is not None and scale not in SCALINGS:
         raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
-    if n_features is not None and format_of(path) != "svmlight":
+    if n_features is not None and (frame is not None or format_of(path) != "svmlight"):
         raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
-    sidecar = Sidecar.beside(path)
-    table, names = _load(path, sidecar, label, n_features, labelled=True)
+    if frame is not None:
+        sidecar, table = Sidecar(path), from_frame(frame, label)
+        assert table.names is not None
+        names: Sequence[str] = checks.feature_names(table.names, table.X.shape[1], str(path))
+    else:
+        sidecar = Sidecar.beside(path)
+        table, names = _load(path, sidecar, label, n_features, labelled=True)
     index = {name: j for j, name in enumerate(names)}
     y, labels = map_labels(table, sidecar.positive if positive is None else positive, path)
     cost = sidecar.amounts("cost", index)
@@ -83,7 +109,7 @@ def read(
         if name in groups:
             sidecar.fail(f"[groups] {name!r} is a column of words, a group already", "rename it", "groups", name)
         groups[name] = members
-    return Instance.from_arrays(
+    instance = Instance.from_arrays(
         table.X,
         y,
         feature_names=names,
@@ -97,7 +123,12 @@ def read(
         select=select,
         bags=table.bags,
         source=str(path),
+        label=table.label,
+        words=_words(table),
     )
+    if scale is None and sidecar.scale is None:
+        advise_scale(instance.X, names, path)
+    return instance
 
 
 def read_new(
@@ -107,6 +138,7 @@ def read_new(
     n_features: int | None = None,
     labels: Labels | None = None,
     label: str | None = None,
+    remembered: str | None = None,
 ) -> Instance:
     """Read data to predict or to evaluate with a classifier that was trained before.
 
@@ -124,6 +156,8 @@ def read_new(
         The classes of the classifier, for an evaluation; without it labels are ignored and y is NaN.
     label : str, optional
         As in `read`.
+    remembered : str, optional
+        The label column of the training data: that of this file too, if it has one of that name.
 
     Raises
     ------
@@ -132,7 +166,7 @@ def read_new(
     """
     path = Path(path)
     sidecar = Sidecar.beside(path)
-    table, found = _load(path, sidecar, label, n_features, labelled=labels is not None)
+    table, found = _load(path, sidecar, label, n_features, labels is not None, remembered)
     y = np.full(table.X.shape[0], np.nan) if labels is None else apply_labels(table, labels, path)
     known = set(found)
     absent = [name for name in names if name not in known and name.partition("=")[0] in table.groups]
@@ -149,16 +183,31 @@ def read_new(
         bags=table.bags,
         source=str(path),
         training=False,
+        label=table.label,
+        words=_words(table),
     )
 
 
+def _words(table: Table) -> dict[str, tuple[str, ...]]:
+    """The words of every column of words: what stands behind ``column=`` in its features."""
+    return {name: tuple(one[len(name) + 1 :] for one in made) for name, made in table.groups.items()}
+
+
 def _load(
-    path: Path, sidecar: Sidecar, label: str | None, n_features: int | None, labelled: bool
+    path: Path,
+    sidecar: Sidecar,
+    label: str | None,
+    n_features: int | None,
+    labelled: bool,
+    remembered: str | None = None,
 ) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
     given = sidecar.names
-    column = sidecar.label if label is None else label
+    column: Label = label
+    if label is None:
+        default = sidecar.label or ("y" if kind == "npz" else LABEL)
+        column = default if remembered is None else (remembered, default)
     if kind == "svmlight":
         if label is not None:
             raise UsageError(f"label = {label!r}: the labels of an svmlight file stand first on each line")

@@ -19,6 +19,10 @@ from mipfs.readers.table import Table
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
 
 LABEL, BAG, WEIGHT = "label", "bag", "sample_weight"
+Label = str | Sequence[str] | None
+"""The label column, or names of which the first that is there is meant."""
+NAMED = 40
+"""Columns that a message lists."""
 MANY = 20
 """Words of a column from which on it is doubted that they are categories."""
 SHOWN = 30
@@ -30,7 +34,7 @@ def to_table(
     columns: Sequence[Column],
     *,
     path: Path,
-    label: str | None = None,
+    label: Label = None,
     labelled: bool = True,
     lines: npt.NDArray[np.int64] | None = None,
 ) -> Table:
@@ -40,8 +44,8 @@ def to_table(
     ----------
     names : sequence of str, unique
     columns : sequence of (n,) arrays of finite float or str
-    label : str, optional
-        The column of labels; default ``label``.
+    label : str or sequence of str, optional
+        The column of labels, or names of which the first that is there is meant; default ``label``.
     labelled : bool
         False: a file without labels will do.
 
@@ -56,10 +60,9 @@ def to_table(
         A column of words that makes more than `MANY` features, or that differs in most rows.
     """
     by_name = dict(zip(names, columns, strict=True))
-    label = LABEL if label is None else label
-    if label not in by_name and labelled:
-        remedy = f"name the label column ({nearest(label, names)})"
-        raise DataError(f"no column is called {label!r}", remedy, path=path)
+    label = label_among(label, names)
+    if labelled:
+        require_label(label, names, path)
     labels, bag, weight = (by_name.pop(role, None) for role in (label, BAG, WEIGHT))
     if weight is not None and weight.dtype.kind != "f":
         message = f"the column {WEIGHT!r} holds words"
@@ -83,7 +86,40 @@ def to_table(
         raise DataError("no feature column", "give at least one column beside the labels", path=path)
     X = compact(sparse.hstack(blocks, format="csc"))
     weights = None if weight is None else weight.astype(np.float64)
-    return Table(X, labels, tuple(features), groups, None if bag is None else _bags(bag), weights, lines)
+    bags = None if bag is None else _bags(bag)
+    return Table(X, labels, tuple(features), groups, bags, weights, lines, None if labels is None else label)
+
+
+def label_among(label: Label, names: Sequence[str]) -> str:
+    """The name of the label column: the first of several that is there, ``label`` where none is asked for."""
+    asked = (label,) if isinstance(label, str) else tuple(label or ()) or (LABEL,)
+    return next((name for name in asked if name in names), asked[0])
+
+
+def require_label(label: str, names: Sequence[str], path: Path) -> None:
+    """Refuse a table without the label column: its columns are listed."""
+    if label not in names:
+        raise DataError(f"no column is called {label!r}", _say_which(label, names), path=path)
+
+
+def _say_which(label: str, names: Sequence[str]) -> str:
+    """What to do where the label column is missing: the columns, and how to name one of them."""
+    shown = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    hint = nearest(label, names)
+    hint = f" ({hint})" if hint.startswith("did you mean") else ""
+    if all(_is_number(name) for name in names):
+        hint = " (the first line must hold the names of the columns)"
+    if len(names) == 1 and len(names[0].split()) > 1:
+        hint = " (columns are separated by commas, semicolons, tabs or bars, not by blanks)"
+    return f"say which column holds the labels by --label NAME, label='NAME' in Python{hint}: there are {shown}"
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -14,46 +15,52 @@ from pathlib import Path
 import numpy as np
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, LABEL, Column, to_table
+from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
+from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
 
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 """Cells that stand for a missing value, in any case."""
 
-SEPARATORS = (",", ";", "\t", "|")
 ROW_NUMBERS = ("", "Unnamed: 0")
 """What an unnamed first column is called, and what pandas makes of that."""
 
+_DECIMAL = re.compile(r"[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
+"""Numbers with a decimal comma, and with commas between thousands; 1,234 may be either."""
 _FILL = "fill it in, or leave out the sample or the column"
 
 
-def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Table:
+def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """Read a CSV file (UTF-8, header), packed by gzip or bzip2 or not.
 
     The separator is the comma, or the semicolon, tab or bar where that makes more columns of the first two lines. A
     column of numbers is a feature; a column of words becomes one feature per distinct word. The columns ``bag`` and
-    ``sample_weight``, where they stand, are not features, nor is an unnamed first column of row numbers.
+    ``sample_weight``, where they stand, are not features, nor is an unnamed first column of row numbers. Lines that
+    begin with # and have fewer cells than the header are comments; the last of those above the first line is the
+    header where it has as many cells as that line, which holds numbers only.
 
     Raises
     ------
     DataError
         With the line: a column without a name or named twice, a line that is too short or too long, a missing
-        or infinite value, a word among numbers; no label column; no samples.
+        or infinite value, a word among numbers, a comma that may stand between thousands; no label column; no samples.
 
     Warns
     -----
     DataWarning
-        A column of row numbers is left out, or words are hardly categories.
+        A column of row numbers is left out, decimal commas are read, or words are hardly categories.
     """
     with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         rows: list[list[str]] = []
         lines = array("q")
         reader = csv.reader([])
         try:
-            head = [*_record(text), *_record(text)]
-            reader = csv.reader(chain(head, text), delimiter=_separator(head), strict=True)
-            header = [name.strip() for name in next(reader, [])]
+            plain = without_comments(text)
+            head = [*_record(plain), *_record(plain)]
+            reader = csv.reader(chain(head, plain), delimiter=_separator(head), strict=True)
+            header = [name.strip() for name in next(filter(None, reader), [])]
             line = reader.line_num
             _check_header(header, path, line)
             for row in reader:
@@ -73,8 +80,11 @@ def read_csv(path: Path, label: str | None = None, labelled: bool = True) -> Tab
     numbers = np.array(lines, dtype=np.int64)
     if header[0] in ROW_NUMBERS:
         header, rows = _without_row_numbers(header, rows, path, line)
-    cells = zip(*rows, strict=True)
-    mixing = (LABEL if label is None else label, BAG)
+    mixing = (label_among(label, header), BAG)
+    if labelled:
+        require_label(mixing[0], header, path)
+    cells = list(zip(*rows, strict=True))
+    _check_missing(header, cells, lines, path)
     columns = [_column(name, cell, lines, path, name in mixing) for name, cell in zip(header, cells, strict=True)]
     return to_table(header, columns, path=path, label=label, labelled=labelled, lines=numbers)
 
@@ -126,6 +136,23 @@ def _check_header(header: list[str], path: Path, line: int) -> None:
         seen.add(name)
 
 
+def _check_missing(header: list[str], cells: list[tuple[str, ...]], lines: array[int], path: Path) -> None:
+    """Refuse missing values: the first of them, and the columns that have some."""
+    found = {}
+    for name, column in zip(header, cells, strict=True):
+        odd = {cell for cell in set(column) if cell.strip().lower() in MISSING}
+        if odd:
+            places = [i for i, cell in enumerate(column) if cell in odd]
+            found[name] = places[0], len(places), column[places[0]]
+    if not found:
+        return
+    name, (first, count, cell) = next(iter(found.items()))
+    more = f", {count} values in all" if count > 1 else ""
+    others = [other for other in found if other != name]
+    more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
+    raise DataError(f"column {name!r} has no value ({cell!r}){more}", _FILL, path=path, line=lines[first])
+
+
 def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mixed: bool) -> Column:
     """The column as numbers, or else as words; only labels and bags may mix the two, and are words then."""
     try:
@@ -137,8 +164,6 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
         return numbers
     number_at = word_at = None
     for i, cell in enumerate(cells):
-        if cell.strip().lower() in MISSING:
-            raise DataError(f"column {name!r} has no value ({cell!r})", _FILL, path=path, line=lines[i])
         value = _number(cell)
         if value is not None and not np.isfinite(value):
             message, remedy = f"column {name!r} is {cell.strip()!r}", "every value must be a finite number"
@@ -147,6 +172,8 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
             word_at = i if word_at is None else word_at
         else:
             number_at = i if number_at is None else number_at
+    if word_at is not None and not mixed and (decimals := _decimal_commas(name, cells, lines, path)) is not None:
+        return decimals
     if word_at is not None and number_at is not None and not mixed:
         message = f"column {name!r} is {cells[word_at]!r} here and the number {cells[number_at]!r} on line "
         remedy = "correct the cell; categories are written as words throughout"
@@ -159,3 +186,31 @@ def _number(cell: str) -> float | None:
         return None if "_" in cell else float(cell)
     except ValueError:
         return None
+
+
+def _decimal_commas(name: str, cells: tuple[str, ...], lines: array[int], path: Path) -> Column | None:
+    """A column of numbers with decimal commas, read as such; None where it is another one.
+
+    Raises
+    ------
+    DataError
+        Every comma may stand between thousands.
+    """
+    stripped = [cell.strip() for cell in cells]
+    with_comma = [i for i, cell in enumerate(stripped) if "," in cell]
+    if not with_comma:
+        return None
+    thousands = [_THOUSANDS.fullmatch(cell) is not None for cell in stripped]
+    if all(thousands[i] for i in with_comma) and all(
+        thousands[i] or _number(cell) is not None for i, cell in enumerate(stripped)
+    ):
+        example = stripped[with_comma[0]]
+        message = f"column {name!r} is {example!r}, with a comma between thousands or before decimals"
+        remedy = f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column"
+        raise DataError(message, remedy, path=path, line=lines[with_comma[0]])
+    if not all(map(_DECIMAL.fullmatch, stripped)):
+        return None
+    example = stripped[with_comma[0]]
+    message = f"{path}: column {name!r} has decimal commas: {example} is read as {example.replace(',', '.')}"
+    warnings.warn(message, DataWarning, stacklevel=2)
+    return np.array([float(cell.replace(",", ".")) for cell in stripped])

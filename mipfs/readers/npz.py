@@ -12,6 +12,7 @@ from scipy import sparse
 from mipfs.errors import DataError
 from mipfs.instance import nearest
 from mipfs.readers.arrays import load_arrays
+from mipfs.readers.columns import Label, label_among
 from mipfs.readers.files import MAX_FEATURES
 from mipfs.readers.table import Table
 
@@ -22,7 +23,7 @@ _SPARSE = ("format", "shape", "data", "indices", "indptr", "row", "col", "coords
 _AGAIN = "store it again"
 
 
-def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Table:
+def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """Read an npz file.
 
     It holds a sparse matrix as `scipy.sparse.save_npz` stores it, or a dense ``X``; the labels ``y`` (another
@@ -33,8 +34,8 @@ def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Tab
     DataError
         Not an npz file, a missing or unknown array, pickled objects, shapes that disagree, indices out of range.
     """
-    label = "y" if label is None else label
     arrays = load_arrays(path)
+    label = label_among("y" if label is None else label, tuple(arrays))
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
@@ -48,7 +49,8 @@ def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Tab
         raise DataError(f"X has {len(shape)} dimensions", "give a matrix of samples by features", path=path)
     n, p = shape
     if label not in arrays and labelled:
-        raise DataError(f"no array is called {label!r}", "store the labels under that name", path=path)
+        remedy = f"say by --label which of these holds the labels: {', '.join(map(repr, arrays))}"
+        raise DataError(f"no array is called {label!r}", remedy, path=path)
     for name, length in ((label, n), ("bag", n), ("sample_weight", n), ("feature_names", p)):
         if name in arrays and arrays[name].shape != (length,):
             message = f"{name!r} has shape {arrays[name].shape} beside a matrix of shape {(n, p)}"
@@ -60,6 +62,7 @@ def read_npz(path: Path, label: str | None = None, labelled: bool = True) -> Tab
         None if names is None else tuple(_texts(names, "feature_names", path)),
         bags=arrays.get("bag"),
         sample_weight=arrays.get("sample_weight"),
+        label=label if label in arrays else None,
     )
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mipfs.errors import DataError, MissingExtraError
-from mipfs.readers.columns import Column, to_table
+from mipfs.readers.columns import Column, Label, to_table
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
 
 
-def read_parquet(path: Path, label: str | None = None, labelled: bool = True) -> Table:
+def read_parquet(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """Read a Parquet file; its columns have the same roles as those of a CSV file.
 
     Raises

@@ -26,6 +26,8 @@ class Table:
     sample_weight : (n,) ndarray, or None
     lines : (n,) ndarray of int, or None
         The line each sample stands on; None for a file without lines.
+    label : str, or None
+        The column or array that the labels stand in, where it has a name.
     """
 
     X: Any
@@ -35,3 +37,4 @@ class Table:
     bags: npt.NDArray[np.int64] | None = None
     sample_weight: Array | None = None
     lines: npt.NDArray[np.int64] | None = None
+    label: str | None = None

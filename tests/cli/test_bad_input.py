@@ -34,7 +34,11 @@ BAD_DATA = {
     "missing value": ("d.csv", "a,b,label\n1,2,x\n3,,y\n", r"d\.csv:3: column 'b' has no value.*fill it in"),
     "zero columns": ("d.svm", "+1\n-1\n", r"d\.svm: no sample has a feature; write"),
     "no feature columns": ("d.csv", "label\nx\ny\n", r"d\.csv: no feature column; give"),
-    "no label column": ("d.csv", "a,b\n1,2\n3,4\n", r"d\.csv: no column is called 'label'; name"),
+    "no label column": (
+        "d.csv",
+        "a,b\n1,2\n3,4\n",
+        r"d\.csv: no column is called 'label'; say which column holds the labels by --label NAME",
+    ),
     "duplicate names": ("d.csv", "a,a,label\n1,2,x\n3,4,y\n", r"d\.csv.*'a'"),
     "binary file": ("d.svm", "\0\1\2", r"d\.svm.*"),
 }

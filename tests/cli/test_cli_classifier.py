@@ -46,6 +46,45 @@ def test_predictions_are_the_users_labels_one_per_line(cli: Cli, result: Path) -
     assert json.loads(cli("predict", result, CREDIT, "--json", "-").out)["labels"] == outcome.out.splitlines()
 
 
+def test_the_label_column_is_remembered(cli: Cli, tmp_path: Path) -> None:
+    text = CREDIT.read_text().splitlines()
+    header = text[0].split(",")
+    at = header.index("repaid")
+    renamed = [",".join([*line.split(",")[:at], *line.split(",")[at + 1 :], line.split(",")[at]]) for line in text]
+    data, saved = tmp_path / "loans.csv", tmp_path / "r.json"
+    data.write_text("\n".join(renamed) + "\n")
+    outcome = cli("solve", "fsp-m", data, "-p", "M=3", "--scale", "standard", "--quiet", "--json", saved)
+    assert outcome.code == 2
+    assert "no column is called 'label'; say which column holds the labels by --label NAME" in outcome.err
+    assert "'loan', " in outcome.err
+    given = ("--label", "repaid", "--positive", "no", "--scale", "standard")
+    assert cli("solve", "fsp-m", data, "-p", "M=3", *given, "--quiet", "--json", saved).code == 0
+    assert json.loads(saved.read_text())["read"]["label"] == "repaid"
+    assert cli("verify", saved, data).code == 0
+    evaluated = cli("evaluate", saved, data, "--json", "-")
+    assert json.loads(evaluated.out)["labels"] == {"negative": "yes", "positive": "no"}
+    assert json.loads(evaluated.out)["accuracy"] > 0.8
+    assert set(cli("predict", saved, data).out.split()) == {"yes", "no"}
+    # a file without that column is read as ever
+    data.with_name("new.csv").write_text("\n".join([renamed[0].replace("repaid", "label"), *renamed[1:]]) + "\n")
+    assert cli("evaluate", saved, data.with_name("new.csv"), "--json", "-").out == evaluated.out
+    data.with_name("odd.csv").write_text("\n".join([renamed[0].replace("repaid", "paid"), *renamed[1:]]) + "\n")
+    assert "no column is called 'repaid'" in cli("evaluate", saved, data.with_name("odd.csv")).err
+
+
+def test_a_category_that_training_did_not_see(cli: Cli, tmp_path: Path) -> None:
+    data, saved, new = tmp_path / "d.csv", tmp_path / "r.json", tmp_path / "new.csv"
+    data.write_text("home,x,label\n" + "".join(f"{'ab'[i % 2]},{i % 3},{i % 2}\n" for i in range(12)))
+    assert cli("solve", "fsp-m", data, "-p", "M=1", "--quiet", "--json", saved).code == 0
+    new.write_text("home,x,label\na,1,0\nc,1,1\n")
+    for command in ("predict", "evaluate"):
+        outcome = cli(command, saved, new)
+        assert outcome.code == 2
+        assert f"{new}: column 'home' is 'c' in row 2, a category that training did not see" in outcome.err
+    new.write_text("home,x,label\na,1,0\na,7,1\n")
+    assert cli("predict", saved, new).out.splitlines() == ["0", "0"]
+
+
 def test_predicting_needs_neither_labels_nor_the_other_columns(cli: Cli, result: Path, tmp_path: Path) -> None:
     document = json.loads(result.read_text())
     needed = sorted({name.partition("=")[0] for name in document["weights"]})

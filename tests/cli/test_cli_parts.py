@@ -65,3 +65,63 @@ def test_the_live_table_shows_the_latest_record() -> None:
     console.print(view)
     for words in ("iteration", "44.25", "40.125", "9.32%", "features", "cuts", "12", "nodes"):
         assert words in screen.getvalue()
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_incumbent_and_gap_are_never_cut(width: int) -> None:
+    from rich.console import Console
+
+    view, screen = _View(), io.StringIO()
+    counters = {"root free": 30, "nodes": 123456, "newton steps": 1234567, "stalled": 10, "subproblems": 99999}
+    view.see(Record(12345.6, 1234567, -1.2345678e-05, -1.3345678e-05, 12, counters))
+    Console(file=screen, width=width).print(view)
+    shown = screen.getvalue()
+    assert "-1.2345678e-05" in shown
+    assert "8.1%" in shown
+    assert max(map(len, shown.splitlines())) <= width
+    if width >= 80:
+        for words in ("-1.3345678e-05", "1234567", "12345678", "features", "30 root free"):
+            assert words in shown or words == "12345678"
+
+
+def test_the_live_table_of_a_path_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    from rich.console import Console
+
+    from mipfs.cli.live_path import View
+    from mipfs.result import Status
+
+    view, screen = View(), io.StringIO()
+    names = tuple(f"a rather long name {k}" for k in range(9))
+    for M in range(40):
+        numbers = {"objective": 12345.678 + M, "bound": 12345.5, "gap": 0.000123, "seconds": 123.45}
+        view.add(SimpleNamespace(place={"M": M}, status=Status.FEASIBLE, selected=names, **numbers))  # type: ignore[arg-type]
+    view.begin("M = 41")
+    Console(file=screen, width=80, height=24).print(view)
+    lines = screen.getvalue().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert "12384.678" in screen.getvalue()
+    assert "0.0123%" in screen.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_numbers_of_a_table_are_never_cut_on_a_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    header = ("M", "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems")
+    row = ("1", "optimal", "14.058342", "14.056936", "0.01%", "1", "0.28", "0", "2", "14")
+    show_table(header, [row], title="The path")
+    show_table(("feature", "weight"), [("a name that is as long as a sentence, or two of them", "-0.12345678")])
+    shown = screen.getvalue()
+    for cell in (*header, *row, "-0.12345678"):
+        assert cell in shown
+    if width >= 80:
+        assert max(map(len, shown.splitlines())) <= width

@@ -61,7 +61,10 @@ def test_chunks_are_joined(tmp_path):
             {"x": [datetime.date(2020, 1, 1)] * 2, "label": [0, 1]},
             "column 'x' has the type date32[day]; store numbers or words",
         ),
-        ({"x": [1.0, 2.0], "lable": [0, 1]}, "no column is called 'label'; name the label column (did you mean"),
+        (
+            {"x": [1.0, 2.0], "lable": [0, 1]},
+            "no column is called 'label'; say which column holds the labels by --label",
+        ),
         ({"x": pa.array([], pa.float64()), "label": pa.array([], pa.int8())}, "the file has no samples"),
         ({"label": [0, 1]}, "no feature column"),
     ],

@@ -5,29 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mipfs.cli.text import number, percent, show_table
+from mipfs.report.blocks import Block, Line, Table
+from mipfs.report.numbers import number, percent
 
 SHOWN = 20
 """Supports, and features, that are listed; all of them stand in the JSON."""
 
 
-def show_near_optimal(found: Mapping[str, Any]) -> None:
-    """Print how many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
+def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
+    """How many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
     supports, share = found["supports"], found["share"]
-    print(f"\n{_answer(found)}")
-    show_table(
-        ("features", "objective", "above"),
-        [(_names(one["selected"]), number(one["objective"]), percent(one["gap"])) for one in supports[:SHOWN]],
-        title="Near-optimal supports",
-    )
-    _more(len(supports), "supports")
+    blocks: list[Block] = [
+        Line(f"\n{_answer(found)}"),
+        Table(
+            ("features", "objective", "above"),
+            [(_names(one["selected"]), number(one["objective"]), percent(one["gap"])) for one in supports[:SHOWN]],
+            title="Near-optimal supports",
+        ),
+        *_more(len(supports), "supports"),
+    ]
     if len(supports) > 1:
-        show_table(
-            ("feature", "stands in"),
-            [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:SHOWN]],
-            title="The share of them in which a feature stands",
-        )
-        _more(len(share), "features")
+        blocks += [
+            Table(
+                ("feature", "stands in"),
+                [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:SHOWN]],
+                title="The share of them in which a feature stands",
+            ),
+            *_more(len(share), "features"),
+        ]
+    return blocks
 
 
 def _answer(found: Mapping[str, Any]) -> str:
@@ -49,6 +55,5 @@ def _names(selected: list[str]) -> str:
     return ", ".join(selected) or "(none)"
 
 
-def _more(count: int, what: str) -> None:
-    if count > SHOWN:
-        print(f"  and {count - SHOWN} {what} more: all of them stand in the JSON")
+def _more(count: int, what: str) -> list[Block]:
+    return [Line(f"  and {count - SHOWN} {what} more: all of them stand in the JSON")] if count > SHOWN else []

@@ -1,0 +1,146 @@
+"""Which selections an estimator allows: rows, a budget and forced features, by name or by position."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mipfs.errors import RowError, UsageError
+from mipfs.instance import Row, nearest
+from mipfs.rows import Rows
+
+WRITE = "give a list of mipfs.Row, or (A, lb, ub) with a column of A for each"
+
+
+def allowed(
+    names: Sequence[str],
+    *,
+    rows: Any = None,
+    forced_in: Any = (),
+    forced_out: Any = (),
+    cost: Any = None,
+    budget: Any = None,
+    spare: int = 0,
+) -> dict[str, Any]:
+    """The keyword arguments of `mipfs.Problem` that say what may be selected beside Σσ ≤ M.
+
+    Parameters
+    ----------
+    names : (p,) what is selected from
+    rows : sequence of Row, (A, lb, ub) or None
+        The terms of a row are about names, or 0-based positions; A has shape (r, p).
+    forced_in, forced_out : sequence of names or 0-based positions, or None
+    cost : mapping of name or position to number >= 0, (p,) array-like, or None
+    budget : number or None
+        Σ cost_j σ_j ≤ budget; what has no cost is free.
+    spare : int
+        Columns that the problem has after these, in no row.
+
+    Raises
+    ------
+    UsageError
+        An unknown name, a cost that is negative or no number, a budget without costs.
+    RowError
+        Rows of another form, or over another number of columns.
+    """
+    if all(
+        given is None or (isinstance(given, tuple) and not given)
+        for given in (rows, forced_in, forced_out, cost, budget)
+    ):
+        return {}
+    index = {name: j for j, name in enumerate(names)}
+    found = _rows(rows, names, index)
+    amounts = _costs(cost, names, index)
+    if budget is not None:
+        if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)) or not math.isfinite(budget):
+            raise UsageError(f"budget = {budget!r} must be a finite number, or None")
+        terms = {name: amount for name, amount in amounts.items() if amount > 0}
+        if not terms:
+            raise UsageError(f"budget = {budget!r}, but nothing has a cost; give cost, a mapping of name to number")
+        found = found.stack(Rows.of([Row("budget", terms, -math.inf, float(budget))], index))
+    if spare:
+        padded = sparse.csr_array((found.matrix.data, found.matrix.indices, found.matrix.indptr),
+                                  shape=(len(found), len(names) + spare))  # fmt: skip
+        found = Rows(padded, found.lb, found.ub, found.names, found.origins)
+    return {
+        "rows": found,
+        "forced_in": _named(forced_in, "forced_in", names, index),
+        "forced_out": _named(forced_out, "forced_out", names, index),
+    }
+
+
+def _name(key: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> str:
+    """The name that a name or a position stands for."""
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not 0 <= key < len(names):
+            raise UsageError(f"{what}: position {int(key)} must lie between 0 and {len(names) - 1}")
+        return names[int(key)]
+    name = str(key)
+    if name not in index:
+        raise UsageError(f"{what}: nothing is called {name!r}; {nearest(name, names)}")
+    return name
+
+
+def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise UsageError(f"{what} = {given!r}; give a list of names, or of 0-based positions")
+    return tuple(dict.fromkeys(_name(key, what, names, index) for key in given))
+
+
+def _costs(given: Any, names: Sequence[str], index: Mapping[str, int]) -> dict[str, float]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        values = np.asarray(given)
+        if values.shape != (len(names),) or values.dtype.kind not in "biuf":
+            raise UsageError(f"cost has shape {values.shape}; give one number for each of {len(names)}, or a mapping")
+        given = dict(zip(names, values.tolist(), strict=True))
+    found = {}
+    for key, value in given.items():
+        name = _name(key, "cost", names, index)
+        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not number or not 0 <= value < math.inf:
+            raise UsageError(f"cost of {name!r} is {value!r}; give a finite number >= 0")
+        found[name] = float(value)
+    return found
+
+
+def _rows(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Rows:
+    if given is None:
+        return Rows.empty(len(names))
+    if isinstance(given, Row):
+        given = [given]
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise RowError(f"rows is a {type(given).__name__}; {WRITE}")
+    if all(isinstance(row, Row) for row in given):
+        return Rows.of([_with_names(row, names, index) for row in given], index)
+    if len(given) != 3 or any(isinstance(part, (Row, str)) for part in given):
+        raise RowError(f"rows has {len(given)} parts that are not all rows; {WRITE}")
+    A, lb, ub = given
+    return _from_arrays(A, lb, ub, len(names))
+
+
+def _with_names(row: Row, names: Sequence[str], index: Mapping[str, int]) -> Row:
+    terms: dict[str, float] = {}
+    for key, value in row.terms.items():
+        name = _name(key, f"row {row.name!r}", names, index)
+        terms[name] = terms.get(name, 0.0) + float(value)
+    return Row(row.name, terms, row.lb, row.ub, row.origin)
+
+
+def _from_arrays(A: Any, lb: Any, ub: Any, p: int) -> Rows:
+    try:
+        matrix = sparse.csr_array(A if sparse.issparse(A) else np.atleast_2d(np.asarray(A, dtype=float)), dtype=float)
+        ends = [np.broadcast_to(np.asarray(end, dtype=float), (matrix.shape[0],)) for end in (lb, ub)]
+    except (TypeError, ValueError) as error:
+        raise RowError(f"rows = (A, lb, ub) does not fit together: {error}; {WRITE}") from None
+    if matrix.shape[1] != p:
+        raise RowError(f"rows over {matrix.shape[1]} columns, but there are {p} to select from; {WRITE}")
+    labels = tuple(f"row{r + 1}" for r in range(matrix.shape[0]))
+    return Rows(matrix, ends[0], ends[1], labels, ("",) * len(labels))

@@ -1,0 +1,69 @@
+"""Advice at once for data that nobody scaled: columns a thousandfold apart make selections odd and proofs long."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.errors import DataWarning
+
+APART = 1e3
+"""Ratio of the largest norm of a column to the smallest from which on scaling is advised."""
+Array = npt.NDArray[np.float64]
+
+
+def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
+    """Warn where columns are of very different sizes.
+
+    Of a sparse matrix the sizes of the non-zeros must be apart too: that a word is rare is no matter of scale.
+
+    Warns
+    -----
+    DataWarning
+    """
+    norms, counts = _norms(X)
+    used = np.flatnonzero(norms > 0)
+    if used.size < 2:
+        return
+    low, high = used[np.argmin(norms[used])], used[np.argmax(norms[used])]
+    sizes = norms[used] / np.sqrt(counts[used])
+    if not (norms[high] >= APART * norms[low] and sizes.max() >= APART * sizes.min()):
+        return
+    warnings.warn(
+        f"{path}: the norms of the columns are from {norms[low]:.3g} ({names[low]!r}) to {norms[high]:.3g} "
+        f"({names[high]!r}), and nothing is scaled; --scale standard (scale='standard' in Python) makes them "
+        "comparable, and proofs mostly shorter; --scale none says that this is meant",
+        DataWarning,
+        stacklevel=3,
+    )
+
+
+def _norms(X: Any) -> tuple[Array, Array]:
+    """Euclidean norms (p,) of the columns, and how many entries they are sums of; squares may not overflow."""
+    if sparse.issparse(X):
+        X = sparse.csc_array(X)
+        columns = np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+        largest = np.zeros(X.shape[1])
+        np.maximum.at(largest, columns, np.abs(X.data))
+        counts = np.maximum(np.bincount(columns[X.data != 0], minlength=X.shape[1]), 1)
+        unit = np.where(largest > 0, largest, 1.0)
+        return largest * np.sqrt(np.bincount(columns, (X.data / unit[columns]) ** 2, X.shape[1])), counts.astype(float)
+    low, high = X.min(axis=0), X.max(axis=0)
+    largest = np.maximum(np.abs(low), np.abs(high)).astype(float)
+    norms = np.zeros(X.shape[1])
+    for j in range(0, X.shape[1], STEP):
+        part = slice(j, j + STEP)
+        unit = np.where(largest[part] > 0, largest[part], 1.0)
+        scaled = X[:, part] / unit
+        norms[part] = largest[part] * np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
+    return norms, np.full(X.shape[1], float(X.shape[0]))
+
+
+STEP = 256
+"""Columns that are looked at together."""

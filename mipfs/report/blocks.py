@@ -1,0 +1,83 @@
+"""What a report is made of, and its two renderings: aligned text, and HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Lines ``name  value``."""
+
+    pairs: Sequence[tuple[str, str]]
+
+    def text(self) -> str:
+        width = max((len(name) for name, _ in self.pairs), default=0)
+        return "".join(f"{name.ljust(width)}  {value}\n" for name, value in self.pairs)
+
+    def html(self) -> str:
+        return _html([[f"<b>{html.escape(name)}</b>", html.escape(value)] for name, value in self.pairs], left=2)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; its first `left` columns are aligned to the left, the others are numbers."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+    left: int = 1
+
+    def text(self) -> str:
+        lines = [f"\n{self.title}\n"] if self.title else []
+        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        for row in (self.header, *self.rows):
+            cells = (
+                cell.ljust(width) if i < self.left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            lines.append(("  " + "  ".join(cells)).rstrip() + "\n")
+        return "".join(lines)
+
+    def html(self) -> str:
+        title = f"<p><b>{html.escape(self.title)}</b></p>" if self.title else ""
+        head = [f"<b>{html.escape(name)}</b>" for name in self.header]
+        return title + _html([head, *(list(map(html.escape, row)) for row in self.rows)], self.left)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence of its own."""
+
+    line: str
+
+    def text(self) -> str:
+        return f"{self.line}\n"
+
+    def html(self) -> str:
+        return f"<p>{html.escape(self.line.strip())}</p>"
+
+
+Block = Pairs | Table | Line
+
+
+def as_text(blocks: Iterable[Block]) -> str:
+    """The blocks one below the other, without a line's end at the end."""
+    return "".join(block.text() for block in blocks).rstrip("\n")
+
+
+def as_html(blocks: Iterable[Block]) -> str:
+    """The blocks as HTML; whatever stands in them is escaped."""
+    return "<div>" + "".join(block.html() for block in blocks) + "</div>"
+
+
+def _html(rows: Sequence[Sequence[str]], left: int) -> str:
+    """A table of cells that are HTML already."""
+    lines = []
+    for row in rows:
+        sides = ("left" if i < left else "right" for i in range(len(row)))
+        cells = (f'<td style="text-align: {side}">{cell}</td>' for side, cell in zip(sides, row, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table>{''.join(lines)}</table>"

@@ -1,0 +1,31 @@
+"""Numbers as people read them, on the command line and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def number(value: float) -> str:
+    """Eight significant digits; a dash for what was not earned."""
+    return f"{value:.8g}" if abs(value) < float("inf") else "-"
+
+
+def percent(gap: float) -> str:
+    """A relative gap as a percentage of three significant digits; only a gap of exactly zero is shown as zero."""
+    if gap == float("inf"):
+        return "-"
+    return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
+
+
+def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+    """The parameters of a problem in one line, without those that it does not have."""
+    shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]
+    shown += [name for name in ("measure", "beta", "k") if name in params]
+    return ", ".join(f"{name} = {_text(params[name])}" for name in shown)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "one per feature"
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
