@@ -10,6 +10,8 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,6 +43,8 @@ Integers = npt.NDArray[np.int64]
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
+SPLICES = 2
+"""SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
 SHARPEST = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
@@ -67,8 +71,9 @@ class Options:
         for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
-    polish : bool, default False
-        Splice the incumbent at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data.
+    polish : bool, optional
+        Splice the incumbents at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data. By
+        default as many of them as cost about what the run did, `SPLICES` for every iteration.
     """
 
     gap: float = 1e-4
@@ -79,7 +84,7 @@ class Options:
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "proximal", "interior", "cutting"] = "auto"
     refit: bool = True
-    polish: bool = False
+    polish: bool | None = None
 
 
 def run(run: Run) -> None:
@@ -94,7 +99,7 @@ def run(run: Run) -> None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
     if options.refit:
-        round_to(run, np.zeros(selection.n_features))
+        round_to(run, [np.zeros(selection.n_features)])
     run.raise_bound(least)  # α = 0 proves it
     pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
     alpha, last, sharpness = _first(problem), None, 1.0
@@ -114,7 +119,7 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.counters["selections"] = len(pool)
         if run.iteration == 1 and options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, [pool.mixture(last.mu, selection.n_features)])
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
@@ -124,7 +129,8 @@ def run(run: Run) -> None:
     if last is not None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
+            most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
+            round_to(run, rankings(problem, pool, last), most)
     lower, dual = most_violated.best
     prove(run, lower, None if dual is None else cut_of(problem, dual))
 
@@ -224,15 +230,40 @@ class Oracle:
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
 
 
-def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:
-    """The allowed selection of largest total relaxed σ, refitted and where asked for spliced: an incumbent."""
+def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
+    """By what a relaxation is rounded: σ, |w|, and the score at the last α (FGM-B, Tan 2010, section 3.3), all (count,).
+
+    σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
+    is what it gains, ½ s − c.
+    """
+    count, atoms = problem.atoms.count, problem.atoms
+    used = np.unique(np.concatenate([ids for ids, _ in pool.members]))
+    columns = atoms.columns(used)
+    w = np.bincount(last.ids, last.w, problem.data.n_features)[columns.ids]
+    inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
+    sigma, sizes, gains = pool.mixture(last.mu, count), np.zeros(count), np.zeros(count)
+    sizes[used] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
+    gains[used] = 0.5 * atoms.scores(last.alpha * problem.data.y)[used] - problem.penalty[used]
+    return [sigma, sizes, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+
+
+def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> None:
+    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any)."""
     subproblem = Subproblem(run.problem)
-    Supports(run, subproblem, tol=REFIT).round(sigma_relaxed)
-    if polish and run.incumbent is not None and not run.is_optimal:
-        Supports(run, subproblem, tol=ROUGH).splice()
-        sigma = np.zeros(run.problem.atoms.count, dtype=bool)
-        sigma[run.incumbent.selected] = True
-        Supports(run, subproblem, tol=REFIT).evaluate(sigma)
+    exact = Supports(run, subproblem, tol=REFIT)
+    begin = [sigma for sigma in map(run.oracle.repair, by) if sigma is not None]
+    for sigma in begin:
+        exact.evaluate(sigma)
+    if most == 0 or run.incumbent is None or run.is_optimal:
+        return
+    rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    for sigma in [best, *begin]:
+        rough.splice(sigma, last - subproblem.count)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    exact.evaluate(best)
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from mipfs.atoms.tree import Tree
 from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
-from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, rankings, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
 from mipfs.drivers.single import cut_of, prove
@@ -79,7 +79,7 @@ def run(run: Run) -> None:
         run.infeasible, run.conflict = True, selection.conflict()
         return
     if options.refit:
-        round_to(run, np.zeros(selection.n_features))
+        round_to(run, [np.zeros(selection.n_features)])
     run.raise_bound(least)  # α = 0 proves it
     most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
     pool, inner = layer(problem)
@@ -97,7 +97,7 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.count(**inner.counters(pool))
         if run.iteration == 1 and options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, [pool.mixture(last.mu, selection.n_features)])
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
@@ -107,7 +107,7 @@ def run(run: Run) -> None:
     if last is not None:
         run.outcome.relaxed = relaxed_of(run, pool, last)
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
+            round_to(run, rankings(problem, pool, last), None if options.polish else 0)
     lower, dual = most_violated.best
     prove(run, lower, None if dual is None else cut_of(problem, dual))
 
