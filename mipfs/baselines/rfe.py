@@ -3,7 +3,7 @@
     repeat  train the SVM on the features that are left; drop those of least w_j²  until M are left
 
 The supports are nested: a feature that was dropped never comes back, which is what Mao 2013 and Tan 2010 improve on.
-The SVM of every round, ½ ‖w‖² + Σ C_i max(0, 1 − m_i) by the hinge or ½ ‖w‖² + Σ (C_i/2) max(0, 1 − m_i)² by the squared
+The SVM of a round, ½ ‖w‖² + Σ C_i max(0, 1 − m_i) by the hinge or ½ ‖w‖² + Σ (C_i/2) max(0, 1 − m_i)² by the squared
 hinge, is the one that is refitted at the end; LIBLINEAR, which solves the rounds, penalises the intercept as well.
 """
 

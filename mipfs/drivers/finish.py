@@ -80,6 +80,8 @@ def result_of(run: Run, driver: str) -> Result:
         atoms=_stated_atoms(run.problem.atoms),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
+        alpha=run.outcome.alpha,
+        declare=run.outcome.declare,
     )
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,9 @@ from mipfs.losses.labellings import Combination
 from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
 from mipfs.result import StopReason
+
+if TYPE_CHECKING:
+    from mipfs.formulation import Formulation
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,14 +70,22 @@ class Options:
         Unused: nothing in this driver is random.
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
-    restricted : {"auto", "proximal", "interior", "cutting"}
-        How the restricted problem is solved: proximal gradient for smooth losses without penalties, an interior point
-        for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
+    restricted : {"auto", "proximal", "interior", "cutting", "conic", "simple-mkl"}
+        How the restricted problem is solved: proximal gradient for smooth losses without penalties (Tan 2014), an
+        interior point for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
+        "conic": declared in CVXPY, by Clarabel, for all. "simple-mkl": a reduced gradient with an SVM per step
+        (Tan 2010), for the squared hinge without bias and penalties (`mipfs.drivers.reduced_mkl`).
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
     polish : bool, optional
         Splice the incumbents at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data. By
         default as many of them as cost about what the run did, `SPLICES` for every iteration.
+    eps_c : float in [0, 1), optional
+        Stop as Tan 2014, section 6.2 does: once the restricted value falls by no more than this share of itself, there
+        1e-2. The bounds are what they are then.
+    eps_apg : float in [0, 1), optional
+        End a restricted problem as Tan 2014, (43) does, there at 1e-4: once a step of the proximal gradient changes its
+        value by no more than this share; by default the gap of the restricted problem decides.
     """
 
     gap: float = 1e-4
@@ -82,15 +94,17 @@ class Options:
     iteration_limit: int | None = None
     seed: int = 0
     relaxation: Literal["hull", "box"] = "hull"
-    restricted: Literal["auto", "proximal", "interior", "cutting"] = "auto"
+    restricted: Literal["auto", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
     polish: bool | None = None
+    eps_c: float | None = None
+    eps_apg: float | None = None
 
 
 def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(problem, options), Oracle(run, options.relaxation)
+    method, most_violated = _restricted(run), Oracle(run, options.relaxation)
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
@@ -114,7 +128,7 @@ def run(run: Run) -> None:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
-        alpha = last.alpha
+        alpha, before = last.alpha, run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
         run.counters["selections"] = len(pool)
@@ -123,11 +137,15 @@ def run(run: Run) -> None:
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
+        if options.eps_c is not None and abs(before - last.upper) <= options.eps_c * abs(before) < np.inf:
+            run.raise_bound(most_violated(alpha)[2])
+            run.early = StopReason.COMPLETED
         run.record()
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned - pruned
     if last is not None:
-        run.outcome.relaxed = relaxed_of(run, pool, last)
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+        run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         if options.refit:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
             round_to(run, rankings(problem, pool, last), most)
@@ -142,25 +160,44 @@ def _tolerance(run: Run) -> float:
     return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
-def _restricted(problem: Problem, options: Options) -> Restricted:
+def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
+    problem, options = run.problem, run.options
     if options.T is not None and options.T < 1:
         raise UsageError(f"T = {options.T} must be at least 1")
-    if options.relaxation not in ("hull", "box"):
-        raise UsageError(f"relaxation = {options.relaxation!r} is unknown; it is 'hull' or 'box'")
+    for name in ("eps_c", "eps_apg"):
+        given = getattr(options, name)
+        if given is not None and not 0.0 <= given < 1.0:
+            raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     smooth = problem.loss in SMOOTH and not np.any(problem.penalty)
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
-    if options.restricted not in ("auto", "proximal", "interior", "cutting"):
-        known = "'auto', 'proximal', 'interior' or 'cutting'"
-        raise UsageError(f"restricted = {options.restricted!r} is unknown; it is {known}")
+    proximal = smooth and options.restricted in ("auto", "proximal")
+    if options.eps_apg is not None and not proximal:
+        raise UsageError(
+            "eps_apg belongs to restricted = 'proximal', for a smooth loss without penalties; leave it out"
+        )
     if options.restricted == "interior" and not problem.selection.is_plain:
         raise UsageError("restricted = 'interior' needs a selection without rows; leave it at 'auto'")
-    if smooth and options.restricted in ("auto", "proximal"):
-        return Proximal(problem)
+    if options.restricted in ("conic", "simple-mkl"):
+        from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
+
+        return Conic(problem, run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+    if proximal:
+        return Proximal(problem, options.eps_apg)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):
         return FaceInterior(problem)
     return Cutting(problem)
+
+
+def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
+    """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
+    from mipfs.models.reduced_mkl import declare
+
+    sigmas = np.zeros((len(members), problem.atoms.count))
+    for row, (ids, sigma) in zip(sigmas, members, strict=True):
+        row[ids] = sigma
+    return declare(problem, list(sigmas))
 
 
 def _first(problem: Problem) -> Array:
@@ -231,7 +268,7 @@ class Oracle:
 
 
 def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
-    """By what a relaxation is rounded: σ, |w|, and the score at the last α (FGM-B, Tan 2010, section 3.3), all (count,).
+    """By what a relaxation is rounded: σ, |w|, and the score at the last α (FGM-B of Tan 2010); each (count,).
 
     σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
     is what it gains, ½ s − c.

@@ -78,7 +78,7 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, max_steps):  # type: ignore[no-untyped-def]
+def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
@@ -96,6 +96,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
     state : (5,) in and out: step constant L, 1.0 when converged, steps so far, objective, momentum (1 at first)
     alpha : (n,) out, −L' at x
     tol : relative size of the prox-gradient step at which to stop
+    change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
     n, K, groups = n_rows(A), columns.size, pointer.size - 1
     size = 0
@@ -171,10 +172,12 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         m_old[:] = m
         x[:] = new
         m[:] = m_new
+        changed = abs(objective - now)
+        stalls = changed <= change * abs(objective)
         objective = now
         momentum = following
         L *= SHRINK
-        if moved <= tol * held:
+        if moved <= tol * held or stalls:
             state[1] = 1.0
             break
     state[0], state[4] = L, momentum

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers import gbd, kelley, two_layer
+from mipfs.drivers import gbd, two_layer
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
