@@ -22,6 +22,7 @@ import numpy.typing as npt
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.face_interior import FaceInterior
@@ -115,7 +116,6 @@ def run(run: Run) -> None:
     if options.refit:
         round_to(run, [np.zeros(selection.n_features)])
     run.raise_bound(least)  # α = 0 proves it
-    pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
     alpha, last, sharpness = _first(problem), None, 1.0
     pool = Face() if isinstance(method, FaceInterior) else Pool()
     while run.stop() is None:
@@ -131,7 +131,7 @@ def run(run: Run) -> None:
         alpha, before = last.alpha, run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
-        run.counters["selections"] = len(pool)
+        run.count(selections=len(pool), **most_violated.counters())
         if run.iteration == 1 and options.refit:
             round_to(run, [pool.mixture(last.mu, selection.n_features)])
         if options.T is not None and run.iteration >= options.T:
@@ -141,8 +141,7 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-    if isinstance(problem.atoms, Tree):
-        run.counters["pruned"] = problem.atoms.pruned - pruned
+    run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
         run.outcome.declare = partial(_declared, problem, tuple(pool.members))
@@ -227,8 +226,15 @@ class Oracle:
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
         self._by_best = free and not np.any(problem.penalty)
         self._top: TopFeatures | None = None
+        self._search: TreeSearch | None = None
         if self._by_best and isinstance(problem.atoms, Features):
             self._top = TopFeatures(problem.atoms)
+        elif self._by_best and isinstance(problem.atoms, Tree):
+            self._search = TreeSearch(problem.atoms)
+
+    def counters(self) -> dict[str, int]:
+        """Of a tree, how many scores were computed and how many a bound saved."""
+        return {} if self._search is None else {"scored": self._search.scored, "pruned": self._search.saved}
 
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower(α)."""
@@ -252,8 +258,13 @@ class Oracle:
             ids, sizes = self._top.best(v, M)
             inner = -0.5 * float(np.sum(np.square(sizes + self._top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
+        if self._search is not None:
+            ids, found = self._search.best(v, M)
+            error = self._search.error(v, float(found.max(initial=0.0)))
+            inner = -0.5 * (float(found.sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
+            return np.sort(ids), np.ones(ids.size), g + inner
         scores = problem.atoms.scores(v)
-        if self._by_best:  # groups and trees have a search of their own
+        if self._by_best:
             ids = problem.atoms.best(v, M)
             error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))

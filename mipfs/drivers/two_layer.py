@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.tree import Tree
 from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
@@ -117,8 +116,7 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
-    if isinstance(problem.atoms, Tree):
-        run.counters["pruned"] = problem.atoms.pruned
+    run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
         labellings = inner.labellings
