@@ -279,7 +279,7 @@ class Oracle:
 
 
 def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
-    """By what a relaxation is rounded: σ, |w|, and the score at the last α (FGM-B of Tan 2010); each (count,).
+    """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
 
     σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
     is what it gains, ½ s − c.
@@ -292,16 +292,22 @@ def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
     sigma, sizes, gains = pool.mixture(last.mu, count), np.zeros(count), np.zeros(count)
     sizes[used] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
     gains[used] = 0.5 * atoms.scores(last.alpha * problem.data.y)[used] - problem.penalty[used]
-    return [sigma, sizes, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+    return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
 
 
 def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> None:
-    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any)."""
+    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
+
+    A run that must stop takes the first ranking only.
+    """
     subproblem = Subproblem(run.problem)
     exact = Supports(run, subproblem, tol=REFIT)
-    begin = [sigma for sigma in map(run.oracle.repair, by) if sigma is not None]
-    for sigma in begin:
-        exact.evaluate(sigma)
+    begin = []
+    for k, scores in enumerate(by):
+        sigma = None if k and run.must_stop else run.oracle.repair(scores)
+        if sigma is not None:
+            exact.evaluate(sigma)
+            begin.append(sigma)
     if most == 0 or run.incumbent is None or run.is_optimal:
         return
     rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)

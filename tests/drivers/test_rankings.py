@@ -87,3 +87,21 @@ def test_an_optimal_incumbent_is_left_alone() -> None:
     run = Run(Problem(dense(), loss="squared-hinge", bias=False, M=200, C=1.0), kelley.Options())
     kelley.run(run)
     assert run.is_optimal
+
+
+def test_a_run_that_must_stop_refits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(dense(), loss="squared-hinge", bias=False, M=20, C=10.0)
+    run, count = Run(problem, kelley.Options()), np.zeros(1, dtype=int)
+    solved = Subproblem.solve
+
+    def counted(self: Subproblem, *given: Any) -> Any:
+        count[0] += 1
+        return solved(self, *given)
+
+    monkeypatch.setattr(Subproblem, "solve", counted)
+    run.interrupted = True
+    kelley.round_to(run, list(np.random.default_rng(0).random((3, 200))), None)
+    assert count[0] == 1
+    run.interrupted = False
+    kelley.round_to(run, list(np.random.default_rng(0).random((3, 200))))
+    assert count[0] == 4
