@@ -297,7 +297,7 @@ class _Climb:
         subproblem = Subproblem(problem)
         with heard():
             solved = subproblem.solve(everything, 0.1 * GAP)
-            kelley.round_to(run, subproblem.weights())
+            kelley.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
             self.incumbent, self.selected = run.objective, names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,11 @@ from mipfs.errors import DataError, UsageError
 if TYPE_CHECKING:
     from mipfs.certificate.sidecar import Claim
     from mipfs.drivers.cuts import CutPool
+    from mipfs.formulation import Formulation
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
-_IN_MEMORY = ("claim", "path", "pool")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare")
 """Fields that are not in the JSON."""
 
 
@@ -169,6 +170,10 @@ class Result:
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
+    alpha : (n,) ndarray or None
+        The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
+        (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
+    declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
     """
 
     status: Status
@@ -202,6 +207,8 @@ class Result:
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
+    alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    declare: Callable[[], Formulation] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -233,6 +240,23 @@ class Result:
     def label_column(self) -> str | None:
         """The column of the data that held the labels, where it has a name."""
         return None if self.read is None else self.read["label"]
+
+    def formulation(self) -> Formulation:
+        """The last restricted problem of `kelley` or `two_layer` as a CVXPY program, to print, change and solve.
+
+        Of `kelley` the reduced MKL over the selections that it generated (Tan 2014, (35)), of `two_layer` the master
+        over its selections and labellings (Mao 2013, (16)).
+
+        Raises
+        ------
+        UsageError
+            Another driver, a result that was read from a file, or data too large for such a program.
+        """
+        if self.declare is None:
+            raise UsageError(
+                f"a result of {self.driver!r} has no restricted problem at hand; solve with 'kelley' or 'two_layer'"
+            )
+        return self.declare()
 
     @property
     def has_classifier(self) -> bool:

@@ -84,12 +84,12 @@ class Tree:
         self._children_count = np.bincount(self._parent + 1, minlength=self.count + 1)
         self._children, self._first_child = by_parent, np.cumsum(self._children_count) - self._children_count
         self._levels = self._by_depth()
-        self.sizes = self._below(np.ones(p)).astype(np.int64)
+        self.sizes = self.sums_below(np.ones(p)).astype(np.int64)
         if np.any(self.sizes == 0):
             raise UsageError(f"node {self.names[int(np.argmin(self.sizes))]!r} has no feature below it")
         self._leaves, self._first_leaf = self._in_order()
         self._features = Features(data)
-        self.scale = scales(scaling, lambda: np.sqrt(self._below(centred_squares(data))), self.count)
+        self.scale = scales(scaling, lambda: np.sqrt(self.sums_below(centred_squares(data))), self.count)
         self.visited = self.pruned = self.last_pruned = 0
 
     @property
@@ -120,21 +120,22 @@ class Tree:
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖² of every node, shape (count,)."""
-        return times_squares(self.scale, self._squares(v))
+        return times_squares(self.scale, self.squares(v))
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (count,); see `mipfs.atoms.features.sum_error`."""
         found = self.scores(v) if scores is None else scores
-        return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
+        return sum_error(found, self.scale * omega_radius(v, *self.radii), self.sizes)
 
     def best(self, v: Array, B: int) -> Integers:
         """At most B nodes of largest positive score, best first, of equal ones the lowest id first.
 
-        Level by level from the roots. A node h below g has s_h ≤ λ_max² ‖ω_g‖², λ_max the largest λ below g:
+        All scores are computed here; `mipfs.atoms.tree_search` leaves most of them out when it is asked again and
+        again. Level by level from the roots. A node h below g has s_h ≤ λ_max² ‖ω_g‖², λ_max the largest λ below g:
         where that is less than the B-th best score so far, or zero, nothing below g is looked at (Tan 2014,
         Proposition 2). Sums of squares that are rounded stay ordered, so this returns what a full search does.
         """
-        squares = self._squares(v)
+        squares = self.squares(v)
         kept, scores = np.empty(0, dtype=np.int64), np.empty(0)
         level, looked_at = self._levels[0], 0
         while level.size and B > 0:
@@ -159,12 +160,25 @@ class Tree:
         atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
         return Columns(self._leaves[spans(self._first_leaf[chosen], sizes)], atom, self.scale[chosen][atom])
 
-    def _squares(self, v: Array) -> Array:
-        """‖ω_g‖² of every node, shape (count,)."""
-        omega = self._features.omega(v)
-        return self._below(np.square(omega, out=omega))
+    def squares(self, v: Array, features: Integers | None = None) -> Array:
+        """‖ω_g‖² of every node, shape (count,); of ω only these features are read where they are given, 0 elsewhere."""
+        if features is None:
+            omega = self._features.omega(v)
+            return self.sums_below(np.square(omega, out=omega))
+        part = np.asarray(self.data.X[:, features].T @ v, dtype=float) - self.data.center[features] * float(v.sum())
+        squares = np.zeros(self.data.n_features)
+        squares[features] = np.square(part)
+        return self.sums_below(squares)
 
-    def _below(self, values: Array) -> Array:
+    def features_below(self, nodes: Ids) -> Integers:
+        """The features below any of the nodes, ascending."""
+        chosen = np.asarray(nodes, dtype=np.int64)
+        first = self._first_leaf[chosen]
+        covers = np.bincount(first, minlength=self._leaves.size + 1)
+        covers = covers - np.bincount(first + self.sizes[chosen], minlength=self._leaves.size + 1)
+        return np.sort(self._leaves[np.cumsum(covers)[:-1] > 0])
+
+    def sums_below(self, values: Array) -> Array:
         """The sum over the features below every node of one number >= 0 per feature, from the leaves up."""
         sums = np.zeros(self.count)
         sums[: values.size] = values
@@ -223,10 +237,10 @@ class Tree:
         return below
 
     @cached_property
-    def _radii(self) -> tuple[Array, Array]:
+    def radii(self) -> tuple[Array, Array]:
         """‖X_g‖_F of the stored columns and the norm of their centres, for every node."""
         centers = np.square(self.data.center)
-        return np.sqrt(self._below(np.square(self._features.norms))), np.sqrt(self._below(centers))
+        return np.sqrt(self.sums_below(np.square(self._features.norms))), np.sqrt(self.sums_below(centers))
 
 
 def _by_name(data: Instance, parents: Mapping[str, str]) -> tuple[Integers, tuple[str, ...]]:

@@ -39,6 +39,8 @@ STATUSES = {
 }
 IN_PROCESS = 3e6
 """Up to so many multiplications per factorisation a program is solved here: about a tenth of a second in all."""
+REPEATED = 3e8
+"""The same for programs that are solved by the hundred: a process of its own would cost each a second."""
 POLL_SECONDS = 0.02
 """How often the clock and the interrupt flag are looked at while the process works."""
 
@@ -100,13 +102,20 @@ class Canonical:
         dense = sum((size * (size + 1) / 2) ** 3 / 3 for size in self.cones["psd"])
         return float(dense + self.data["A"].nnz * min(rows, variables))
 
-    def solve(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
+    def solve(
+        self,
+        *,
+        deadline: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        in_process: float = IN_PROCESS,
+    ) -> str:
         """Solve, and leave the values in the program's variables.
 
         Parameters
         ----------
         deadline : float, on the clock of ``time.monotonic``
         stop : callable, whether to give up
+        in_process : float, up to so much `work` it is solved here, and heeds neither of the two meanwhile
 
         Returns
         -------
@@ -121,7 +130,7 @@ class Canonical:
         if deadline is not None and deadline <= time.monotonic():
             return "stopped"
         request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
-        if self.work <= IN_PROCESS:
+        if self.work <= in_process:
             answer: dict[str, Any] | None = _clarabel(*request)
         else:
             answer = _in_process(request, deadline, stop)

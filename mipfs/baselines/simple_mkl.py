@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,6 +80,7 @@ def simple_mkl(
     newton: bool = False,
     start: Array | None = None,
     seed: int = 0,
+    stop: Callable[[], bool] | None = None,
 ) -> Mixture:
     """Mix the kernels of a pool of selections: squared hinge (C/2) Σ max(0, 1 − m_i)², no bias.
 
@@ -103,6 +104,7 @@ def simple_mkl(
         μ to begin with, divided by its sum; default 1/T each.
     seed : int
         Of LIBLINEAR's coordinate order.
+    stop : callable, optional, asked between descents whether to stop
 
     Returns
     -------
@@ -121,7 +123,7 @@ def simple_mkl(
     if first.shape != (len(pool),) or not np.all(np.isfinite(first) & (first >= 0)) or not first.sum() > 0:
         raise UsageError(f"start of shape {first.shape}; give {len(pool)} numbers >= 0 that are not all zero")
     at = run.solve(first / first.sum())
-    while run.best.gap > gap and not run.spent(svm_limit, time_limit):
+    while run.best.gap > gap and not run.spent(svm_limit, time_limit) and not (stop is not None and stop()):
         step = _descend(run, at)
         if step is not None:
             at = step

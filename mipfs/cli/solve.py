@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mipfs.cli.driver_options import Option, parse_options
 from mipfs.cli.options import (
     DataFile,
     Json,
@@ -39,6 +40,7 @@ def solve(
     driver: Annotated[
         str | None, typer.Option("--driver", metavar="NAME", help="The algorithm; by default the model's.")
     ] = None,
+    option: Option = None,
     subject_to: SubjectTo = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
@@ -93,6 +95,7 @@ def solve(
         driver = declaration.entry.driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
+    options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
     pool = {"pool_gap": pool_gap, "pool_size": pool_size}
     if asked := {name: value for name, value in pool.items() if value is not None}:
         _check_pool(asked, drivers.DEFAULT if driver is None else driver)

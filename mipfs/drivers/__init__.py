@@ -11,7 +11,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mipfs.capability import Capability, check
 from mipfs.drivers.finish import result_of
@@ -153,4 +153,13 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
             close = difflib.get_close_matches(name, [*known, "verbose", "callback", "observers"], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
+    for name, choices in choices_of(module).items():
+        if name in given and given[name] not in choices:
+            raise UsageError(f"{name} = {given[name]!r} is unknown; it is one of {', '.join(map(repr, choices))}")
     return module.Options(**given)
+
+
+def choices_of(module: ModuleType) -> dict[str, tuple[Any, ...]]:
+    """The options of a driver that are one of a few words, with those words."""
+    kinds = get_type_hints(module.Options)
+    return {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) is Literal}

@@ -18,7 +18,7 @@ import math
 import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import empty_proof
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
+from mipfs.errors import UsageError
+from mipfs.formulation import check_size
 from mipfs.instance import Instance
 from mipfs.kernels import subtree
 
@@ -81,6 +83,9 @@ class Options:
         not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
         By default all cores that the process may use. The tree and the answer do not depend on it.
+    nodes : {"newton", "conic"}
+        How the relaxation of a node is solved: by the kernels of this package, or declared in CVXPY and solved by
+        Clarabel (`mipfs.drivers.conic_tree`), one at a time: for losses that are a sum over the samples.
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
@@ -98,6 +103,7 @@ class Options:
     threads: int | None = None
     pool_gap: float | None = None
     pool_size: int | None = None
+    nodes: Literal["newton", "conic"] = "newton"
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +351,15 @@ def cores() -> int:
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
 
 
-def _rows_tree(run: Run, supports: Supports, tol: float) -> Tree:
+def _tree(run: Run, supports: Supports, tol: float) -> Tree:
+    """The tree with the node solver that was asked for, and that carries the problem."""
+    if run.options.nodes == "conic":
+        from mipfs.drivers.conic_tree import ConicTree
+
+        check_size(run.problem.data, "CVXPY program")
+        return ConicTree(run, supports, tol)
+    if carries(run.problem):
+        return Tree(run, supports, tol)
     from mipfs.drivers.rows_tree import RowsTree
 
     return RowsTree(run, supports, tol)
@@ -356,7 +370,11 @@ def run(run: Run) -> None:
     problem, options = run.problem, run.options
     assert problem.rows is not None
     if problem.loss == "structural" or problem.rows.extra.integer.any():
-        gbd.run(run)
+        if options.nodes == "conic":
+            raise UsageError(
+                "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
+            )
+        gbd.search(run)
         return
     begun = gbd.begin(run)
     if begun is None:
@@ -365,7 +383,7 @@ def run(run: Run) -> None:
     if options.pool is not None:
         supports.pool = taken_over(options.pool, problem)
     tol = max(1e-10, 0.02 * options.gap)
-    tree = Tree(run, supports, tol) if carries(problem) else _rows_tree(run, supports, tol)
+    tree = _tree(run, supports, tol)
     tree.plant()
     search_at = SEARCH_AFTER
     with ThreadPoolExecutor(options.threads or cores()) as threads:

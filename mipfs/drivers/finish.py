@@ -82,6 +82,8 @@ def result_of(run: Run, driver: str) -> Result:
         read=_reading(data, columns),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
+        alpha=run.outcome.alpha,
+        declare=run.outcome.declare,
     )
 
 

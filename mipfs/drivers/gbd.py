@@ -3,15 +3,16 @@
     Step 1  solve SUB at σ: an SVM on the selected columns; its dual vector is a cut
     Step 2  solve the relaxed master over the cuts for the next σ; stop when the bounds meet
 
-Differences from the paper: the master is one branch-and-cut tree instead of a MIP from scratch per
-iteration (`mipfs.drivers.master`), cuts are also taken at fractional σ (root cuts, valid because
-v is convex on [0, 1]^p) at a point between the master's σ and an inner one (in-out stabilisation),
-and incumbents come from rounding and swaps too.
+Differences from the paper, without which ``master="milp"`` begins (`mipfs.drivers.milp_master`): the master is one
+branch-and-cut tree instead of a MIP from scratch per iteration (`mipfs.drivers.master`), cuts are also taken at
+fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point between the master's σ and an inner one
+(in-out stabilisation), and incumbents come from rounding and swaps too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.evidence import SLACK, Evidence, Record
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.master import Master
+from mipfs.drivers.milp_master import by_milp
 from mipfs.drivers.run import Run
 from mipfs.drivers.selection_oracle import SelectionOracle
 from mipfs.drivers.subproblem import Subproblem
@@ -64,6 +66,12 @@ class Options:
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
         Find the best so many supports (with `pool_gap`: the best of those).
+    master : {"tree", "milp"}
+        One branch-and-cut tree, or as published a MILP by HiGHS per iteration with all cuts (Aytug 2015, Table 1); the
+        tree then proves what that found.
+    subproblem : {"newton", "conic"}
+        The SVM by semismooth Newton steps, or declared in CVXPY and solved by Clarabel
+        (`mipfs.drivers.conic_subproblem`), for losses that are a sum over the samples.
     """
 
     gap: float = 1e-4
@@ -76,27 +84,35 @@ class Options:
     pool: CutPool | None = field(default=None, repr=False)
     pool_gap: float | None = None
     pool_size: int | None = None
+    master: Literal["tree", "milp"] = "tree"
+    subproblem: Literal["newton", "conic"] = "newton"
 
 
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
+    search(run, run.options.master, run.options.subproblem)
+
+
+def search(run: Run, published: str = "tree", by: str = "newton") -> None:
+    """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
     problem, options = run.problem, run.options
-    selection, begun = problem.selection, begin(run)
+    selection, begun = problem.selection, begin(run, by)
     if begun is None:
         return
     supports, first = begun
     subproblem = supports.subproblem
     pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
     tol = max(1e-9, 1e-2 * options.gap)
+    start = by_milp(run, supports, pool, first) if published == "milp" else None
     inner = _inner_point(run.oracle, first)
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
     supports.round(root.cut.slopes)
-    start = None
     if boolean.carries(problem):
         relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
         y = None if selection.is_plain else relaxed.multipliers
-        start = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
+        found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
+        start = found if start is None or found[0] > start[0] else start
     record = Record(problem, pool)
     master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record, start)
     run.raise_bound(min(master.bound, run.objective))
@@ -133,8 +149,13 @@ def run(run: Run) -> None:
         run.bound, run.closed = run.bound - 1.01 * cost, True
 
 
-def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
+def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]] | None:
     """How every exact run begins: the first incumbent, from the user's start or from S; None when S is empty.
+
+    Parameters
+    ----------
+    run : Run
+    by : {"newton", "conic"}, the subproblem
 
     Returns
     -------
@@ -149,9 +170,18 @@ def begin(run: Run) -> tuple[Supports, npt.NDArray[np.bool_]] | None:
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     tol = min(1e-7, max(1e-10, 1e-3 * options.gap))
-    supports = Supports(run, Subproblem(problem), tol=tol, validator=validator)
+    supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
     supports.evaluate(first if options.start is None else _start(run, options.start))
     return supports, first
+
+
+def _subproblem(run: Run, by: str) -> Subproblem:
+    """The subproblem by that method."""
+    if by == "newton":
+        return Subproblem(run.problem)
+    from mipfs.drivers.conic_subproblem import ConicSubproblem
+
+    return ConicSubproblem(run.problem, lambda: run.must_stop, run.deadline)
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:

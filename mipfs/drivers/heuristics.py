@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import insort
 from collections.abc import Iterator
 
@@ -77,37 +78,47 @@ class Supports:
         """Nodes are closed from here on: at the run's cutoff, or above the last support that is wanted."""
         return max(self.run.cutoff, near_optimal.wanted_up_to(self.run, self._values))
 
-    def splice(self) -> None:
-        """Exchange the features of the incumbent that matter least for those outside that violate most, while it pays.
+    def splice(self, begin: Mask | None = None, most: int = sys.maxsize) -> None:
+        """Exchange the features of a support that matter least for those outside that violate most, while it pays.
 
         Half of the support at a time, then half of that, down to one (Zhu et al. 2020, Algorithm 1); a feature inside
         is worth ½ w_j² − c_j, one outside ½ s_j − c_j. A few solves per improvement, whatever M is.
+
+        Parameters
+        ----------
+        begin : (count,) bool, a selection of S; by default the incumbent's
+        most : int, SVMs at most
         """
         run = self.run
-        if run.incumbent is None or run.must_stop:
+        if run.incumbent is None or run.must_stop or most <= 0:
             return
         sigma = np.zeros(run.problem.selection.n_features, dtype=bool)
         sigma[run.incumbent.selected] = True
-        solved: Solved | None = self.subproblem.solve(sigma.astype(float), self.tol)
-        while solved is not None:
-            sigma, solved = self._exchanged(sigma, solved.cut.slopes, self.subproblem.weights())
+        sigma, last = sigma if begin is None else begin, self.subproblem.count + most
+        solved = self.subproblem.solve(sigma.astype(float), self.tol)
+        value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        better: Solved | None = solved
+        while better is not None:
+            sigma, better, value = self._exchanged(sigma, better.cut.slopes, self.subproblem.weights(), value, last)
 
-    def _exchanged(self, sigma: Mask, scores: Array, sizes: Array) -> tuple[Mask, Solved | None]:
-        """The largest exchange that improves on the incumbent, and its solved subproblem; None when none does."""
+    def _exchanged(
+        self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
+    ) -> tuple[Mask, Solved | None, float]:
+        """The largest exchange that improves on `value`, its solved subproblem and value; None when none does."""
         run, penalty = self.run, self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
         least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
         gains = 0.5 * scores[outside] - penalty[outside]
         most = outside[np.argsort(-gains, kind="stable")[: inside.size]]
         size = min(-(-inside.size // 2), most.size)
-        while size > 0 and not run.must_stop:
-            exchanged, before = sigma.copy(), run.objective
+        while size > 0 and not run.must_stop and self.subproblem.count < last:
+            exchanged = sigma.copy()
             exchanged[least[:size]], exchanged[most[:size]] = False, True
             solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
-            if run.objective < before:
-                return exchanged, solved
+            if solved is not None and (found := self.found[np.packbits(exchanged).tobytes()]) < value:
+                return exchanged, solved, found
             size //= 2
-        return sigma, None
+        return sigma, None, value
 
     def search(self, pool: CutPool) -> None:
         """Climb from the incumbent."""

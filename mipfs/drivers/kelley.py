@@ -10,8 +10,11 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,7 @@ import numpy.typing as npt
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
+from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import dual_value_below
 from mipfs.drivers.face_interior import FaceInterior
@@ -35,12 +39,17 @@ from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
 from mipfs.result import StopReason
 
+if TYPE_CHECKING:
+    from mipfs.formulation import Formulation
+
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
+SPLICES = 2
+"""SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
 SHARPEST = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
@@ -62,13 +71,22 @@ class Options:
         Unused: nothing in this driver is random.
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
-    restricted : {"auto", "proximal", "interior", "cutting"}
-        How the restricted problem is solved: proximal gradient for smooth losses without penalties, an interior point
-        for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
+    restricted : {"auto", "proximal", "interior", "cutting", "conic", "simple-mkl"}
+        How the restricted problem is solved: proximal gradient for smooth losses without penalties (Tan 2014), an
+        interior point for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
+        "conic": declared in CVXPY, by Clarabel, for all. "simple-mkl": a reduced gradient with an SVM per step
+        (Tan 2010), for the squared hinge without bias and penalties (`mipfs.drivers.reduced_mkl`).
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
-    polish : bool, default False
-        Splice the incumbent at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data.
+    polish : bool, optional
+        Splice the incumbents at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data. By
+        default as many of them as cost about what the run did, `SPLICES` for every iteration.
+    eps_c : float in [0, 1), optional
+        Stop as Tan 2014, section 6.2 does: once the restricted value falls by no more than this share of itself, there
+        1e-2. The bounds are what they are then.
+    eps_apg : float in [0, 1), optional
+        End a restricted problem as Tan 2014, (43) does, there at 1e-4: once a step of the proximal gradient changes its
+        value by no more than this share; by default the gap of the restricted problem decides.
     """
 
     gap: float = 1e-4
@@ -77,15 +95,17 @@ class Options:
     iteration_limit: int | None = None
     seed: int = 0
     relaxation: Literal["hull", "box"] = "hull"
-    restricted: Literal["auto", "proximal", "interior", "cutting"] = "auto"
+    restricted: Literal["auto", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
-    polish: bool = False
+    polish: bool | None = None
+    eps_c: float | None = None
+    eps_apg: float | None = None
 
 
 def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(problem, options), Oracle(run, options.relaxation)
+    method, most_violated = _restricted(run), Oracle(run, options.relaxation)
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
@@ -94,9 +114,8 @@ def run(run: Run) -> None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
     if options.refit:
-        round_to(run, np.zeros(selection.n_features))
+        round_to(run, [np.zeros(selection.n_features)])
     run.raise_bound(least)  # α = 0 proves it
-    pruned = problem.atoms.pruned if isinstance(problem.atoms, Tree) else 0
     alpha, last, sharpness = _first(problem), None, 1.0
     pool = Face() if isinstance(method, FaceInterior) else Pool()
     while run.stop() is None:
@@ -109,22 +128,26 @@ def run(run: Run) -> None:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
-        alpha = last.alpha
+        alpha, before = last.alpha, run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
-        run.counters["selections"] = len(pool)
+        run.count(selections=len(pool), **most_violated.counters())
         if run.iteration == 1 and options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, [pool.mixture(last.mu, selection.n_features)])
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
+        if options.eps_c is not None and abs(before - last.upper) <= options.eps_c * abs(before) < np.inf:
+            run.raise_bound(most_violated(alpha)[2])
+            run.early = StopReason.COMPLETED
         run.record()
-    if isinstance(problem.atoms, Tree):
-        run.counters["pruned"] = problem.atoms.pruned - pruned
+    run.count(**most_violated.counters())
     if last is not None:
-        run.outcome.relaxed = relaxed_of(run, pool, last)
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+        run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
+            most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
+            round_to(run, rankings(problem, pool, last), most)
     lower, dual = most_violated.best
     prove(run, lower, None if dual is None else cut_of(problem, dual))
 
@@ -136,25 +159,44 @@ def _tolerance(run: Run) -> float:
     return 0.1 * max(run.upper - run.bound, run.worth_closing(run.upper))
 
 
-def _restricted(problem: Problem, options: Options) -> Restricted:
+def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
+    problem, options = run.problem, run.options
     if options.T is not None and options.T < 1:
         raise UsageError(f"T = {options.T} must be at least 1")
-    if options.relaxation not in ("hull", "box"):
-        raise UsageError(f"relaxation = {options.relaxation!r} is unknown; it is 'hull' or 'box'")
+    for name in ("eps_c", "eps_apg"):
+        given = getattr(options, name)
+        if given is not None and not 0.0 <= given < 1.0:
+            raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     smooth = problem.loss in SMOOTH and not np.any(problem.penalty)
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
-    if options.restricted not in ("auto", "proximal", "interior", "cutting"):
-        known = "'auto', 'proximal', 'interior' or 'cutting'"
-        raise UsageError(f"restricted = {options.restricted!r} is unknown; it is {known}")
+    proximal = smooth and options.restricted in ("auto", "proximal")
+    if options.eps_apg is not None and not proximal:
+        raise UsageError(
+            "eps_apg belongs to restricted = 'proximal', for a smooth loss without penalties; leave it out"
+        )
     if options.restricted == "interior" and not problem.selection.is_plain:
         raise UsageError("restricted = 'interior' needs a selection without rows; leave it at 'auto'")
-    if smooth and options.restricted in ("auto", "proximal"):
-        return Proximal(problem)
+    if options.restricted in ("conic", "simple-mkl"):
+        from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
+
+        return Conic(problem, run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+    if proximal:
+        return Proximal(problem, options.eps_apg)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):
         return FaceInterior(problem)
     return Cutting(problem)
+
+
+def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
+    """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
+    from mipfs.models.reduced_mkl import declare
+
+    sigmas = np.zeros((len(members), problem.atoms.count))
+    for row, (ids, sigma) in zip(sigmas, members, strict=True):
+        row[ids] = sigma
+    return declare(problem, list(sigmas))
 
 
 def _first(problem: Problem) -> Array:
@@ -184,8 +226,15 @@ class Oracle:
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
         self._by_best = free and not np.any(problem.penalty)
         self._top: TopFeatures | None = None
+        self._search: TreeSearch | None = None
         if self._by_best and isinstance(problem.atoms, Features):
             self._top = TopFeatures(problem.atoms)
+        elif self._by_best and isinstance(problem.atoms, Tree):
+            self._search = TreeSearch(problem.atoms)
+
+    def counters(self) -> dict[str, int]:
+        """Of a tree, how many scores were computed and how many a bound saved."""
+        return {} if self._search is None else {"scored": self._search.scored, "pruned": self._search.saved}
 
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower(α)."""
@@ -209,8 +258,13 @@ class Oracle:
             ids, sizes = self._top.best(v, M)
             inner = -0.5 * float(np.sum(np.square(sizes + self._top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
+        if self._search is not None:
+            ids, found = self._search.best(v, M)
+            error = self._search.error(v, float(found.max(initial=0.0)))
+            inner = -0.5 * (float(found.sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
+            return np.sort(ids), np.ones(ids.size), g + inner
         scores = problem.atoms.scores(v)
-        if self._by_best:  # groups and trees have a search of their own
+        if self._by_best:
             ids = problem.atoms.best(v, M)
             error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
@@ -224,15 +278,46 @@ class Oracle:
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
 
 
-def round_to(run: Run, sigma_relaxed: Array, polish: bool = False) -> None:
-    """The allowed selection of largest total relaxed σ, refitted and where asked for spliced: an incumbent."""
+def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
+    """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
+
+    σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
+    is what it gains, ½ s − c.
+    """
+    count, atoms = problem.atoms.count, problem.atoms
+    used = np.unique(np.concatenate([ids for ids, _ in pool.members]))
+    columns = atoms.columns(used)
+    w = np.bincount(last.ids, last.w, problem.data.n_features)[columns.ids]
+    inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
+    sigma, sizes, gains = pool.mixture(last.mu, count), np.zeros(count), np.zeros(count)
+    sizes[used] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
+    gains[used] = 0.5 * atoms.scores(last.alpha * problem.data.y)[used] - problem.penalty[used]
+    return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+
+
+def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> None:
+    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
+
+    A run that must stop takes the first ranking only.
+    """
     subproblem = Subproblem(run.problem)
-    Supports(run, subproblem, tol=REFIT).round(sigma_relaxed)
-    if polish and run.incumbent is not None and not run.is_optimal:
-        Supports(run, subproblem, tol=ROUGH).splice()
-        sigma = np.zeros(run.problem.atoms.count, dtype=bool)
-        sigma[run.incumbent.selected] = True
-        Supports(run, subproblem, tol=REFIT).evaluate(sigma)
+    exact = Supports(run, subproblem, tol=REFIT)
+    begin = []
+    for k, scores in enumerate(by):
+        sigma = None if k and run.must_stop else run.oracle.repair(scores)
+        if sigma is not None:
+            exact.evaluate(sigma)
+            begin.append(sigma)
+    if most == 0 or run.incumbent is None or run.is_optimal:
+        return
+    rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    for sigma in [best, *begin]:
+        rough.splice(sigma, last - subproblem.count)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    exact.evaluate(best)
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from mipfs.certificate.proof import Proof
     from mipfs.drivers.cuts import CutPool
     from mipfs.drivers.evidence import Combined
+    from mipfs.formulation import Formulation
 
 
 @dataclass
@@ -30,6 +34,8 @@ class Outcome:
         The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
         were asked for.
     pool : CutPool, optional, the cuts at hand at the end
+    alpha : (n,) ndarray, optional, the last dual vector of a relaxation
+    declare : callable, optional, declares the last restricted problem as a `Formulation`
     """
 
     proof: Proof | Combined | None = None
@@ -39,3 +45,5 @@ class Outcome:
     validated: Mapping[str, Any] | None = None
     found: Mapping[bytes, float] | None = None
     pool: CutPool | None = None
+    alpha: npt.NDArray[np.float64] | None = None
+    declare: Callable[[], Formulation] | None = None

@@ -1,10 +1,14 @@
-"""The reduced MKL by accelerated proximal gradient (Tan 2014, Algorithms 3 and 4): the numba kernels.
+"""The reduced MKL by accelerated proximal gradient (Tan 2014, Algorithm 4; its prox is Algorithm 3): the numba kernels.
 
     min over w_1 … w_t, b of  ½ (Σ_t ‖w_t‖)² + L(A u + y b),   u = Σ_t D_t w_t
 
 Rows a_i = y_i x_i over the distinct columns of the pool; D_t places group t's weights on them, scaled by
-the square root of its selection. Margins are kept for the iterate and the one before, so extrapolation and
-the line search cost no pass; a pass is one product with A, or with A', over the columns of the pool only.
+the square root of its selection. Margins are kept for the iterate and the one before, so extrapolation costs no pass; a
+pass is one product with A, or with A', over the columns of the pool only: one for the gradient and one per trial of the
+line search. The step constant goes on from step to step, and 1.05 trials a step are what is needed (measured on texts
+and dense data). Tan 2014, (42), which begins every search anew, keeps the margins of every group, n·t numbers, so that
+trials cost no pass; here that would save a fortieth of the passes, and make each as long as all groups together, where
+the groups share their columns.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ SHRINK = 0.97
 
 @compiled()
 def threshold(norms, step):  # type: ignore[no-untyped-def]
-    """ς of the prox of (step/2)(Σ‖g_t‖)²: each group norm shrinks by it (Tan 2014, Algorithm 4)."""
+    """ς of the prox of (step/2)(Σ‖g_t‖)²: each group norm shrinks by it (Tan 2014, Algorithm 3)."""
     ordered = np.sort(norms)[::-1]
     total, level = 0.0, 0.0
     for j in range(ordered.size):
@@ -78,7 +82,7 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, max_steps):  # type: ignore[no-untyped-def]
+def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
@@ -96,6 +100,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
     state : (5,) in and out: step constant L, 1.0 when converged, steps so far, objective, momentum (1 at first)
     alpha : (n,) out, −L' at x
     tol : relative size of the prox-gradient step at which to stop
+    change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
     n, K, groups = n_rows(A), columns.size, pointer.size - 1
     size = 0
@@ -171,10 +176,12 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         m_old[:] = m
         x[:] = new
         m[:] = m_new
+        changed = abs(objective - now)
+        stalls = changed <= change * abs(objective)
         objective = now
         momentum = following
         L *= SHRINK
-        if moved <= tol * held:
+        if moved <= tol * held or stalls:
             state[1] = 1.0
             break
     state[0], state[4] = L, momentum

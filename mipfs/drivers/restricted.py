@@ -112,10 +112,12 @@ class Proximal:
     Parameters
     ----------
     problem : Problem
+    change : float, optional
+        Stop where a step changes the objective by no more than this share (Tan 2014, (43)), whatever the gap is.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, change: float | None = None) -> None:
+        self.problem, self._change = problem, change
         self._loss = get_loss(problem.loss)
         self._off = taken_off(problem.data, problem.bias)
         self._columns: Integers = np.empty(0, dtype=np.int64)
@@ -143,10 +145,12 @@ class Proximal:
             state[1] = 0.0
             accelerated(
                 self._rows, problem.data.y, problem.c_i, kind, problem.bias,
-                pointer, places, scale, self._x, old, kept, state, alpha, 1e-15, STEPS,
+                pointer, places, scale, self._x, old, kept, state, alpha, 1e-15,
+                -1.0 if self._change is None else self._change, STEPS,
             )  # fmt: skip
             dual, exact = self._dual(alpha, pointer, places, scale)
-            if state[3] - dual <= tol or state[1] == 1.0 or must_stop():
+            closed = self._change is None and state[3] - dual <= tol
+            if closed or state[1] == 1.0 or must_stop():
                 break
         self._step = float(state[0])
         weights = self._x[:-1]

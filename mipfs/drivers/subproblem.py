@@ -66,7 +66,7 @@ class Subproblem:
         start = None
         if self._last is not None:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
-        svm = self._solver.solve(columns.ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+        svm = self._svm(columns.ids, part, tol, start)
         if svm.gap > max(STALLED * tol, ROUGH) and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
@@ -82,6 +82,13 @@ class Subproblem:
             g, dual = svm.combination.value_below, svm.combination.dual
         cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
         return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
+
+    def _svm(
+        self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None
+    ) -> SVM:
+        """The SVM on columns (k,) with their shares σ_j λ_j² (k,)."""
+        svm: SVM = self._solver.solve(ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+        return svm
 
     def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""

@@ -16,21 +16,30 @@ inner gap follows the outer one, so the ε of the paper's Theorem 2 is the gap b
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from mipfs.atoms.tree import Tree
 from mipfs.capability import Capability
 from mipfs.drivers.face_layer import Face, FaceLayer
 from mipfs.drivers.inner_layer import Inner
-from mipfs.drivers.kelley import Oracle, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, rankings, relaxed_of, round_to
 from mipfs.drivers.restricted import Pool
 from mipfs.drivers.run import Run
 from mipfs.drivers.single import cut_of, prove
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result import StopReason
+
+if TYPE_CHECKING:
+    from mipfs.formulation import Formulation
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
@@ -57,6 +66,10 @@ class Options:
         Round to an incumbent at the end and solve (P) on it.
     polish : bool, default True
         Splice the incumbent at the end (`Supports.splice`): some tens of solves on M features.
+    inner : {"saddle", "conic"}
+        How the inner layer is solved: over all selections made of the features found so far, by an interior point
+        (`mipfs.drivers.face_layer`), or as published over the selections themselves, (16) by Clarabel
+        (`mipfs.drivers.inner_layer`). Where S has rows it is the latter in either case.
     """
 
     gap: float = 1e-4
@@ -66,6 +79,7 @@ class Options:
     seed: int = 0
     refit: bool = True
     polish: bool = True
+    inner: Literal["saddle", "conic"] = "saddle"
 
 
 def run(run: Run) -> None:
@@ -79,10 +93,10 @@ def run(run: Run) -> None:
         run.infeasible, run.conflict = True, selection.conflict()
         return
     if options.refit:
-        round_to(run, np.zeros(selection.n_features))
+        round_to(run, [np.zeros(selection.n_features)])
     run.raise_bound(least)  # α = 0 proves it
     most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
-    pool, inner = layer(problem)
+    pool, inner = layer(problem, options.inner)
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -97,24 +111,41 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.count(**inner.counters(pool))
         if run.iteration == 1 and options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features))
+            round_to(run, [pool.mixture(last.mu, selection.n_features)])
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
-    if isinstance(problem.atoms, Tree):
-        run.counters["pruned"] = problem.atoms.pruned
+    run.count(**most_violated.counters())
     if last is not None:
-        run.outcome.relaxed = relaxed_of(run, pool, last)
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+        labellings = inner.labellings
+        run.outcome.declare = partial(
+            _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
+        )
         if options.refit:
-            round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
+            round_to(run, rankings(problem, pool, last), None if options.polish else 0)
     lower, dual = most_violated.best
     prove(run, lower, None if dual is None else cut_of(problem, dual))
 
 
-def layer(problem: Problem) -> tuple[Pool, Inner | FaceLayer]:
+def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer]:
     """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
-    return (Face(), FaceLayer(problem)) if problem.selection.is_plain else (Pool(), Inner(problem))
+    if by == "saddle" and problem.selection.is_plain:
+        return Face(), FaceLayer(problem)
+    return Pool(), Inner(problem)
+
+
+def _declared(
+    problem: Problem, counts: npt.NDArray[Any], losses: Array, members: Sequence[tuple[Integers, Array]]
+) -> Formulation:
+    """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
+    from mipfs.models.structural_dual import declare
+
+    sigmas = np.zeros((len(members), problem.atoms.count))
+    for row, (ids, sigma) in zip(sigmas, members, strict=True):
+        row[ids] = sigma
+    return declare(problem, counts, losses, list(sigmas))
 
 
 def _tolerance(run: Run) -> float:

@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -220,7 +220,7 @@ def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result
         nonlocal n_iter
         n_iter = max(n_iter, record.iteration)
 
-    result = solve(problem, driver, observers=[count], **options)
+    result = replace(solve(problem, driver, observers=[count], **options), declare=None)  # which holds the data
     if result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     if result.conflict:

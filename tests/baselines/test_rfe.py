@@ -21,16 +21,53 @@ def draw(seed: int, n: int = 60, p: int = 12) -> Instance:
     return Instance.from_arrays(X, y)
 
 
+@pytest.mark.parametrize("loss", ["squared-hinge", "hinge"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_one_at_a_time_is_that_of_scikit_learn(seed: int, bias: bool) -> None:
+def test_one_at_a_time_is_that_of_scikit_learn(seed: int, bias: bool, loss: str) -> None:
     data = draw(seed)
-    found = eliminate(data, [5, 3, 1, 12], 0.7, bias=bias, drop=0.0)
+    found = eliminate(data, [5, 3, 1, 12], 0.7, bias=bias, drop=0.0, loss=loss)
     assert set(found) == {1, 3, 5, 12}
     for size, ids in found.items():
-        svm = LinearSVC(C=0.7, dual=False, fit_intercept=bias, max_iter=10_000)
+        svm = LinearSVC(C=0.35, dual=False, fit_intercept=bias, max_iter=10_000)  # LIBLINEAR has C Σ ξ², we (C/2) Σ ξ²
+        if loss == "hinge":
+            svm = LinearSVC(loss="hinge", C=0.7, fit_intercept=bias, max_iter=10_000, random_state=0)
         expected = RFE(svm, n_features_to_select=size, step=1).fit(data.X, data.y).get_support(indices=True)
         np.testing.assert_array_equal(ids, expected)
+
+
+@pytest.mark.parametrize("loss", ["squared-hinge", "hinge"])
+def test_it_eliminates_at_the_C_that_it_refits_with(loss: str) -> None:
+    """Greedy elimination by enumeration: the SVM of every round by Clarabel, at the C of the refit."""
+    for seed in range(4):
+        data, C = draw(seed, 30, 6), 0.05
+        left = list(range(6))
+        while len(left) > 2:
+            w = cp.Variable(len(left))
+            slack = cp.pos(1 - cp.multiply(data.y, data.X[:, left] @ w))
+            value = C * cp.sum(slack) if loss == "hinge" else 0.5 * C * cp.sum_squares(slack)
+            cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + value)).solve(solver=cp.CLARABEL)
+            left.pop(int(np.argmin(np.abs(w.value))))
+        found = rfe(data, 2, C, bias=False, drop=0.0, loss=loss)
+        assert found.ids.tolist() == left
+        Z, w = data.X[:, left], cp.Variable(2)
+        slack = cp.pos(1 - cp.multiply(data.y, Z @ w))
+        value = C * cp.sum(slack) if loss == "hinge" else 0.5 * C * cp.sum_squares(slack)
+        cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + value)).solve(solver=cp.CLARABEL)
+        np.testing.assert_allclose(found.w, w.value, atol=1e-5)
+
+
+def test_the_schedule_of_tan(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    fit = LinearSVC.fit
+
+    def counted(self: LinearSVC, X: np.ndarray, *given: object, **named: object) -> object:
+        sizes.append(X.shape[1])
+        return fit(self, X, *given, **named)
+
+    monkeypatch.setattr(LinearSVC, "fit", counted)
+    eliminate(draw(0, 40, 225), [197], drop="tan")
+    assert sizes == [225, 215, 205, 200, 199, 198]
 
 
 def test_supports_are_nested_and_the_share_is_kept() -> None:
@@ -85,3 +122,5 @@ def test_refused() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             eliminate(data, sizes, C, drop=drop)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="loss = 'logistic': SVM-RFE eliminates by"):
+        eliminate(data, [2], loss="logistic")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers import gbd, kelley, two_layer
+from mipfs.drivers import gbd, two_layer
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
@@ -93,6 +93,18 @@ def test_the_drivers_polish_where_they_are_asked_to() -> None:
     assert polished.bound == plain.bound
     assert two_layer.Options().polish
     problem = Problem(data, loss="squared-hinge", bias=False, M=5, C=100.0)
-    plain, polished = (mipfs.solve(problem, "kelley", polish=polish) for polish in (False, True))
-    assert polished.objective <= plain.objective
-    assert not kelley.Options().polish
+    plain, default, polished = (mipfs.solve(problem, "kelley", polish=polish) for polish in (False, None, True))
+    assert polished.objective <= default.objective <= plain.objective
+    few = mipfs.solve(problem, "kelley", T=1)
+    assert few.objective <= mipfs.solve(problem, "kelley", T=1, polish=False).objective
+
+
+def test_a_budget_of_svms_is_kept() -> None:
+    problem = Problem(drawn(1), M=3)
+    for most in (0, 1, 2, 5):
+        run = Run(problem, gbd.Options())
+        supports = Supports(run, Subproblem(problem), tol=1e-7)
+        supports.round(np.arange(9.0))
+        count = supports.subproblem.count
+        supports.splice(most=most)
+        assert supports.subproblem.count <= count + most
