@@ -72,6 +72,7 @@ def solve(
     from mipfs import drivers, formulation, readers
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
+    from mipfs.drivers.default import default_driver
     from mipfs.signals import held
 
     params = parse_params(param or ())
@@ -79,9 +80,10 @@ def solve(
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
-    problem = formulation.compile(declaration(data, params))
+    declared = declaration(data, params)
+    problem = formulation.compile(declared)
     if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+        declared = formulation.of_problem(declared, with_lp_rows(problem, subject_to))
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit
@@ -89,17 +91,16 @@ def solve(
         options["start"] = parse_names(start)
     if validation is not None:
         options["validation"] = _validation(validation, data, label)
-    if driver is None and declaration.entry is not None:
-        driver = declaration.entry.driver
+    driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     pool = {"pool_gap": pool_gap, "pool_size": pool_size}
     if asked := {name: value for name, value in pool.items() if value is not None}:
-        _check_pool(asked, drivers.DEFAULT if driver is None else driver)
+        _check_pool(asked, driver)
         options |= asked
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers:
-            result = drivers.solve(problem, driver=driver, observers=observers, **options)
+            result = drivers.solve(declared, driver=driver, observers=observers, **options)
         return finish(result, json, quiet)
 
 

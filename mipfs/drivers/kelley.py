@@ -122,7 +122,7 @@ def run(run: Run) -> None:
     if isinstance(problem.atoms, Tree):
         run.counters["pruned"] = problem.atoms.pruned - pruned
     if last is not None:
-        run.outcome.relaxed = relaxed_of(run, pool, last)
+        run.outcome.relaxed, run.outcome.selections = relaxed_of(run, pool, last), pool.members
         if options.refit:
             round_to(run, pool.mixture(last.mu, selection.n_features), options.polish)
     lower, dual = most_violated.best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,7 @@ class Outcome:
         The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
         were asked for.
     pool : CutPool, optional, the cuts at hand at the end
+    selections : sequence of (positions, values), the selections that `kelley` generated
     """
 
     proof: Proof | Combined | None = None
@@ -39,3 +40,4 @@ class Outcome:
     validated: Mapping[str, Any] | None = None
     found: Mapping[bytes, float] | None = None
     pool: CutPool | None = None
+    selections: Sequence[tuple[Any, Any]] = ()

@@ -17,6 +17,7 @@ time. Where S has none, its master is over all selections of some features at on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.backends.conic import Multiplier, cp
+from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
-from mipfs.models.reduced_mkl import Pool, selections
+from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -42,7 +44,9 @@ def problem(
     k: int | None = None,
 ) -> Problem:
     """The `Problem`, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k)
+    return Problem(
+        data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k, formulation="structural"
+    )
 
 
 def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Pool) -> Formulation:
@@ -73,7 +77,14 @@ def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool
     # max  Σ_k α_k Δ_k − θ
     program = cp.Problem(cp.Maximize(Delta @ alpha - theta), [cuts, alpha >= 0, cp.sum(alpha) <= problem.C])
     variables = {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}
-    return Formulation(problem, program, Multiplier(cuts, sigmas.T), variables)
+    again = partial(_again, counts=counts, losses=losses, pool=sigmas)
+    declared = Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
+    return attach(declared, "structural", again)
+
+
+def _again(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Array) -> Formulation:
+    """(16) under other rows: over those of the pool that satisfy them."""
+    return declare(problem, counts, losses, allowed(problem, pool))
 
 
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
