@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".lp", ".mps", ".nl")
 
 
-def write(model: Any, path: str | Path) -> None:
+def write(model: Any, path: str | Path, options: Mapping[str, Any] | None = None) -> None:
     """Write the declared model of a problem or a formulation to a file.
 
     Parameters
@@ -30,6 +30,8 @@ def write(model: Any, path: str | Path) -> None:
     model : Problem, Pyomo model or Formulation
         Of a `Problem` it is (P) in perspective form, or the program of the formulation that it was declared as.
     path : str or Path, ending in .lp, .mps or .nl
+    options : mapping, optional
+        Those of the driver; its ``declare`` makes the program of a formulation.
 
     Raises
     ------
@@ -39,7 +41,7 @@ def write(model: Any, path: str | Path) -> None:
     """
     target = Path(path)
     check_suffix(target)
-    declared = declared_model(model)
+    declared = declared_model(model, options)
     output_file.save([(target, _content(declared, target.suffix.lower()))])
 
 
@@ -60,7 +62,7 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
     Parameters
     ----------
     model : Problem, Pyomo model or Formulation
-    options : mapping, of the driver; its ``declare`` is what makes the program of a formulation
+    options : mapping, optional, as for `write`
     """
     problem = compile(model)
     if isinstance(model, Formulation):
@@ -93,13 +95,18 @@ def _content(model: Any, suffix: str) -> bytes:
     """What Pyomo writes of a model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"
-        options = {} if suffix == ".nl" else {"symbolic_solver_labels": True}
-        try:
-            model.write(str(path), io_options=options)
-        except (ValueError, RuntimeError) as error:
-            if suffix == ".nl":
-                raise
+        # the user's names where the format and their characters allow it, numbers otherwise
+        tries = [{}] if suffix == ".nl" else [{"symbolic_solver_labels": True}, {}]
+        for options in tries:
+            try:
+                model.write(str(path), io_options=options)
+                break
+            except (ValueError, RuntimeError) as error:
+                failure = error
+        else:
             raise UsageError(
-                f"a model with exponentials or logarithms does not fit into {suffix}; write it as .nl"
-            ) from error
-        return path.read_bytes()
+                f"the model does not fit into {suffix}, which holds no exponentials and logarithms; write it as .nl"
+            ) from failure
+        content = path.read_bytes()
+    # SCIP reads squares without the space that Pyomo leaves in them
+    return content.replace(b" ^ 2\n", b" ^2\n") if suffix == ".lp" else content

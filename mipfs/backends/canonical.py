@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import cvxpy
 import numpy as np
 import pyomo.environ as pyo
 from scipy import sparse
@@ -38,33 +39,33 @@ def pyomo_of(declared: Formulation) -> Any:
     model = pyo.ConcreteModel(declared.problem.formulation or "program")
     model.x = pyo.Var(names)
     x = list(model.x.values())
-    for key, domain in whole.items():
-        for k in range(domain[1]):
-            x[columns[key] + k].domain = domain[0]
+    for key, k, domain in whole:
+        x[columns[key] + k].domain = domain
     sign = -1.0 if maximise else 1.0
     cost = pyo.quicksum(c * x[k] for k, c in enumerate((sign * canonical.data["c"]).tolist()) if c)
     P = sparse.coo_array(canonical._matrix("P"))  # its upper triangle
-    quadratic = pyo.quicksum(
-        sign * (0.5 if i == j else 1.0) * a * x[i] * x[j]
-        for i, j, a in zip(*map(np.ndarray.tolist, P.coords), P.data.tolist(), strict=True)
-    )
+    entries = zip(*(place.tolist() for place in P.coords), P.data.tolist(), strict=True)
+    quadratic = pyo.quicksum(sign * (0.5 if i == j else 1.0) * a * x[i] * x[j] for i, j, a in entries)
     sense = pyo.maximize if maximise else pyo.minimize
     model.objective = pyo.Objective(expr=cost + quadratic + sign * canonical.offset, sense=sense)
     _rows(model, canonical, x)
     return model
 
 
-def _without_integers(program: Any) -> tuple[Any, dict[int, tuple[Any, int]]]:
-    """A copy of a program with its variables relaxed, and by id the domain and size of those that were integer."""
+def _without_integers(program: Any) -> tuple[Any, list[tuple[int, int, Any]]]:
+    """A copy of a program with its variables relaxed, and those that were not: id, place in it, domain."""
     if not program.is_mixed_integer():
-        return program, {}
-    copied, whole = pickle.loads(pickle.dumps(program)), {}
+        return program, []
+    copied, whole = pickle.loads(pickle.dumps(program)), []
     for v in copied.variables():
         for name, domain in (("boolean", pyo.Binary), ("integer", pyo.Integers)):
-            if v.attributes[name]:
-                whole[v.id] = (domain, v.size)
+            which = v.attributes[name]
+            if which:
+                places = range(v.size) if which is True else np.ravel(getattr(v, f"{name}_idx")).tolist()
+                whole += [(v.id, k, domain) for k in places]
                 v.attributes[name] = False
-    return copied, whole
+    # a new program: the copy remembers that it had integers
+    return cvxpy.Problem(copied.objective, list(copied.constraints)), whole
 
 
 def _names(program: Any, columns: dict[int, int], size: int) -> list[str]:
@@ -122,7 +123,7 @@ def _take(place: Iterator[Any], count: int) -> list[Any]:
 
 def _semidefinite(model: Any, triangle: list[Any], order: int) -> None:
     """The upper triangle by columns, off the diagonal times √2, is that of LLᵀ."""
-    name = f"L{len([c for c in model.component_objects(pyo.Var)])}"
+    name = f"L{len(list(model.component_objects(pyo.Var)))}"
     L = pyo.Var([(i, j) for i in range(order) for j in range(i + 1)])
     model.add_component(name, L)
     for i in range(order):

@@ -168,8 +168,9 @@ def added(formulation: Formulation, built: Built) -> list[Any]:
         Anything else was changed; the message names it.
     """
     before, program = built.formulation, formulation.cvxpy
+    kind, expression = built.objective
     objective: Any = program.objective
-    if type(objective) is not built.objective[0] or objective.args[0] is not built.objective[1]:
+    if objective.args[0] is not expression or type(objective) is not kind:
         raise RowError(f"the objective of {built.name} was changed; {_REMEDY}")
     for name in ("problem", "sigma", "solver", "lagrangian", "is_relaxation"):
         if getattr(formulation, name) is not getattr(before, name) and formulation is not before:

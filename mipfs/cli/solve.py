@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,6 +62,10 @@ def solve(
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
     ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
+    ] = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -69,7 +74,7 @@ def solve(
     seed: Seed = 0,
 ) -> int:
     """Select the features of DATA with a proven bound."""
-    from mipfs import drivers, formulation, readers
+    from mipfs import drivers, formulation, readers, written
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
     from mipfs.drivers.default import default_driver
@@ -78,6 +83,9 @@ def solve(
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
+    if write is not None:
+        written.check_suffix(Path(write))
+        check_target(write, data_file, subject_to, validation, model_file, json, option="--write")
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
     declared = declaration(data, params)
@@ -98,6 +106,8 @@ def solve(
     if asked := {name: value for name, value in pool.items() if value is not None}:
         _check_pool(asked, driver)
         options |= asked
+    if write is not None:
+        written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers:
             result = drivers.solve(declared, driver=driver, observers=observers, **options)

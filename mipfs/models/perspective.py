@@ -5,15 +5,16 @@
                              ‖w_g‖² ≤ σ_g t_g,   t_g ≥ 0         block ``svm``, ``cone``: a rotated second-order cone
                              y_i f(x_i) + ξ_i ≥ 1                block ``svm``, ``margin``: Aytug 2015, (5) and (6)
 
-    hinge           L = Σ_i C_i ξ_i,         ξ ≥ 0               quadratic constraints: HiGHS does not take it, SCIP does
+    hinge           L = Σ_i C_i ξ_i,         ξ ≥ 0               quadratic constraints: SCIP takes it, HiGHS does not
     squared hinge   L = ½ Σ_i C_i ξ_i²,      ξ ≥ 0               and a quadratic objective
     logistic        L = Σ_i C_i ℓ_i,         y_i f(x_i) + ξ_i ≥ 0,   e^(−ℓ_i) + e^(ξ_i − ℓ_i) ≤ 1
                                                                  general nonlinear, convex: SCIP; written as .nl alone
 
-The last row, ``logistic``, is ℓ ≥ log(1 + e^ξ) in a form whose convexity solvers see. For single features w_g is w_j;
-σ_j = 0 leaves w_j = 0, and σ_j = 1 leaves t_j ≥ w_j²: for binary σ this is Aytug's program with w_j for σ_j w_j, and for
-σ in [0, 1] it is the tightest convex relaxation of each pair (σ_j, w_j). For groups and trees w_g are the weights of the
-atom's columns, times its λ_g. The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ in the objective.
+The last row, ``logistic``, is ℓ ≥ log(1 + e^ξ) in a form whose convexity solvers see. For single features w_g is w_j:
+σ_j = 0 leaves w_j = 0, and σ_j = 1 leaves t_j ≥ w_j². For binary σ this is Aytug's program with w_j for σ_j w_j, and
+for σ in [0, 1] it is the tightest convex relaxation of each pair (σ_j, w_j). For groups and trees w_g are the weights
+of the atom's columns, which are multiplied by its λ_g. The ρ-form of Tan 2010 (1) has the variable ``rho`` for the
+margin 1 and −ρ in the objective.
 """
 
 from __future__ import annotations
