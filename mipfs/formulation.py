@@ -46,8 +46,9 @@ class Formulation:
         What it stands for; its rows are the rows of the formulation.
     cvxpy : cvxpy.Problem
     sigma : cvxpy.Variable of shape (p,), or None
-        The selection. It may be anything whose ``value`` is there after a solve, such as an expression or a
-        `mipfs.backends.conic.Multiplier`; None where the program has no selection.
+        The selection; None where the program has none. Constraints over it and variables of your own are rows of
+        the selection (`compile`). It may be anything whose ``value`` is there after a solve, such as an expression or
+        a `mipfs.backends.conic.Multiplier`, but then rows can be said by the problem alone.
     variables : mapping of str to cvxpy.Variable (or likewise)
         The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
         sigma, the sizes of ``w``, shape (p,), are what is rounded.
@@ -72,6 +73,12 @@ class Formulation:
     lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
     is_relaxation: bool = True
     hull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cvxpy is not None:
+            from mipfs.backends.cvxpy_attach import may_grow
+
+            may_grow(self.cvxpy)
 
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.

@@ -158,7 +158,12 @@ def test_however_the_row_was_added() -> None:
         f.cvxpy.constraints.extend(new)
         return f
 
-    ways["append"] = appended
+    def appended_to_a_new_one(f: Formulation, new: list[Any]) -> Formulation:
+        made = Formulation(f.problem, cp.Problem(f.cvxpy.objective, f.cvxpy.constraints), f.sigma, f.variables)
+        made.cvxpy.constraints.append(new[0])
+        return made
+
+    ways |= {"append": appended, "append to a new one": appended_to_a_new_one}
     for name, make in FORMULATIONS.items():
         for way, add in ways.items():
             f = make()
@@ -169,6 +174,17 @@ def test_however_the_row_was_added() -> None:
             assert (rows.ub[0], len(rows)) == (2.0, 2 if way == "twice" else 1)
             if way in ("append", "new") and name != "big-m binary":
                 right(mipfs.solve(changed), f.problem, change, rows.names)
+
+
+def test_a_program_that_grew_is_solved_by_cvxpy_too() -> None:
+    f = models.boolean_relaxation(data(), M=M, C=2.0)
+    before = f.cvxpy.solve(solver="CLARABEL")
+    f.cvxpy.constraints.append(f.sigma["a"] == 0)
+    grown = f.cvxpy.solve(solver="CLARABEL")
+    assert grown > before + 1e-3
+    assert abs(f.sigma.value[0]) < 1e-6  # type: ignore[union-attr]
+    rows = compile(f)
+    assert grown == pytest.approx(load("boolean").declare(rows).cvxpy.solve(solver="CLARABEL"), rel=1e-6)  # type: ignore[misc]
 
 
 def test_no_selection_satisfies_the_program() -> None:
@@ -185,6 +201,7 @@ def test_no_selection_satisfies_the_program() -> None:
                 assert result.conflict
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # CVXPY on an infinite coefficient
 def test_other_changes_are_refused_by_name() -> None:
     for make in (FORMULATIONS["fgm"], FORMULATIONS["big-m"]):
         f = make()

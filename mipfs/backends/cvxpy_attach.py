@@ -70,7 +70,7 @@ class Sigma(cvxpy.Variable):
 
 
 class Program(cvxpy.Problem):
-    """A declared program whose list of constraints may grow: ``program.constraints.append(...)`` adds to it."""
+    """The program of a formulation: ``program.constraints.append(...)`` adds to it, where CVXPY gives out a copy."""
 
     _known = 0
 
@@ -106,6 +106,13 @@ class Program(cvxpy.Problem):
             self._constraints, self.args = grown, [objective, grown]
 
 
+def may_grow(program: Any) -> None:
+    """Make a program of CVXPY one whose list of constraints may grow."""
+    if type(program) is cvxpy.Problem:
+        program.__class__ = Program
+        program._known = len(program._constraints)
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """A formulation as it was declared.
@@ -138,7 +145,6 @@ def attach(declared: Formulation, name: str, declare: Callable[[Problem], Formul
     declare : callable, declares the same formulation of another problem; to be pickled, so no lambda
     """
     program = declared.cvxpy
-    program.__class__, program._known = Program, len(program.constraints)
     variables = [*program.variables(), *_leaves(declared.sigma)]
     constraints = tuple((one, tuple(one.args)) for one in program.constraints)
     goal: Any = program.objective

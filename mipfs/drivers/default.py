@@ -60,7 +60,10 @@ def entry_of(model: Any, problem: Problem) -> formulation.Entry | None:
 
         built = None if model.cvxpy is None else built_of(model)
         name = None if built is None else built.name
-    return next((entry for entry in formulation.table() if entry.name == name), None)
+    table = {entry.name: entry for entry in formulation.table()}
+    if name is not None and name not in table:
+        raise UsageError(f"no formulation is called {name!r}; it is one of {', '.join(table)}")
+    return None if name is None else table[name]
 
 
 def _declared_by(entry: formulation.Entry | None) -> Any:
