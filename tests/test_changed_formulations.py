@@ -276,16 +276,17 @@ def test_the_structural_dual() -> None:
     assert mipfs.solve(changed).driver == "two_layer"
 
 
-def own(problem: Problem, *more: Any, sigma: Any = None, **given: Any) -> Formulation:
+def own(problem: Problem, *more: Any, sigma: Any = None, flat: Any = lambda s: s) -> Formulation:
     """A program of a user's own: the Boolean relaxation of the squared hinge, written anew."""
     X, y = problem.data.X, problem.data.y
     sigma = cp.Variable(P, name="mine") if sigma is None else sigma
+    entry = flat(sigma)
     w, t, xi = cp.Variable(P), cp.Variable(P), cp.Variable(N)
     rows = [sigma >= 0, sigma <= 1, cp.sum(sigma) <= M, cp.multiply(y, X @ w) + xi >= 1]
-    rows += [cp.quad_over_lin(w[j], sigma[j]) <= t[j] for j in range(P)]
+    rows += [cp.quad_over_lin(w[j], entry[j]) <= t[j] for j in range(P)]
     rows += [constraint(sigma) for constraint in more]
     program = cp.Problem(cp.Minimize(0.5 * cp.sum(t) + 0.5 * problem.C * cp.sum_squares(xi)), rows)
-    return Formulation(problem, program, sigma, {"w": w}, **given)
+    return Formulation(problem, program, sigma, {"w": w})
 
 
 def test_a_program_of_ones_own() -> None:
@@ -303,6 +304,10 @@ def test_a_program_of_ones_own() -> None:
     assert mipfs.solve(relaxed).driver == "conic"
     with pytest.raises(RowError, match="is not linear"):
         mipfs.solve(own(problem, lambda s: cp.norm(s) <= 1))
+    column = own(problem, lambda s: s[4, 0] == 0, sigma=cp.Variable((P, 1)), flat=lambda s: s[:, 0])
+    right(mipfs.solve(column), problem, (change[0], lambda S: 4 not in S), compile(column).rows.names)  # type: ignore[union-attr]
+    with pytest.raises(RowError, match="sigma has 3 entries, but there are 5"):
+        mipfs.solve(Formulation(problem, relaxed.cvxpy, cp.Variable(3), {}))
     never = own(problem, lambda s: cp.sum(s) >= 4)
     assert mipfs.solve(never).status is Status.INFEASIBLE
     with pytest.raises(UsageError, match="program of the formulation is infeasible"):

@@ -79,6 +79,9 @@ def read_added(formulation: Formulation) -> Read:
     if formulation.cvxpy is None:
         return reader.read([])
     if built is None:
+        size = getattr(formulation.sigma, "size", problem.atoms.count)
+        if size != problem.atoms.count:
+            raise RowError(f"sigma has {size} entries, but there are {problem.atoms.count} to select from")
         return _without_known(reader.read(_about_selection(formulation)), problem)
     constraints = added(formulation, built)
     for one in constraints:

@@ -34,7 +34,7 @@ def load(formulation: Formulation, point: Point) -> None:
     for name, value in values.items():
         _put(formulation.variables.get(name), value, point)
     if isinstance(formulation.sigma, cvxpy.Variable):
-        formulation.sigma.value = point.sigma
+        formulation.sigma.value = point.sigma.reshape(formulation.sigma.shape)
     own = 0 if problem.rows is None else len(problem.rows.extra)
     u = [v for v in formulation.cvxpy.variables() if built is not None and v.id in built.variables and v.name() == "u"]
     entries = [(v, k) for v in u for k in range(v.size)] if u else [(None, k) for k in range(own)]
