@@ -46,9 +46,8 @@ class Formulation:
         What it stands for; its rows are the rows of the formulation.
     cvxpy : cvxpy.Problem
     sigma : cvxpy.Variable of shape (p,), or None
-        The selection; None where the program has none. Constraints over it and variables of your own are rows of
-        the selection (`compile`). It may be anything whose ``value`` is there after a solve, such as an expression or
-        a `mipfs.backends.conic.Multiplier`, but then rows can be said by the problem alone.
+        The selection; None where the program has none. Constraints over it and variables of your own are its rows
+        (`compile`). It may be anything with a ``value`` after a solve, but then rows are the problem's alone.
     variables : mapping of str to cvxpy.Variable (or likewise)
         The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
         sigma, the sizes of ``w``, shape (p,), are what is rounded.
@@ -76,9 +75,7 @@ class Formulation:
 
     def __post_init__(self) -> None:
         if self.cvxpy is not None:
-            from mipfs.backends.cvxpy_attach import may_grow
-
-            may_grow(self.cvxpy)
+            importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
 
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
@@ -89,8 +86,7 @@ class Formulation:
         """
         import cvxpy
 
-        program = cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints])
-        return replace(self, cvxpy=program)
+        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
@@ -425,22 +421,6 @@ def compile(model: Any) -> Problem:
     from mipfs.backends import pyomo_rows
 
     return pyomo_rows.compile(model)
-
-
-def of_problem(model: Any, problem: Problem) -> Any:
-    """A model of another problem on the same data: a CVXPY formulation declared anew, otherwise the problem itself.
-
-    Parameters
-    ----------
-    model : Problem, Pyomo model or Formulation
-    problem : Problem, such as the compiled model with more rows
-    """
-    if not isinstance(model, Formulation):
-        return problem
-    from mipfs.backends.cvxpy_attach import built_of
-
-    built = built_of(model)
-    return replace(model, problem=problem) if built is None else built.declare(problem)
 
 
 def check_size(data: Instance, kind: str = "Pyomo model") -> None:

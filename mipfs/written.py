@@ -67,7 +67,7 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
     problem = compile(model)
     if isinstance(model, Formulation):
         from mipfs.backends.canonical import pyomo_of
-        from mipfs.formulation import of_problem
+        from mipfs.drivers.default import of_problem
 
         return pyomo_of(model if problem is model.problem else of_problem(model, problem))
     if not isinstance(model, Problem):

@@ -77,7 +77,7 @@ def solve(
     from mipfs import drivers, formulation, readers, written
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
-    from mipfs.drivers.default import default_driver
+    from mipfs.drivers.default import default_driver, of_problem
     from mipfs.signals import held
 
     params = parse_params(param or ())
@@ -91,7 +91,7 @@ def solve(
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
-        declared = formulation.of_problem(declared, with_lp_rows(problem, subject_to))
+        declared = of_problem(declared, with_lp_rows(problem, subject_to))
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit

@@ -7,6 +7,7 @@ solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mipfs import formulation
@@ -82,7 +83,7 @@ def _program(model: Formulation) -> Any:
         from mipfs.backends.cvxpy_attach import built_of
 
         if problem is not model.problem:
-            made: Formulation = formulation.of_problem(model, problem)
+            made: Formulation = of_problem(model, problem)
             return made
         built = built_of(model)  # a new Formulation around its parts need not repeat all that it says
         return model if built is None else built.formulation
@@ -108,3 +109,19 @@ def unchanged(declare: Any) -> Any:
         return made
 
     return checked
+
+
+def of_problem(model: Any, problem: Problem) -> Any:
+    """A model of another problem on the same data: a CVXPY formulation declared anew, otherwise the problem itself.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model or Formulation
+    problem : Problem, such as the compiled model with more rows
+    """
+    if not isinstance(model, Formulation):
+        return problem
+    from mipfs.backends.cvxpy_attach import built_of
+
+    built = built_of(model)
+    return replace(model, problem=problem) if built is None else built.declare(problem)
