@@ -9,7 +9,7 @@ import difflib
 import importlib
 import inspect
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,8 +46,8 @@ class Formulation:
         What it stands for; its rows are the rows of the formulation.
     cvxpy : cvxpy.Problem
     sigma : cvxpy.Variable of shape (p,), or None
-        The selection. It may be anything whose ``value`` is there after a solve, such as an expression or a
-        `mipfs.backends.conic.Multiplier`; None where the program has no selection.
+        The selection; None where the program has none. Constraints over it and variables of your own are its rows
+        (`compile`). It may be anything with a ``value`` after a solve, but then rows are the problem's alone.
     variables : mapping of str to cvxpy.Variable (or likewise)
         The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
         sigma, the sizes of ``w``, shape (p,), are what is rounded.
@@ -59,6 +59,9 @@ class Formulation:
     is_relaxation : bool
         Whether its value bounds (P), or the relaxation over all of S, from one side; False for a baseline, which
         solves another problem.
+    hull : bool
+        Whether it is over the convex hull of S rather than over the rows with 0 ≤ σ ≤ 1: its bound then takes the
+        minimum over S itself.
     """
 
     problem: Problem
@@ -68,6 +71,22 @@ class Formulation:
     solver: str = "clarabel"
     lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
     is_relaxation: bool = True
+    hull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cvxpy is not None:
+            importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
+
+    def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
+        """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
+
+        Parameters
+        ----------
+        constraints : sequence of cvxpy constraints
+        """
+        import cvxpy
+
+        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
@@ -94,6 +113,8 @@ class Entry:
         Those of the parameters that `declare` of the module takes, such as the pool of ``reduced-mkl``.
     needs_M : bool
         Whether it makes no sense without a cardinality row.
+    preset : tuple of (name, value)
+        Options that the default driver gets where nothing else is said.
     """
 
     name: str
@@ -106,6 +127,7 @@ class Entry:
     options: tuple[str, ...] = ()
     declared: tuple[str, ...] = ()
     needs_M: bool = False
+    preset: tuple[tuple[str, Any], ...] = ()
 
     @property
     def module(self) -> str:
@@ -114,7 +136,7 @@ class Entry:
 
 
 _USUAL = ("M", "C", "loss", "bias")
-_PYOMO = Capability(losses=("hinge",), bound="exact", atoms=("features",), margins=("unit",))
+_PYOMO = Capability(losses=POINTWISE, bound="exact")
 _RELAXED = Capability(losses=POINTWISE, bound="a relaxation")
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
@@ -128,8 +150,18 @@ _TABLE = (
         "none",
         (*_USUAL, "margin", "T"),
         "kelley",
-        _RELAXED,
+        replace(_RELAXED, bound="a relaxation: the hull"),
         ("T",),
+    ),
+    Entry(
+        "boolean",
+        "boolean_relaxation.py",
+        "squared hinge",
+        "none",
+        (*_USUAL, "margin"),
+        "kelley",
+        replace(_RELAXED, bound="a relaxation: the box"),
+        preset=(("relaxation", "box"),),
     ),
     Entry(
         "reduced-mkl",
@@ -369,7 +401,8 @@ def compile(model: Any) -> Problem:
     """The `Problem` that a formulation stands for now, with the user's rows and fixings.
 
     For a Pyomo model that is the attached problem with the rows, extra variables, fixings and
-    cardinality that stand under ``model.select`` at this moment; otherwise it is `problem_of`.
+    cardinality that stand under ``model.select`` at this moment, for a CVXPY formulation its problem with the
+    constraints over σ that were added to it; otherwise it is `problem_of`.
 
     Raises
     ------
@@ -379,8 +412,12 @@ def compile(model: Any) -> Problem:
         `model` is no formulation.
     """
     problem = problem_of(model)
-    if isinstance(model, (Problem, Formulation)):
+    if isinstance(model, Problem):
         return problem
+    if isinstance(model, Formulation):
+        from mipfs.backends import cvxpy_rows
+
+        return cvxpy_rows.compile(model)
     from mipfs.backends import pyomo_rows
 
     return pyomo_rows.compile(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
 
@@ -94,3 +94,17 @@ class Defaulted(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self._index)
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """The names, a repeated one with its number.
+
+    >>> unique(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found

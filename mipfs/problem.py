@@ -72,6 +72,9 @@ class Problem:
         β of the measure "fbeta".
     k : int in 1 … n, optional
         k of "precision-at-k" and "recall-at-k"; by default the number of positives.
+    formulation : str, optional
+        The name of the formulation as which it was declared (`mipfs.formulation.table`): it is solved by that one's
+        driver where none is named.
 
     Raises
     ------
@@ -94,6 +97,7 @@ class Problem:
     measure: str | None = None
     beta: float | None = None
     k: int | None = None
+    formulation: str | None = None
 
     def __post_init__(self) -> None:
         get_loss(self.loss)

@@ -291,6 +291,23 @@ class Result:
         positive, negative = np.asarray(self.labels["positive"]), np.asarray(self.labels["negative"])
         return np.where(self.decision_function(X) > 0, positive, negative)
 
+    def load_into(self, model: Any) -> None:
+        """Put the incumbent into the variables of the model that it solves; `mipfs.solve` does it by itself.
+
+        Parameters
+        ----------
+        model : Pyomo model of `mipfs.models`, or Formulation
+            σ, weights and intercept on the scale of its data, slacks, and the user's extra variables.
+
+        Raises
+        ------
+        UsageError
+            No classifier was found, or it is one of other features than the model's.
+        """
+        from mipfs.loaded import load_into
+
+        load_into(self, model)
+
     def to_json(self) -> str:
         """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
         document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}

@@ -21,6 +21,7 @@ from mipfs import drivers
 from mipfs.choice import least_error, one_standard_error
 from mipfs.drivers.carry import carry, support
 from mipfs.drivers.cuts import CutPool
+from mipfs.drivers.default import DEFAULT
 from mipfs.drivers.run import Observer, parameters
 from mipfs.errors import UsageError
 from mipfs.folds import Fold, stratified
@@ -100,7 +101,7 @@ def path(
     if one_se and rows is not None:
         raise UsageError("one_se needs an order from simple to complex, which added rows have not; leave it out")
     steps = steps_of(base, M, C, lam, rows)
-    name = drivers.DEFAULT if driver is None else driver
+    name = DEFAULT if driver is None else driver
     if verbose:
         on_begin, on_point = _aloud(on_begin, _say), _aloud(on_point, _say_point)
     walk = _Walk(name, {"seed": seed, **options}, cold, on_begin, on_point, tuple(observers))

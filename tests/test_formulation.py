@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mipfs
 from mipfs import models
 from mipfs.errors import RowError, UsageError
 from mipfs.formulation import Formulation, compile, load, problem_of, table
@@ -93,6 +94,7 @@ def test_a_users_file(tmp_path: Path, data: Instance) -> None:
         tmp_path,
         """
 import pyomo.environ as pyo
+import mipfs
 from mipfs import models
 
 def build(data, *, M, lam=0.0, share=0.5):
@@ -169,6 +171,8 @@ def test_the_problem_behind_each_kind(data: Instance) -> None:
     model.select.sigma["x2"].fix(0.5, skip_validation=True)
     with pytest.raises(RowError, match="x2"):
         compile(model)
+    with pytest.raises(UsageError, match="no formulation is called 'fmg'"):
+        mipfs.solve(Problem(data, M=1, formulation="fmg"))
     for other in (data, "fsp-m", None):
         with pytest.raises(UsageError, match="no problem to solve"):
             problem_of(other)

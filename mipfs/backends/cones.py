@@ -92,6 +92,11 @@ class Canonical:
         return Size(variables, rows, int(self.data["A"].nnz))
 
     @property
+    def offset(self) -> float:
+        """The constant of the objective, in the sense of the solver's minimisation."""
+        return float(sum(part["offset"] for part in self._inverse if isinstance(part, dict) and "offset" in part))
+
+    @property
     def work(self) -> float:
         """A rough upper estimate of the multiplications of one factorisation.
 

@@ -134,6 +134,11 @@ class Design:
         scores = self.X @ w + b
         return scores - self.center @ w if self.center.any() else scores
 
+    def weights(self, w: Any) -> Any:
+        """The weights of the predictor, shape (p,), by those of the columns; of single features with λ = 1 the same."""
+        bare = self.atom.size == self.to_features.shape[0] and np.all(self.to_features.diagonal() == 1.0)
+        return w if bare and self.to_features.nnz == self.atom.size else self.to_features @ w
+
     def omega(self, v: Any) -> tuple[Any, Any]:
         """ω = Xᵀv as a variable of shape (k,), and the rows that define it."""
         omega = cp.Variable(self.atom.size, name="omega")
@@ -268,7 +273,7 @@ class RelaxationReference:
 
 
 def relaxation_reference(problem: Problem) -> RelaxationReference:
-    """The Boolean relaxation of (P), as `mipfs.models.qcqp_relaxation` declares it, solved.
+    """The Boolean relaxation of (P), as `mipfs.models.boolean_relaxation` declares it, solved.
 
     Parameters
     ----------
@@ -282,7 +287,7 @@ def relaxation_reference(problem: Problem) -> RelaxationReference:
     MipfsError
         Clarabel did not solve it: the relaxed rows contradict each other, or the numbers are too hard for it.
     """
-    declared = importlib.import_module("mipfs.models.qcqp_relaxation").declare(problem)
+    declared = importlib.import_module("mipfs.models.boolean_relaxation").declare(problem)
     value = _solve(declared.cvxpy)
     w, b = (declared.variables[name].value for name in ("w", "b"))
     return RelaxationReference(value, declared.sigma.value, w, float(b))

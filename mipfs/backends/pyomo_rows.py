@@ -46,13 +46,10 @@ def compile(model: Any) -> Problem:
         A row that is not linear or uses variables outside ``select``, a component that is no row,
         variable or data, a ``sigma`` fixed between 0 and 1, or any change outside ``select``.
     """
-    attached: Attached = model._mipfs
-    refuse_changes(model, attached)
-    compiler = _Compiler(model.select, attached)
-    M = compiler.read_rows()
-    compiler.read_sigma()
-    names = attached.problem.data.feature_names
-    return attached.problem.replace(
+    compiler = read(model)
+    problem, M = compiler.attached.problem, compiler.M
+    names = problem.atoms.names
+    return problem.replace(
         rows=compiler.rows(),
         M=M,
         cardinality=M is not None,
@@ -61,12 +58,23 @@ def compile(model: Any) -> Problem:
     )
 
 
+def read(model: Any) -> _Compiler:
+    """What stands under ``model.select``: rows, forced features, M and extra variables."""
+    attached: Attached = model._mipfs
+    refuse_changes(model, attached)
+    compiler = _Compiler(model.select, attached)
+    compiler.M = compiler.read_rows()
+    compiler.read_sigma()
+    return compiler
+
+
 class _Compiler:
     """Collects rows as (name, origin, {column: coefficient}, lb, ub); columns are sigma, then extra variables."""
 
     def __init__(self, select: Any, attached: Attached) -> None:
         self.select, self.attached = select, attached
-        self.index = attached.problem.data.index
+        self.M: int | None = None
+        self.names = frozenset(attached.problem.atoms.names)
         self.sigma = list(attached.sigma.values())
         self.column = {id(v): j for j, v in enumerate(self.sigma)}
         self.extras: list[Any] = []
@@ -211,4 +219,4 @@ class _Compiler:
         if component.parent_component() is self.select.component("extra"):
             return str(component.index())
         name = str(component.getname(fully_qualified=True, relative_to=self.select))
-        return component.name if isinstance(component, VarData) and name in self.index else name
+        return component.name if isinstance(component, VarData) and name in self.names else name

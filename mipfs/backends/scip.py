@@ -207,8 +207,12 @@ def _link(model: Any, problem: Problem, pyo: Any) -> None:
     data, loss = problem.data, get_loss(problem.loss)
     constant = [loss.value(b * data.y, problem.c_i) for b in ((-1.0, 0.0, 1.0) if problem.bias else (0.0,))]
     W = math.sqrt(2 * min(constant))
-    names, sigma, w = list(data.feature_names), model.select.sigma, model.svm.w
-    model.link = pyo.Constraint(names, [-1.0, 1.0], rule=lambda _, j, sign: sign * w[j] <= W * sigma[j])
+    sigma, w = list(model.select.sigma.values()), list(model.svm.w.values())
+    atom = problem.atoms.columns(np.arange(problem.atoms.count)).atom.tolist()
+    model.link = pyo.ConstraintList()
+    for k, g in enumerate(atom):
+        for sign in (-1.0, 1.0):
+            model.link.add(sign * w[k] <= W * sigma[g])
 
 
 def _reporter(scip: Any, columns: list[Any], send: Callable[[dict[str, Any]], None]) -> Callable[[str | None], None]:

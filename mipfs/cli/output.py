@@ -57,14 +57,15 @@ def show_result(result: Result) -> None:
     show_blocks(summary_blocks(result))
 
 
-def check_target(target: str | None, *inputs: str | None, pair: bool = False) -> None:
+def check_target(target: str | None, *inputs: str | None, pair: bool = False, option: str = "--json") -> None:
     """Refuse a JSON target that cannot be written or is one of the inputs, before hours of work are lost to it.
 
     Parameters
     ----------
-    target : the value of ``--json``
+    target : the value of the option
     inputs : files that the command reads; beside data its description is read too, beside a result its certificate
     pair : whether a certificate is written beside the target
+    option : its name, for the message
     """
     if target is None or target == "-":
         return
@@ -75,7 +76,7 @@ def check_target(target: str | None, *inputs: str | None, pair: bool = False) ->
         if pair and not output_file.is_stream(path):
             output_file.check(sidecar_of(path), read)
     except UsageError as error:
-        raise UsageError(f"--json {error}") from None
+        raise UsageError(f"{option} {error}") from None
 
 
 def _read_beside(path: Path) -> list[Path]:

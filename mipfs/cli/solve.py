@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,6 +64,10 @@ def solve(
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
     ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
+    ] = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -71,19 +76,24 @@ def solve(
     seed: Seed = 0,
 ) -> int:
     """Select the features of DATA with a proven bound."""
-    from mipfs import drivers, formulation, readers
+    from mipfs import drivers, formulation, readers, written
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
+    from mipfs.drivers.default import default_driver, of_problem
     from mipfs.signals import held
 
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
+    if write is not None:
+        written.check_suffix(Path(write))
+        check_target(write, data_file, subject_to, validation, model_file, json, option="--write")
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
-    problem = formulation.compile(declaration(data, params))
+    declared = declaration(data, params)
+    problem = formulation.compile(declared)
     if subject_to is not None:
-        problem = with_lp_rows(problem, subject_to)
+        declared = of_problem(declared, with_lp_rows(problem, subject_to))
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit
@@ -91,18 +101,19 @@ def solve(
         options["start"] = parse_names(start)
     if validation is not None:
         options["validation"] = _validation(validation, data, label)
-    if driver is None and declaration.entry is not None:
-        driver = declaration.entry.driver
+    driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)
     options |= parse_options(option or (), drivers.DEFAULT if driver is None else driver)
     pool = {"pool_gap": pool_gap, "pool_size": pool_size}
     if asked := {name: value for name, value in pool.items() if value is not None}:
-        _check_pool(asked, drivers.DEFAULT if driver is None else driver)
+        _check_pool(asked, driver)
         options |= asked
+    if write is not None:
+        written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers:
-            result = drivers.solve(problem, driver=driver, observers=observers, **options)
+            result = drivers.solve(declared, driver=driver, observers=observers, **options)
         return finish(result, json, quiet)
 
 

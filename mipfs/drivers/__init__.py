@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mipfs.capability import Capability, check
+from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
 from mipfs.drivers.warm_up import prepare
@@ -31,7 +32,6 @@ DRIVERS = {
     "monolithic": "mipfs.drivers.monolithic",
     "two_layer": "mipfs.drivers.two_layer",
 }
-DEFAULT = "branch"
 
 
 def get_driver(name: str) -> ModuleType:
@@ -71,7 +71,8 @@ def solve(
     model : Problem, Pyomo model of a formulation, or Formulation
         Rows, extra variables and fixings that were added under ``model.select`` hold.
     driver : {"branch", "gbd", "kelley", "two_layer", "conic", "monolithic"}, optional
-        By default branch, or conic for a `Formulation`.
+        By default the one that `mipfs models` names for the formulation; for any other problem branch, for the
+        structural loss two_layer, and for a CVXPY program of your own conic.
     callback : callable, optional
         Receives every iteration record; a true return value stops the run.
     start : sequence of str, optional
@@ -85,6 +86,7 @@ def solve(
     Returns
     -------
     Result
+        Its incumbent stands in the variables of a Pyomo model or a `Formulation` too (`Result.load_into`).
 
     Raises
     ------
@@ -101,14 +103,13 @@ def solve(
     second one does not wait for that step.
     """
     problem = model if isinstance(model, Problem) else _compile(model)
-    declared = not isinstance(model, Problem) and _is_declared(model)
-    if declared and driver in (None, "conic"):  # a CVXPY formulation: solve its own program
-        driver = "conic"
-        options.setdefault("declare", lambda _problem: model)
-    name = DEFAULT if driver is None else driver
+    name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
     if start is not None:
         options["start"] = tuple(start)
+    if "declare" in options and callable(options["declare"]):
+        options["declare"] = unchanged(options["declare"])
+    options = {**options_of(model, problem, name, options), **options}
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     with live_lines(verbose) as lines:
@@ -116,7 +117,10 @@ def solve(
             prepare(module, problem, checked)
         run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
         _work(module, run)
-    return result_of(run, name)
+    result = result_of(run, name)
+    if model is not problem and result.has_classifier:
+        result.load_into(model)
+    return result
 
 
 def _work(module: ModuleType, run: Run) -> None:
@@ -132,12 +136,6 @@ def _work(module: ModuleType, run: Run) -> None:
             # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
             if not run.interrupted or run.incumbent is None:
                 raise
-
-
-def _is_declared(model: Any) -> bool:
-    from mipfs.formulation import Formulation
-
-    return isinstance(model, Formulation)
 
 
 def _compile(model: Any) -> Problem:

@@ -17,12 +17,14 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
+from mipfs.backends.cvxpy_attach import built_of
 from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.run import Run
 from mipfs.drivers.single import prove
 from mipfs.drivers.subproblem import Subproblem
+from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, TooLargeError
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
@@ -32,7 +34,7 @@ Array = npt.NDArray[np.float64]
 Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
-# of fgm, its default program; others declare their own
+# of boolean, its default program; others declare their own
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
 MAX_WORK = 3e10
 """Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
@@ -56,7 +58,7 @@ class Options:
     seed : int
         Unused: nothing in this driver is random.
     declare : callable, optional
-        Makes the `Formulation` of the problem; by default the Boolean relaxation of ``fgm``.
+        Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
 
     gap: float = 1e-4
@@ -88,7 +90,7 @@ def run(run: Run) -> None:
     run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
     run.record()
 
-    declare = run.options.declare or formulation.load("fgm").declare
+    declare = run.options.declare or formulation.load("boolean").declare
     assert declare is not None
     declared = declare(problem)
     program = Canonical(declared.cvxpy)
@@ -109,6 +111,11 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     if status == "stopped":
         return -np.inf, None
     run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
+    if status in ("infeasible", "unbounded") and built_of(declared) is None:
+        raise UsageError(
+            f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
+            "write what restricts the selection as linear constraints over sigma"
+        )
     if status != "solved":
         return -np.inf, None
     best = _take_over(run, declared)
@@ -124,7 +131,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
     best: Earned = -np.inf, None
     if dual is not None:
         proven, cut = earned(declared, dual), _cut(problem, dual)
-        best = lower(problem, cut), cut
+        best = (lower_over_hull if declared.hull else lower)(problem, cut), cut
         run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
         return best
@@ -154,10 +161,18 @@ def lower(problem: Problem, cut: Cut) -> float:
     return _sum(cut.constant, problem, problem.penalty - 0.5 * cut.slopes)
 
 
+def lower_over_hull(problem: Problem, cut: Cut) -> float:
+    """lower(α) with the minimum over S itself, rounded down."""
+    cost = problem.penalty - 0.5 * cut.slopes
+    return _rounded(cut.constant, problem.selection.minimise(cost)[1], cost)
+
+
 def earned(declared: Formulation, dual: Dual) -> float:
     """The bound on (P) that α proves: lower(α), or what the formulation's own Lagrangian makes of it."""
     problem = declared.problem
     cut = _cut(problem, dual)
+    if declared.hull:
+        return lower_over_hull(problem, cut)
     if declared.lagrangian is None:
         return lower(problem, cut)
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
@@ -172,7 +187,10 @@ def _cut(problem: Problem, dual: Dual) -> Cut:
 
 def _sum(constant: float, problem: Problem, cost: Array) -> float:
     """The constant plus the minimum of costᵀσ, rounded down."""
-    inner = problem.selection.minimise_relaxed(cost)[1]
+    return _rounded(constant, problem.selection.minimise_relaxed(cost)[1], cost)
+
+
+def _rounded(constant: float, inner: float, cost: Array) -> float:
     return constant + inner - 4 * (cost.size + 8) * UNIT_ROUNDOFF * (abs(constant) + float(np.abs(cost).sum()))
 
 

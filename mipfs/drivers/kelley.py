@@ -145,6 +145,7 @@ def run(run: Run) -> None:
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
         run.outcome.declare = partial(_declared, problem, tuple(pool.members))
+        run.outcome.selections = pool.members
         if options.refit:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
             round_to(run, rankings(problem, pool, last), most)

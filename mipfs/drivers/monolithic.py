@@ -1,4 +1,4 @@
-"""The whole of (P) as one mixed-integer second-order cone program, given to SCIP: an independent check of the others.
+"""The whole of (P) as one mixed-integer convex program, given to SCIP: an independent check of the others.
 
 Supports are SCIP's; each is refitted here, and the objective recomputed from the raw data. The bound is SCIP's
 word, within its tolerances (`Result.bound_source` is "solver"): its certificate shows only what the best dual vector
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mipfs.backends.scip import ScipProcess
-from mipfs.capability import Capability
+from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.run import Run
 from mipfs.drivers.subproblem import Subproblem
@@ -20,7 +20,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check_size
 from mipfs.problem import Problem
 
-CAPABILITY = Capability(losses=("hinge",), bound="the solver's word", atoms=("features",), margins=("unit",))
+CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", margins=("unit",))
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 POLL_SECONDS = 0.05
@@ -91,7 +91,7 @@ class _Refit:
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:
-        sigma = np.zeros(self.run.problem.data.n_features)
+        sigma = np.zeros(self.run.problem.atoms.count)
         sigma[list(selected)] = 1.0
         # SCIP's rows hold within its tolerances only.
         if selected in self.seen or not self.run.oracle.contains(sigma > 0.5):

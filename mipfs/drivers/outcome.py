@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -36,6 +36,7 @@ class Outcome:
     pool : CutPool, optional, the cuts at hand at the end
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
     declare : callable, optional, declares the last restricted problem as a `Formulation`
+    selections : sequence of (positions, values), the selections that `kelley` generated
     """
 
     proof: Proof | Combined | None = None
@@ -47,3 +48,4 @@ class Outcome:
     pool: CutPool | None = None
     alpha: npt.NDArray[np.float64] | None = None
     declare: Callable[[], Formulation] | None = None
+    selections: Sequence[tuple[Any, Any]] = ()

@@ -16,6 +16,7 @@ from mipfs.formulation import table
 
 if TYPE_CHECKING:
     from mipfs.models.big_m import build as big_m
+    from mipfs.models.boolean_relaxation import build as boolean_relaxation
     from mipfs.models.fsp_lambda import build as fsp_lambda
     from mipfs.models.fsp_m import build as fsp_m
     from mipfs.models.nmmkl import build as nmmkl
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "big_m",
+    "boolean_relaxation",
     "fsp_lambda",
     "fsp_m",
     "nmmkl",

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
+from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, check, check_size
@@ -45,7 +47,7 @@ def problem(
     bias: bool = True,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="big-m")
 
 
 def weight_bounds(problem: Problem, U: float | None = None) -> Array:
@@ -82,7 +84,7 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
     p, W = problem.data.n_features, weight_bounds(problem, U)
-    sigma = cp.Variable(p, name="sigma", boolean=binary)
+    sigma = Sigma(problem, boolean=binary)
     w, b = cp.Variable(p, name="w"), bias_of(problem)
     L = loss_of(problem, design_of(problem).scores(w, b))
 
@@ -94,7 +96,9 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     program = cp.Problem(cp.Minimize(objective), [link, *polytope(problem, sigma), *L.rows])
     kappa = Multiplier(link)
     variables = {"w": w, "b": b, "xi": L.xi, "alpha": L.alpha, "kappa": kappa}
-    return Formulation(problem, program, sigma, variables, lagrangian=_Lagrangian(kappa, problem.penalty, W))
+    declared = Formulation(problem, program, sigma, variables, lagrangian=_Lagrangian(kappa, problem.penalty, W))
+    # under more rows U may be the value of nothing: then another is computed
+    return attach(declared, "big-m", partial(declare, binary=binary))
 
 
 @dataclass(frozen=True, eq=False)

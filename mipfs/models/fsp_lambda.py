@@ -33,7 +33,7 @@ def problem(
     bias: bool = True,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, C=C, lam=lam)
+    return Problem(data, loss=loss, bias=bias, C=C, lam=lam, formulation="fsp-lambda")
 
 
 def build(

@@ -28,7 +28,7 @@ def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str =
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
     if M is None and data.select.M is None:
         raise UsageError("fsp-m needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="fsp-m")
 
 
 def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Any:

@@ -22,7 +22,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.backends.conic import Multiplier, cp, design_of, dual_of
+from mipfs.backends.conic import cp, design_of, dual_of
+from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -32,7 +33,7 @@ Array = npt.NDArray[np.float64]
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="nmmkl")
 
 
 def declare(problem: Problem) -> Formulation:
@@ -69,8 +70,9 @@ def declare(problem: Problem) -> Formulation:
         cp.Maximize(dual.g - 0.5 * (cardinality + cp.sum(q)) - price_of_rows), [*constraints, quadratic, *price_rows]
     )
     scatter = sparse.csr_array((np.ones(free.size), (free, np.arange(free.size))), shape=(p, free.size))
-    sigma = Multiplier(quadratic, scatter)
-    return Formulation(problem, program, sigma, {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta})
+    sigma = Sigma(problem, quadratic, scatter)
+    variables = {"alpha": dual.alpha, "omega": omega, "q": q, "delta": delta}
+    return attach(Formulation(problem, program, sigma, variables), "nmmkl", declare)
 
 
 def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:

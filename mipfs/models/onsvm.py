@@ -11,6 +11,7 @@ classifier to compare with.
 from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.backends.cvxpy_attach import attach
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -18,7 +19,7 @@ from mipfs.problem import Problem
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="onsvm")
 
 
 def declare(problem: Problem) -> Formulation:
@@ -35,7 +36,8 @@ def declare(problem: Problem) -> Formulation:
     # min  Σ_j (p_j + q_j) + Σ_i C_i ξ_i
     program = cp.Problem(cp.Minimize(cp.sum(p + q) + L.value), L.rows)
     variables = {"p": p, "q": q, "w": p - q, "b": b, "xi": L.xi, "alpha": L.alpha}
-    return Formulation(problem, program, None, variables, solver="highs", is_relaxation=False)
+    declared = Formulation(problem, program, None, variables, solver="highs", is_relaxation=False)
+    return attach(declared, "onsvm", declare)
 
 
 def build(

@@ -1,30 +1,43 @@
 """(P) in perspective form, declared in Pyomo: what `fsp_m` and `fsp_lambda` have in common.
 
-    min over σ, w, b, ξ, t   ½ Σ_j t_j + Σ_i C_i ℓ(ξ_i) + Σ_j c_j σ_j
+    min over σ, w, b, ξ, t   ½ Σ_g t_g + L(ξ) + Σ_g c_g σ_g
     s.t.                     σ ∈ S                               block ``select``
-                             w_j² ≤ σ_j t_j,   t_j ≥ 0           block ``svm``, ``cone``: a rotated second-order cone
-                             y_i f(x_i) + ξ_i ≥ 1,   ξ_i ≥ 0     block ``svm``, ``margin``: Aytug 2015, (5) and (6)
+                             ‖w_g‖² ≤ σ_g t_g,   t_g ≥ 0         block ``svm``, ``cone``: a rotated second-order cone
+                             y_i f(x_i) + ξ_i ≥ 1                block ``svm``, ``margin``: Aytug 2015, (5) and (6)
 
-σ_j = 0 leaves w_j = 0, and σ_j = 1 leaves t_j ≥ w_j²: for binary σ this is Aytug's program with w_j for σ_j w_j,
-and for σ in [0, 1] it is the tightest convex relaxation of each pair (σ_j, w_j).
+    hinge           L = Σ_i C_i ξ_i,         ξ ≥ 0               quadratic constraints: SCIP takes it, HiGHS does not
+    squared hinge   L = ½ Σ_i C_i ξ_i²,      ξ ≥ 0               and a quadratic objective
+    logistic        L = Σ_i C_i ℓ_i,         y_i f(x_i) + ξ_i ≥ 0,   e^(−ℓ_i) + e^(ξ_i − ℓ_i) ≤ 1
+                                                                 general nonlinear, convex: SCIP; written as .nl alone
+
+The last row, ``logistic``, is ℓ ≥ log(1 + e^ξ) in a form whose convexity solvers see. For single features w_g is w_j:
+σ_j = 0 leaves w_j = 0, and σ_j = 1 leaves t_j ≥ w_j². For binary σ this is Aytug's program with w_j for σ_j w_j, and
+for σ in [0, 1] it is the tightest convex relaxation of each pair (σ_j, w_j). For groups and trees w_g are the weights
+of the atom's columns, which are multiplied by its λ_g. The ρ-form of Tan 2010 (1) has the variable ``rho`` for the
+margin 1 and −ρ in the objective.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
+from mipfs.backends.conic import design_of
 from mipfs.backends.pyomo_attach import attach
 from mipfs.formulation import check, check_size
+from mipfs.names import unique
 from mipfs.problem import Problem
 
-# ℓ(ξ) of (P). The margins are the same for every loss that is a function of ξ_i = max(0, 1 − y_i f(x_i)).
-LOSSES: dict[str, Callable[[Any], Any]] = {
-    "hinge": lambda xi: xi,
+# L of a sample, by its ξ and ℓ, and what y_i f(x_i) + ξ_i is at least: 1 (or ρ) or 0.
+LOSSES: dict[str, Callable[[Any, Any], Any]] = {
+    "hinge": lambda xi, ell: xi,
+    "squared-hinge": lambda xi, ell: 0.5 * xi**2,
+    "logistic": lambda xi, ell: ell,
 }
 
 
@@ -52,28 +65,30 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     model.select = select_block(problem)
     model.svm = svm_block(problem, model.select.sigma)
 
-    # min  ½ Σ_j t_j + Σ_i C_i ℓ(ξ_i) + Σ_j c_j σ_j
-    ell, names = LOSSES[problem.loss], problem.data.feature_names
+    # min  ½ Σ_g t_g + L + Σ_g c_g σ_g  (− ρ)
+    svm, value, names = model.svm, LOSSES[problem.loss], list(problem.atoms.names)
+    smooth = problem.loss == "logistic"
     model.objective = pyo.Objective(
-        expr=0.5 * pyo.quicksum(model.svm.t[j] for j in names)
-        + pyo.quicksum(c * ell(model.svm.xi[i]) for i, c in enumerate(problem.c_i.tolist()))
-        + pyo.quicksum(c * model.select.sigma[j] for j, c in zip(names, problem.penalty.tolist(), strict=True) if c)
+        expr=0.5 * pyo.quicksum(svm.t[g] for g in names)
+        + pyo.quicksum(c * value(svm.xi[i], svm.ell[i] if smooth else None) for i, c in enumerate(problem.c_i.tolist()))
+        + pyo.quicksum(c * model.select.sigma[g] for g, c in zip(names, problem.penalty.tolist(), strict=True) if c)
+        - (svm.rho if problem.margin == "rho" else 0.0)
     )
     attach(model, problem)
     return model
 
 
 def select_block(problem: Problem) -> Any:
-    """The set S: binaries ``sigma`` by feature name, ``cardinality``, and ``rows`` by their names.
+    """The set S: binaries ``sigma`` by the name of the feature (or atom), ``cardinality``, and ``rows`` by their names.
 
     Forced features are fixed binaries: ``sigma[j].unfix()`` frees one, ``rows[name].deactivate()`` drops a row.
     """
-    data, rows = problem.data, problem.rows
+    rows = problem.rows
     assert rows is not None
     block = pyo.Block(concrete=True)
 
     # σ_j ∈ {0, 1}
-    block.sigma = pyo.Var(list(data.feature_names), domain=pyo.Binary)
+    block.sigma = pyo.Var(list(problem.atoms.names), domain=pyo.Binary)
     for j in problem.forced_in or ():
         block.sigma[j].fix(1)
     for j in problem.forced_out or ():
@@ -94,43 +109,65 @@ def select_block(problem: Problem) -> Any:
             u.setub(float(extra.ub[k]))
         columns += block.extra.values()
     if len(rows):
-        block.rows = pyo.Constraint(_unique(rows.names))
+        block.rows = pyo.Constraint(unique(rows.names))
         for r, name in enumerate(block.rows.index_set()):
             block.rows[name] = _row(sparse.csr_array(rows.matrix[[r]]), columns, float(rows.lb[r]), float(rows.ub[r]))
     return block
 
 
 def svm_block(problem: Problem, sigma: Any) -> Any:
-    """The classifier: ``w`` and ``t`` by feature name, ``b``, ``xi`` by sample, ``cone`` and ``margin``."""
-    data = problem.data
-    names = list(data.feature_names)
-    X, y = sparse.csr_array(data.X), data.y.tolist()
+    """The classifier: ``w``, ``b``, ``t`` by feature, ``xi`` by sample, ``cone`` and ``margin``.
+
+    Of groups and trees, ``t`` and ``cone`` are by atom, and ``w`` by atom and feature.
+    """
+    data, atoms, design = problem.data, problem.atoms, design_of(problem)
+    columns = atoms.columns(np.arange(atoms.count))
+    atom_names, names = list(atoms.names), list(data.feature_names)
+    owners = [atom_names[g] for g in columns.atom.tolist()]
+    index: list[Any] = owners
+    if not problem.selects_features:
+        index = [(g, names[j]) for g, j in zip(owners, columns.ids.tolist(), strict=True)]
+    X, y = sparse.csr_array(design.X), data.y.tolist()
     block = pyo.Block(concrete=True)
-    block.w = pyo.Var(names)
-    block.t = pyo.Var(names, domain=pyo.NonNegativeReals)
-    block.xi = pyo.Var(range(data.n_samples), domain=pyo.NonNegativeReals)
+    block.w = pyo.Var(index)
+    block.t = pyo.Var(atom_names, domain=pyo.NonNegativeReals)
+    block.xi = pyo.Var(range(data.n_samples), domain=pyo.Reals if problem.loss == "logistic" else pyo.NonNegativeReals)
     block.b = pyo.Var() if problem.bias else pyo.Param(initialize=0.0)
 
-    # w_j² ≤ σ_j t_j
-    block.cone = pyo.Constraint(names)  # without a rule: a model that keeps one cannot be pickled
-    for j in names:
-        block.cone[j] = block.w[j] ** 2 <= sigma[j] * block.t[j]
+    # ‖w_g‖² ≤ σ_g t_g
+    block.cone = pyo.Constraint(atom_names)  # without a rule: a model that keeps one cannot be pickled
+    parts: dict[str, list[Any]] = {g: [] for g in atom_names}
+    for g, k in zip(owners, index, strict=True):
+        parts[g].append(block.w[k] ** 2)
+    for g in atom_names:
+        squares = parts[g][0] if len(parts[g]) == 1 else pyo.quicksum(parts[g])
+        block.cone[g] = squares <= sigma[g] * block.t[g]
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
     offset = block.b
-    if data.center.any():
+    if design.center.any():
         block.offset = offset = pyo.Var()
-        shift = pyo.quicksum(c * block.w[j] for j, c in zip(names, data.center.tolist(), strict=True))
+        shift = pyo.quicksum(c * block.w[k] for k, c in zip(index, design.center.tolist(), strict=True))
         block.centre = pyo.Constraint(expr=block.offset == block.b - shift)
 
     # y_i f(x_i) + ξ_i ≥ 1                                                         Aytug 2015, (5)
+    target: Any = 0 if problem.loss == "logistic" else 1
+    if problem.margin == "rho":
+        block.rho = target = pyo.Var()  # y_i f(x_i) + ξ_i ≥ ρ                         Tan 2010, (1)
     block.margin = pyo.Constraint(range(data.n_samples))
     for i in range(data.n_samples):
         start, stop = X.indptr[i], X.indptr[i + 1]
         entries = zip(X.indices[start:stop].tolist(), X.data[start:stop].tolist(), strict=True)
-        f = pyo.quicksum(x * block.w[names[j]] for j, x in entries) + offset
-        block.margin[i] = y[i] * f + block.xi[i] >= 1
+        f = pyo.quicksum(x * block.w[index[k]] for k, x in entries) + offset
+        block.margin[i] = y[i] * f + block.xi[i] >= target
+
+    # ℓ_i ≥ log(1 + e^ξ_i)
+    if problem.loss == "logistic":
+        block.ell = pyo.Var(range(data.n_samples), domain=pyo.NonNegativeReals)
+        block.logistic = pyo.Constraint(range(data.n_samples))
+        for i, (xi, ell) in enumerate(zip(block.xi.values(), block.ell.values(), strict=True)):
+            block.logistic[i] = pyo.exp(-ell) + pyo.exp(xi - ell) <= 1
     return block
 
 
@@ -141,13 +178,3 @@ def _row(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
     if lb == ub:
         return body == lb
     return (None if lb == float("-inf") else lb, body, None if ub == float("inf") else ub)
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    """The names, a repeated one with its number."""
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return unique

@@ -9,6 +9,7 @@ whatever the rows say.
 from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.backends.cvxpy_attach import attach
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -16,7 +17,7 @@ from mipfs.problem import Problem
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="plain-svm")
 
 
 def declare(problem: Problem) -> Formulation:
@@ -31,7 +32,8 @@ def declare(problem: Problem) -> Formulation:
 
     # min  ½ ‖w‖² + L
     program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), L.rows)
-    return Formulation(problem, program, None, {"w": design.to_features @ w, "b": b, "xi": L.xi, "alpha": L.alpha})
+    variables = {"w": design.weights(w), "b": b, "xi": L.xi, "alpha": L.alpha}
+    return attach(Formulation(problem, program, None, variables), "plain-svm", declare)
 
 
 def build(

@@ -2,29 +2,31 @@
 
     max over α ∈ A, θ   g(α) − θ   s.t.   ½ Σ_j σ_j ω_j(α)² − cᵀσ ≤ θ   for all σ ∈ S              ω = Xᵀ(α∘y)
 
-has a row for every selection. Restricted to a pool of them it is the problem of `reduced_mkl`. Over the rows of S
-with 0 ≤ σ ≤ 1 instead of S, the largest left-hand side is a linear program, and the whole has the dual
-
-    min over σ, w, b, t   cᵀσ + ½ Σ_j t_j + L(y∘(Xw + b))                                         Tan 2014, (5)
-    s.t.                  w_j² ≤ σ_j t_j,   0 ≤ σ ≤ 1,   Σ_j σ_j ≤ M,   lb ≤ A [σ; u] ≤ ub
-
-the Boolean relaxation (adaptive feature scaling, AFS). Both have the same value where cardinality is the only row;
-with others, the relaxation over S itself can be larger, and the driver ``kelley`` finds it. With atoms (groups, trees)
-w_j² is ‖w_g‖², of the atom's columns times its λ_g.
+has a row for every selection: it is (P) over the convex hull of S. Where S has no rows but cardinality, that is the
+Boolean relaxation over 0 ≤ σ ≤ 1, and this is declared. Where it has rows, the Boolean relaxation can be smaller
+(`boolean_relaxation`): then the selections that matter are generated (by the driver ``kelley``), and the program is the
+restricted one over those (`reduced_mkl`, the primal form), which has the same value up to 1e-7 of it.
 
 The ρ-form of Tan 2010 (1) has the value −1/(4v) where v is that of the unit margin, so the unit margin is declared.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
+from mipfs.backends.cvxpy_attach import attach
+from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
+from mipfs.models.boolean_relaxation import program_of
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted
 from mipfs.problem import Problem
+
+GAP = 1e-7
+"""Relative gap to which the selections of the hull are generated."""
 
 
 def problem(
@@ -37,32 +39,40 @@ def problem(
     margin: str = "unit",
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, formulation="fgm")
 
 
 def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
-    """Declare the Boolean relaxation of a problem, or (16) restricted to a pool of selections (`reduced_mkl`)."""
+    """Declare FGM's relaxation of a problem, or its restriction to a pool of selections (`reduced_mkl`).
+
+    Raises
+    ------
+    UsageError
+        No selection satisfies the rows.
+    """
     if pool is not None:
         return restricted(problem, pool)
     check(problem, "fgm")
     check_size(problem.data, "CVXPY program")
-    design, count = design_of(problem), problem.atoms.count
-    sigma, t = cp.Variable(count, name="sigma"), cp.Variable(count, name="t")
-    w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
-    L = loss_of(problem, design.scores(w, b))
+    if problem.selection.is_plain:
+        return attach(program_of(problem), "fgm", declare)
+    over_hull = restricted(problem, generated(problem), "primal")
+    return attach(replace(over_hull, hull=True), "fgm", declare)
 
-    # ‖w_g‖² ≤ σ_g t_g  ⇔  ‖(2 w_g, σ_g − t_g)‖ ≤ σ_g + t_g
-    if problem.selects_features:
-        cones = [cp.SOC(sigma + t, cp.vstack([2 * w, sigma - t]), axis=0)]
-    else:
-        parts = [np.flatnonzero(design.atom == g) for g in range(count)]
-        cones = [cp.SOC(sigma[g] + t[g], cp.hstack([2 * w[k], sigma[g] - t[g]])) for g, k in enumerate(parts)]
 
-    # min  cᵀσ + ½ Σ_j t_j + L                                                    Tan 2014, (5)
-    objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + L.value
-    program = cp.Problem(cp.Minimize(objective), [*cones, *polytope(problem, sigma), *L.rows])
-    variables = {"w": design.to_features @ w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
-    return Formulation(problem, program, sigma, variables)
+def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """The selections of S that feature generation finds, as vectors (p,); over them the value is that over all of S."""
+    from mipfs.drivers import kelley
+    from mipfs.drivers.run import Run
+
+    run = Run(problem, kelley.Options(gap=GAP, refit=False))
+    kelley.run(run)
+    if not run.outcome.selections:
+        raise UsageError("no selection satisfies the rows: there is no hull to declare the relaxation over")
+    sigmas = np.zeros((len(run.outcome.selections), problem.atoms.count))
+    for sigma, (ids, values) in zip(sigmas, run.outcome.selections, strict=True):
+        sigma[ids] = values
+    return list(sigmas)
 
 
 def build(
@@ -74,7 +84,7 @@ def build(
     bias: bool = False,
     margin: str = "unit",
 ) -> Formulation:
-    """Declare the relaxation of `data` in CVXPY.
+    """Declare FGM's relaxation of `data` in CVXPY.
 
     Parameters
     ----------
@@ -93,7 +103,8 @@ def build(
     Returns
     -------
     Formulation
-        With the variables ``w``, ``b``, ``t``, ``xi`` and ``alpha`` (the multipliers of the margins).
+        With the variables ``w``, ``b``, ``xi`` and ``alpha`` (the multipliers of the margins), and ``t``, or where S
+        has rows ``mu`` of the generated selections.
 
     Raises
     ------

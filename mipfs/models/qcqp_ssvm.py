@@ -10,6 +10,7 @@ no σ: penalties and rows over the selection cannot be carried, and the value is
 from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.backends.cvxpy_attach import attach
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
@@ -18,7 +19,7 @@ from mipfs.problem import Problem
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="qcqp-ssvm")
 
 
 def declare(problem: Problem) -> Formulation:
@@ -36,7 +37,8 @@ def declare(problem: Problem) -> Formulation:
 
     # min  ½ t + L
     program = cp.Problem(cp.Minimize(0.5 * t + L.value), L.rows + norms)
-    return Formulation(problem, program, None, {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha})
+    variables = {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
+    return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare)
 
 
 def build(

@@ -14,6 +14,7 @@ above, and falls towards it as the pool grows; it is no bound on (P).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.backends.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
+from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
@@ -35,7 +37,7 @@ def problem(
     data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "squared-hinge", bias: bool = False
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="reduced-mkl")
 
 
 def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dual") -> Formulation:
@@ -45,7 +47,13 @@ def declare(problem: Problem, pool: Pool, form: Literal["dual", "primal"] = "dua
     if form not in ("dual", "primal"):
         raise UsageError(f"form = {form!r} is unknown; it is one of dual, primal")
     sigmas = np.array(selections(problem, pool))
-    return _dual(problem, sigmas) if form == "dual" else _primal(problem, sigmas)
+    declared = _dual(problem, sigmas) if form == "dual" else _primal(problem, sigmas)
+    return attach(declared, "reduced-mkl", partial(_again, pool=sigmas, form=form))
+
+
+def _again(problem: Problem, pool: Array, form: Literal["dual", "primal"]) -> Formulation:
+    """The restricted problem under other rows: over those of the pool that satisfy them."""
+    return declare(problem, allowed(problem, pool), form)
 
 
 def _columns(problem: Problem, sigmas: Array) -> tuple[Design, list[tuple[Integers, Array]]]:
@@ -75,7 +83,7 @@ def _dual(problem: Problem, sigmas: Array) -> Formulation:
     # max  g(α) − θ
     program = cp.Problem(cp.Maximize(dual.g - theta), [*dual.rows, defines_omega, cuts])
     variables = {"alpha": dual.alpha, "theta": theta, "mu": Multiplier(cuts)}
-    return Formulation(problem, program, Multiplier(cuts, sigmas.T), variables)
+    return Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
 
 
 def _primal(problem: Problem, sigmas: Array) -> Formulation:
@@ -84,10 +92,10 @@ def _primal(problem: Problem, sigmas: Array) -> Formulation:
     mu, b = cp.Variable(len(parts), nonneg=True, name="mu"), bias_of(problem)
 
     # Σ_t X_t w_t, as one weight per column
-    k = design.atom.size
+    w, k = cp.Variable(problem.data.n_features, name="w"), design.atom.size
     spread = [sparse.csr_array((root, (own, np.arange(own.size))), shape=(k, own.size)) for own, root in parts]
-    w = sum(scatter @ part for scatter, part in zip(spread, w_t, strict=True))
-    L = loss_of(problem, design.scores(w, b))
+    per_column = sum(scatter @ part for scatter, part in zip(spread, w_t, strict=True))
+    L = loss_of(problem, design.scores(per_column, b))
 
     # r_t ≥ ‖w_t‖²/μ_t                                                            Tan 2010, (6); Tan 2014, (31)
     r = cp.Variable(len(parts), name="r")
@@ -95,9 +103,11 @@ def _primal(problem: Problem, sigmas: Array) -> Formulation:
 
     # min  ½ Σ_t r_t + Σ_t μ_t c_t + L
     objective = 0.5 * cp.sum(r) + (sigmas @ problem.penalty) @ mu + L.value
-    program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, cp.sum(mu) == 1])
-    variables = {"w_t": cp.hstack(w_t), "w": design.to_features @ w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha}
-    return Formulation(problem, program, sigmas.T @ mu, variables)
+    sigma = Sigma(problem)
+    mixture = [cp.sum(mu) == 1, sigma == sigmas.T @ mu, w == design.to_features @ per_column]
+    program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, *mixture])
+    variables = {"w_t": cp.hstack(w_t), "w": w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha}
+    return Formulation(problem, program, sigma, variables)
 
 
 def selections(problem: Problem, pool: Pool) -> list[Array]:
@@ -120,6 +130,22 @@ def selections(problem: Problem, pool: Pool) -> list[Array]:
     found = [_selection(problem, given) for given in pool]
     if not found:
         raise UsageError("the pool is empty: give at least one selection")
+    return found
+
+
+def allowed(problem: Problem, sigmas: Array) -> list[Array]:
+    """Those of a pool of vectors σᵗ (T, p) that satisfy the rows.
+
+    Raises
+    ------
+    UsageError
+        A fractional one, of which only the selections that it mixes could be asked, or none that is allowed.
+    """
+    if np.any((sigmas != 0.0) & (sigmas != 1.0)):
+        raise UsageError("a pool with fractional selections is not restricted by rows; give a pool of selections")
+    found = [sigma for sigma in sigmas if problem.selection.contains(sigma > 0.5)]
+    if not found:
+        raise UsageError("no selection of the pool satisfies the rows; give another pool")
     return found
 
 

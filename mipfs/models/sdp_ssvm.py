@@ -12,6 +12,7 @@ cannot be carried, and the value is a bound without them.
 from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
+from mipfs.backends.cvxpy_attach import attach
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, TooLargeError, check, check_size
 from mipfs.instance import Instance
@@ -23,7 +24,7 @@ MAX_FEATURES = 80
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C)
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="sdp-ssvm")
 
 
 def declare(problem: Problem) -> Formulation:
@@ -47,7 +48,8 @@ def declare(problem: Problem) -> Formulation:
 
     # min  ½ tr W + L
     program = cp.Problem(cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse])
-    return Formulation(problem, program, None, {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha})
+    variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha}
+    return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare)
 
 
 def build(

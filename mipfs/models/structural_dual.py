@@ -16,7 +16,8 @@ time. Where S has none, its master is over all selections of some features at on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,18 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.backends.conic import Multiplier, cp
+from mipfs.backends.cvxpy_attach import Sigma, attach
+from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, check, check_size
 from mipfs.instance import Instance
-from mipfs.models.reduced_mkl import Pool, selections
+from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
+
+GAP = 1e-6
+"""Relative gap to which labellings and selections are generated."""
+MAX_SELECTIONS = 1000
 
 
 def problem(
@@ -42,11 +49,21 @@ def problem(
     k: int | None = None,
 ) -> Problem:
     """The `Problem`, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k)
+    return Problem(
+        data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k, formulation="structural"
+    )
 
 
-def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Pool) -> Formulation:
+def declare(
+    problem: Problem,
+    counts: npt.ArrayLike | None = None,
+    losses: npt.ArrayLike | None = None,
+    pool: Pool | None = None,
+) -> Formulation:
     """Declare (16) in CVXPY.
+
+    Without labellings and a pool these are generated first, by two-layer cutting planes: over them the value of (16) is
+    that of the relaxation over all labellings and all of S, up to 1e-6 of it.
 
     Parameters
     ----------
@@ -62,7 +79,15 @@ def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool
     """
     check(problem, "structural")
     check_size(problem.data, "CVXPY program")
-    sigmas = np.array(selections(problem, pool))
+    again: Callable[[Problem], Formulation] = declare
+    if counts is None or losses is None or pool is None:
+        if not counts is losses is pool is None:
+            raise UsageError("counts, losses and the pool belong together; give all of them or none")
+        counts, losses, pool = generated(problem)
+        sigmas = np.array(pool)
+    else:
+        sigmas = np.array(selections(problem, pool))
+        again = partial(_again, counts=counts, losses=losses, pool=sigmas)
     A, Delta = columns(problem, np.asarray(counts)), np.asarray(losses, dtype=float)
     alpha, theta = cp.Variable(Delta.size, name="alpha"), cp.Variable(name="theta")
 
@@ -73,7 +98,43 @@ def declare(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool
     # max  Σ_k α_k Δ_k − θ
     program = cp.Problem(cp.Maximize(Delta @ alpha - theta), [cuts, alpha >= 0, cp.sum(alpha) <= problem.C])
     variables = {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}
-    return Formulation(problem, program, Multiplier(cuts, sigmas.T), variables)
+    declared = Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
+    return attach(declared, "structural", again)
+
+
+def _again(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Array) -> Formulation:
+    """(16) under other rows: over those of the pool that satisfy them."""
+    return declare(problem, counts, losses, allowed(problem, pool))
+
+
+def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
+    """What every labelling gets wrong (K, n), its Δ (K,), and the selections (p,) that two-layer cutting planes find.
+
+    Raises
+    ------
+    UsageError
+        No selection satisfies the rows.
+    """
+    from mipfs.drivers import two_layer
+    from mipfs.drivers.inner_layer import Inner
+    from mipfs.drivers.kelley import Oracle
+    from mipfs.drivers.restricted import Pool as Members
+    from mipfs.drivers.run import Run
+
+    run = Run(problem, two_layer.Options(gap=GAP))
+    most_violated, members, inner = Oracle(run, "hull"), Members(), Inner(problem)
+    for _ in range(MAX_SELECTIONS):
+        ids, sigma, lower = most_violated.of(inner.dual)
+        if lower == -np.inf:
+            raise UsageError("no selection satisfies the rows: there is no hull to declare the relaxation over")
+        run.raise_bound(lower)
+        if not members.add(ids, sigma) or run.is_relaxed:
+            break
+        run.lower_upper(inner.solve(members, 0.1 * GAP * problem.C, lambda: False).upper)
+    sigmas = np.zeros((len(members), problem.atoms.count))
+    for row, (ids, values) in zip(sigmas, members.members, strict=True):
+        row[ids] = values
+    return np.array(inner.labellings.counts), np.array(inner.labellings.losses), list(sigmas)
 
 
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:

@@ -26,7 +26,7 @@ from mipfs.result import Status, StopReason
 cp: Any = cvxpy
 NAMES = tuple(f"x{j + 1}" for j in range(6))
 ROWS = (Row("budget", dict(zip(NAMES, (3.0, 2.0, 1.0, 2.0, 4.0, 2.0), strict=True)), -np.inf, 5.0),)
-RELAXATIONS = ("fgm", "nmmkl", "big-m", "qcqp-ssvm", "sdp-ssvm", "plain-svm")
+RELAXATIONS = ("boolean", "fgm", "nmmkl", "big-m", "qcqp-ssvm", "sdp-ssvm", "plain-svm")
 
 
 def make(seed: int = 0, rows: tuple[Row, ...] = (), **parameters: Any) -> Problem:
@@ -36,7 +36,7 @@ def make(seed: int = 0, rows: tuple[Row, ...] = (), **parameters: Any) -> Proble
     return Problem(Instance.from_arrays(X, y, rows=rows), **{"M": 3, "C": 2.0, **parameters})
 
 
-def solve(problem: Problem, name: str = "fgm", **options: Any) -> mipfs.Result:
+def solve(problem: Problem, name: str = "boolean", **options: Any) -> mipfs.Result:
     return mipfs.solve(problem, driver="conic", declare=load(name).declare, **options)
 
 
@@ -62,9 +62,12 @@ def test_every_bound_lies_below_the_optimum_and_is_tight_for_its_program(
         weights = np.array([result.weights.get(chosen, 0.0) for chosen in result.selected])
         ids = problem.data.columns_of(result.selected)
         assert problem.evaluate(ids, weights, result.intercept) == pytest.approx(result.objective, rel=1e-9)
-    fgm = solve(problem)
-    assert fgm.bound == pytest.approx(relaxation_reference(problem).value, rel=1e-8)
-    assert sum(fgm.relaxed["sigma"].values()) <= 3 + 1e-6  # type: ignore[index]
+    boolean, fgm = solve(problem), solve(problem, "fgm")
+    assert boolean.bound == pytest.approx(relaxation_reference(problem).value, rel=1e-8)
+    assert sum(boolean.relaxed["sigma"].values()) <= 3 + 1e-6  # type: ignore[index]
+    hull = mipfs.solve(problem, "kelley", gap=1e-8)
+    assert fgm.bound == pytest.approx(hull.bound, rel=1e-6), "FGM's relaxation is over the hull of S"
+    assert fgm.bound >= boolean.bound * (1 - 1e-9)
 
 
 def test_a_wrong_dual_vector_of_the_solver_costs_strength_but_not_validity(monkeypatch: pytest.MonkeyPatch) -> None:

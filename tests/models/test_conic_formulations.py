@@ -17,7 +17,17 @@ from mipfs.backends import cones
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, TooLargeError, load
 from mipfs.instance import Instance, Row, SelectDefaults
-from mipfs.models import big_m, nmmkl, onsvm, plain_svm, qcqp_relaxation, qcqp_ssvm, reduced_mkl, sdp_ssvm
+from mipfs.models import (
+    big_m,
+    boolean_relaxation,
+    nmmkl,
+    onsvm,
+    plain_svm,
+    qcqp_relaxation,
+    qcqp_ssvm,
+    reduced_mkl,
+    sdp_ssvm,
+)
 from mipfs.problem import Problem
 from mipfs.selection import Extras, Rows
 
@@ -185,7 +195,7 @@ def test_nmmkl_and_the_boolean_relaxation_are_one(
     extras = arguments.pop("extras", None)
     problem = make(seed + 10, loss=loss, bias=bias, sparse=seed % 2 == 0, scale="unit", C=4.0, **arguments)
     problem = problem if extras is None else problem.replace(rows=extras)
-    dual, primal = nmmkl.declare(problem), qcqp_relaxation.declare(problem)
+    dual, primal = nmmkl.declare(problem), boolean_relaxation.declare(problem)
     value = solve(primal)
     assert solve(dual) == pytest.approx(value, rel=1e-7)
     for declared in (dual, primal):
@@ -302,7 +312,7 @@ def test_big_m_is_exact_in_binaries_and_its_bound_is_that_of_its_multipliers(los
         if not problem.selection.contains(chosen):
             continue
         fixed = problem.replace(forced_in=tuple(NAMES[j] for j in ids), M=len(ids))
-        svm = qcqp_relaxation.declare(fixed)
+        svm = boolean_relaxation.declare(fixed)
         values[ids] = solve(svm), np.asarray(svm.variables["w"].value)
     for U in (min(v for v, _ in values.values()), max(v for v, _ in values.values())):
         limits = big_m.weight_bounds(problem, U * (1 + 1e-7))
@@ -319,7 +329,7 @@ def test_big_m_in_binaries_is_the_problem_itself(bias: bool) -> None:
     program = big_m.declare(problem, binary=True)
     program.cvxpy.solve(solver=cp.SCIP)
     best = min(
-        solve(qcqp_relaxation.declare(problem.replace(forced_in=tuple(NAMES[j] for j in ids))))
+        solve(boolean_relaxation.declare(problem.replace(forced_in=tuple(NAMES[j] for j in ids))))
         for ids in itertools.combinations(range(P), 2)
     )
     assert program.cvxpy.value == pytest.approx(best, rel=1e-4)

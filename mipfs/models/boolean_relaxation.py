@@ -1,0 +1,101 @@
+"""The Boolean relaxation: (P) over the rows of S with 0 ≤ σ ≤ 1 (adaptive feature scaling, Tan 2014).
+
+    min over σ, w, b, t   cᵀσ + ½ Σ_j t_j + L(y∘(Xw + b))                                         Tan 2014, (5)
+    s.t.                  w_j² ≤ σ_j t_j,   0 ≤ σ ≤ 1,   Σ_j σ_j ≤ M,   lb ≤ A [σ; u] ≤ ub
+
+Where cardinality is the only row its value is that of FGM (`qcqp_relaxation`), which is over the convex hull of S; with
+others FGM's can be larger. With atoms (groups, trees) w_j² is ‖w_g‖², of the atom's columns times its λ_g.
+
+The ρ-form of Tan 2010 (1) has the value −1/(4v) where v is that of the unit margin, so the unit margin is declared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
+from mipfs.backends.cvxpy_attach import Sigma, attach
+from mipfs.formulation import Formulation, check, check_size
+from mipfs.instance import Instance
+from mipfs.problem import Problem
+
+
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "squared-hinge",
+    bias: bool = False,
+    margin: str = "unit",
+) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, formulation="boolean")
+
+
+def declare(problem: Problem) -> Formulation:
+    """Declare the Boolean relaxation of a problem, with its penalties and the rows of its selection."""
+    check(problem, "boolean")
+    check_size(problem.data, "CVXPY program")
+    return attach(program_of(problem), "boolean", declare)
+
+
+def program_of(problem: Problem) -> Formulation:
+    """The program itself, which is FGM's too where S has no rows."""
+    design, count = design_of(problem), problem.atoms.count
+    sigma, t = Sigma(problem), cp.Variable(count, name="t")
+    w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
+    L = loss_of(problem, design.scores(w, b))
+
+    # ‖w_g‖² ≤ σ_g t_g  ⇔  ‖(2 w_g, σ_g − t_g)‖ ≤ σ_g + t_g
+    if problem.selects_features:
+        cones = [cp.SOC(sigma + t, cp.vstack([2 * w, sigma - t]), axis=0)]
+    else:
+        parts = [np.flatnonzero(design.atom == g) for g in range(count)]
+        cones = [cp.SOC(sigma[g] + t[g], cp.hstack([2 * w[k], sigma[g] - t[g]])) for g, k in enumerate(parts)]
+
+    # min  cᵀσ + ½ Σ_j t_j + L                                                    Tan 2014, (5)
+    objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + L.value
+    program = cp.Problem(cp.Minimize(objective), [*cones, *polytope(problem, sigma), *L.rows])
+    variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
+    return Formulation(problem, program, sigma, variables)
+
+
+def build(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "squared-hinge",
+    bias: bool = False,
+    margin: str = "unit",
+) -> Formulation:
+    """Declare the Boolean relaxation of `data` in CVXPY.
+
+    Parameters
+    ----------
+    data : Instance
+        Its penalties, rows and forced features become part of the program.
+    M : int in 0 … p
+        At most so many features (B in the papers); may be left out where the data has ``[select] M``.
+    C : float > 0
+        Weight of the loss.
+    loss : {"hinge", "squared-hinge", "logistic"}
+    bias : bool
+        Whether b is free; without it f(x) = w'x.
+    margin : {"unit", "rho"}
+        In which form drivers report the values, see above.
+
+    Returns
+    -------
+    Formulation
+        With the variables ``w``, ``b``, ``t``, ``xi`` and ``alpha`` (the multipliers of the margins).
+
+    Raises
+    ------
+    UsageError
+        A parameter out of range, or data too large for an algebraic model.
+
+    Source: Tan 2014, (5).
+    """
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin))
