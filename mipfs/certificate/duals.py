@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ class DualStore:
         self._level += level.tolist()
         self._width += width.tolist()
         return first
+
+    def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
+        """The store of some of the vectors, in their order."""
+        held, store = memoryview(self._bytes), DualStore(self.n_samples, self._top)
+        slices = [held[self._start[i] : self._start[i + 1]] for i in ids]
+        store._bytes = bytearray(b"".join(slices))
+        store._start = [0, *itertools.accumulate(len(piece) for piece in slices)]
+        store._q, store._level = [self._q[i] for i in ids], [self._level[i] for i in ids]
+        store._width = [self._width[i] for i in ids]
+        return store
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""

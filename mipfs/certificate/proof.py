@@ -182,20 +182,30 @@ class Proof:
         return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted."""
+        """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted.
+
+        Dual vectors that no leaf refers to are left out: half of them, where a limit ended the search.
+        """
         assert self.open_nodes().size == 0, f"{self.open_nodes().size} nodes are open"
         used, rows = slice(0, self._size), {len(y) for y in self._multipliers}
         assert self._dual[used].max() < len(self.duals)
         assert len(rows) <= 1
+        feature, dual, duals = self._feature[used], self._dual[used], self.duals
+        if isinstance(duals, DualStore):
+            refers = (feature < 0) & (dual >= 0)
+            needed, place = np.unique(dual[refers], return_inverse=True)
+            dual = np.where(dual >= 0, OPEN, dual)
+            dual[refers] = place
+            duals = duals.part(needed)
         return {
             "version": np.array([VERSION]),
-            "feature": self._feature[used],
+            "feature": feature,
             "children": self._children[used],
-            "dual": self._dual[used],
+            "dual": dual,
             "multiplier": self._multiplier[used],
             "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
             "multipliers": _stored(self._multipliers, max(rows, default=0)),
-        } | self.duals.arrays()
+        } | duals.arrays()
 
     def _check_open(self, node: int) -> None:
         assert 0 <= node < self._size
