@@ -64,6 +64,9 @@ def _preamble(lines: Sequence[Line]) -> str:
         + ", ".join(f"{name} {'/'.join(sorted(v))}" for name, v in sorted(versions.items()))
         + ".",
     ]
+    usable = sorted({str(line["usable_cores"]) for line in lines if line.get("usable_cores")})
+    if usable:
+        text.append(f"Cores that a cell could use: {' or '.join(usable)}.")
     if busy:
         text.append(
             f"Cores busy with other work meanwhile: {statistics.fmean(busy):.2f} on average, at most {max(busy):.2f}."
@@ -151,10 +154,34 @@ def _hinge(lines: Sequence[Line]) -> str:
             ]
         )
     optimal = [line for line in lines if line["status"] == "OPTIMAL"]
+    curves = [row for line in lines if (row := _curve(line))]
     refused = [line for line in optimal if line.get("verified") is False]
     said = f"{len(optimal)} of {len(rows)} runs are OPTIMAL; {len(refused)} certificates of them were refused."
     head = ["problem", "driver", "status", "gap", "nodes", "nodes/s", "s", "10 s above best", "verify s", "cert. MiB"]
-    return said + "\n\n" + table(head, rows)
+    page = said + "\n\n" + table(head, rows)
+    if curves:
+        page += (
+            "\n\nWhat a limit left open: the gap at a quarter, at half and at the end of the time, what one doubling "
+            "of the time took off at the end, in points, and how many more doublings would close it at that pace (it "
+            "slows down, so they are the least).\n\n"
+            + table(["problem", "gap at 1/4", "at 1/2", "at the end", "per doubling", "doublings"], curves)
+        )
+    return page
+
+
+def _curve(line: Line) -> list[str] | None:
+    """How the gap of a run of ours moved that a limit ended."""
+    points, driver = line.get("curve") or [], line.get("driver")
+    if line["status"] != "FEASIBLE" or driver == "monolithic" or len(points) < 4 or not line.get("seconds"):
+        return None
+    gaps = []
+    for share in (0.25, 0.5, 1.0):
+        early = [point for point in points if point[0] <= share * line["seconds"]] or points[:1]
+        bound, objective = early[-1][1], line["objective"]
+        gaps.append(math.nan if bound is None else (objective - bound) / max(1e-10, abs(objective)))
+    pace = gaps[1] - line["gap"]
+    needed = f"{line['gap'] / pace:.0f}" if pace > 1e-4 else DASH
+    return [line["problem"], *(gap_cell(gap) for gap in (*gaps[:2], line["gap"])), f"{100 * pace:.2f}", needed]
 
 
 def _throughput(lines: Sequence[Line]) -> str:

@@ -45,6 +45,9 @@ BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
+FAR, FAR_SHARE = 0.1, 0.25
+"""Nodes further below the cutoff than this share of it are solved to this share: there the bound is what a limit leaves,
+and a node that is left early keeps its parent's."""
 ROUNDINGS, ROUNDING_NODES = 50, 50
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
@@ -201,7 +204,8 @@ class Tree:
 
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
         """Explore the subtree below a node (any thread)."""
-        share = SHARE if math.isfinite(cutoff) else 0.0
+        far = cutoff - node.bound > FAR * abs(cutoff)
+        share = (FAR_SHARE if far else SHARE) if math.isfinite(cutoff) else 0.0
         return self.relaxation.explore(
             node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, self.stop
         )

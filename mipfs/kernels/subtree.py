@@ -17,7 +17,7 @@ U = 2.0**-53
 """Unit round-off."""
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 """States of a feature in a node."""
-SLICE, SLICES = 30, 12
+SLICE, SLICES = 30, 4
 """Newton steps between two looks at `stop`, and slices per node."""
 GROWTH, PROXIMAL, BACK = 5.0, 0.1, 0.5
 """Factor of ρ between minimisations; the proximal weight that a warm start begins with, and its share of the last ρ."""
@@ -88,7 +88,7 @@ def explore(  # type: ignore[no-untyped-def]
     stop : (1,) int8, set from outside to give up
     states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
         The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
-        rho is negative was stuck before and goes on with what it has.
+        rho is negative was stuck before and is split as it stands.
     alphas, wholes, grids : (budget + 1, n) float64 and int64, and (budget + 1,): dual vectors, place 0 the first node's
     feature, children, dual : the piece of the proof; see `Proof.graft`
     packed, starts, tops, widths : the dual vectors as `DualStore` keeps them
@@ -149,7 +149,7 @@ def explore(  # type: ignore[no-untyped-def]
             goal, part = 0.1 * EXACT, 0.0
         undecided, chosen = 0, -1
         for _attempt in range(2):
-            for _ in range(SLICES):
+            for _ in range(SLICES if rhos[node] > 0.0 else 0):
                 trial = np.empty(n)
                 relax(
                     Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,

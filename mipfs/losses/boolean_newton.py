@@ -28,6 +28,8 @@ RHO, LOWER, UPPER, WHY, STEPS, INTERCEPT, PROX = 0, 1, 2, 3, 4, 5, 6
 """Places in the state array."""
 EASY, HARD = 6, 15
 """A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
+AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
+"""A minimisation ends at this share of the gap; it falls, down to the least, where the bound does not rise."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
@@ -166,7 +168,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
     inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
     all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.empty(q)
     b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
-    steps, stalls, moved, damping = 0, 0, 0, 0.0
+    steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
     state[LOWER], state[UPPER], state[WHY] = -np.inf, np.inf, 0.0
     base = penalty[:forced].sum()
     add_columns(Z, cols, w, m)
@@ -182,7 +184,8 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
         slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
         lower = dual - best_gain(omega, penalty, forced, K) - slack + base
         state[UPPER] = min(state[UPPER], phi(w, penalty, forced, K, all_cls, all_tau) + loss + base)
-        if lower > state[LOWER]:
+        better = lower > state[LOWER]
+        if better:
             state[LOWER] = lower
             best[:] = beta
         top = state[UPPER]
@@ -199,7 +202,9 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
             break
         if kind == HINGE:
             alpha[:] = beta
-            if steps > 0 and moved <= EASY:
+            if steps > 0 and moved <= EASY and not better and aim > AIM_LEAST:
+                aim *= AIM_FALL
+            elif steps > 0 and moved <= EASY:
                 rho *= grow
                 prox = max(prox / grow, 1e-9)
             elif moved > HARD:
@@ -225,7 +230,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
                 g[size] = -(y * beta).sum()
             classify(wj, cj, forced, K, cls, tau)
             error = stationarity(wj, g, cls, tau, b, bias)
-            if moved > 0 and error <= max(0.1 * gap, 0.3 * tol * abs(top)):
+            if moved > 0 and error <= max(aim * gap, 0.3 * tol * abs(top)):
                 break
             if kind != HINGE and moved >= SMOOTH_STEPS:
                 break
