@@ -205,7 +205,7 @@ def test_groups_leave_the_rungs_of_single_features_out() -> None:
     data = make(0).data
     atoms = groups.Groups(data, {"a": NAMES[:3], "b": NAMES[2:5], "c": NAMES[5:]})
     found = mipfs.compare(Problem(data, loss="squared-hinge", M=1, atoms=atoms))
-    assert found["nmmkl"].status.startswith("skipped: formulation 'nmmkl' cannot carry groups; fgm, ")
+    assert found["nmmkl"].status.startswith("skipped: formulation 'nmmkl' cannot carry groups; fsp-m, ")
     for lower, upper in itertools.pairwise(("plain", "boolean", "convex-hull", "exact")):
         assert below(found[lower].value, found[upper].value)
 

@@ -112,7 +112,7 @@ class Canonical:
         *,
         deadline: float | None = None,
         stop: Callable[[], bool] | None = None,
-        in_process: float = IN_PROCESS,
+        in_process: float | None = None,
     ) -> str:
         """Solve, and leave the values in the program's variables.
 
@@ -120,7 +120,7 @@ class Canonical:
         ----------
         deadline : float, on the clock of ``time.monotonic``
         stop : callable, whether to give up
-        in_process : float, up to so much `work` it is solved here, and heeds neither of the two meanwhile
+        in_process : float, up to so much `work` it is solved here, deaf to the two meanwhile; by default `IN_PROCESS`
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Canonical:
         if deadline is not None and deadline <= time.monotonic():
             return "stopped"
         request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
-        if self.work <= in_process:
+        if self.work <= (IN_PROCESS if in_process is None else in_process):
             answer: dict[str, Any] | None = _clarabel(*request)
         else:
             answer = _in_process(request, deadline, stop)

@@ -181,6 +181,12 @@ class Proof:
         used = slice(0, self._size)
         return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
 
+    @property
+    def needed(self) -> Integers:
+        """Positions of the dual vectors that leaves refer to, in order."""
+        feature, dual = self._feature[: self._size], self._dual[: self._size]
+        return np.unique(dual[(feature < 0) & (dual >= 0)]).astype(np.int64)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted.
 
@@ -192,10 +198,8 @@ class Proof:
         assert len(rows) <= 1
         feature, dual, duals = self._feature[used], self._dual[used], self.duals
         if isinstance(duals, DualStore):
-            refers = (feature < 0) & (dual >= 0)
-            needed, place = np.unique(dual[refers], return_inverse=True)
-            dual = np.where(dual >= 0, OPEN, dual)
-            dual[refers] = place
+            needed, refers = self.needed, (feature < 0) & (dual >= 0)
+            dual = np.where(refers, np.searchsorted(needed, dual), np.minimum(dual, OPEN)).astype(np.int32)
             duals = duals.part(needed)
         return {
             "version": np.array([VERSION]),

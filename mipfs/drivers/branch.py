@@ -46,8 +46,8 @@ BATCH = 8
 SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
 FAR, FAR_SHARE = 0.1, 0.25
-"""Nodes further below the cutoff than this share of it are solved to this share: there the bound is what a limit leaves,
-and a node that is left early keeps its parent's."""
+"""Nodes further below the cutoff than this share of it are solved to this share: there the bound is what a limit
+leaves, and a node that is left early keeps its parent's."""
 ROUNDINGS, ROUNDING_NODES = 50, 50
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4

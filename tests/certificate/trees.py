@@ -142,9 +142,9 @@ def rewritten(result: Result, index: int, change: Callable[[npt.NDArray[np.int64
 
     def tamper(arrays: Arrays) -> None:
         other = Proof(proof.duals.n_samples, proof.n_features)
-        for d in range(len(proof.duals)):
-            k, q = proof.dual(d)
-            if d == index:
+        for place, d in enumerate(proof.needed):
+            k, q = proof.dual(int(d))
+            if place == index:
                 change(k)
             other.add_dual(k, q)
         arrays |= other.duals.arrays()
