@@ -34,17 +34,13 @@ Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 _ONE = np.ones(1)
-FREE, INSIDE, OUTSIDE = 0, 1, 2
+FREE, INSIDE, OUTSIDE = subtree.FREE, subtree.INSIDE, subtree.OUTSIDE
 """States of a feature in a node."""
 KINDS = {"hinge": kernel.HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
-SLICE, SLICES = 30, 12
-"""Newton steps per call of the kernel, and calls per node: Ctrl-C and limits are heard between them."""
+SLICES = 12
+"""Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
 MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
-GROWTH = 5.0
-"""Factor of ρ, and of the proximal step, between two minimisations."""
-BACK, PROXIMAL = 0.5, 0.1
-"""A warm start begins at BACK times the last ρ, and with this proximal weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +206,7 @@ class Relaxation:
         start = np.zeros(7)
         beta, penalty = alpha / self.size, self._unit_penalty[columns]
         best, found = beta, -np.inf
-        start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, PROXIMAL
+        start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
         y, unit = self.problem.data.y, cutoff / self.size
         steps = 0
         for _ in range(SLICES):
@@ -218,7 +214,7 @@ class Relaxation:
             try:
                 kernel.relax(
                     self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
-                    w, beta, dual, start, unit, tol, share, SLICE, GROWTH,
+                    w, beta, dual, start, unit, tol, share, subtree.SLICE, subtree.GROWTH,
                 )  # fmt: skip
             except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
                 w[:] = np.nan
@@ -226,7 +222,7 @@ class Relaxation:
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]
-            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < SLICE or must_stop():
+            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < subtree.SLICE or must_stop():
                 break
         if not np.all(np.isfinite(w)):
             w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
@@ -237,7 +233,7 @@ class Relaxation:
         sigma[inside] = 1.0
         sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
         bound, fixed_in, fixed_out = self.bound(whole, q, states, cutoff)
-        after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, BACK * float(start[kernel.RHO])))
+        after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
     @property
