@@ -122,15 +122,16 @@ class Relaxation:
     ----------
     problem : Problem with `carries`
     alive : (k,) positions of the features that no screening has excluded
+    stop : (1,) int8, set from outside to give up in the middle of a node
 
     Notes
     -----
     Holds y∘(X − z) of the alive columns, scaled: as many bytes as they have in the data.
     """
 
-    def __init__(self, problem: Problem, alive: Integers) -> None:
+    def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
         data = problem.data
-        self.problem, self.alive = problem, alive
+        self.problem, self.alive, self.stop = problem, alive, stop
         self.M = problem.M
         self.loss, self.kind = get_loss(problem.loss), KINDS[problem.loss]
         self.penalty = np.array(problem.penalty[alive])
@@ -185,7 +186,6 @@ class Relaxation:
         cutoff: float,
         tol: float,
         share: float,
-        must_stop: Callable[[], bool],
     ) -> Outcome:
         """Solve the relaxation of a node, to `tol` or until its fate is clear.
 
@@ -196,7 +196,6 @@ class Relaxation:
         cutoff : the node is given up once its bound reaches it
         tol : relative gap of the relaxation
         share : stop when upper − lower is at most this share of cutoff − upper
-        must_stop : asked between slices
         """
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         columns = np.concatenate([inside, free])
@@ -215,6 +214,7 @@ class Relaxation:
                 kernel.relax(
                     self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
                     w, beta, dual, start, unit, tol, share, subtree.SLICE, subtree.GROWTH,
+                    self.stop,
                 )  # fmt: skip
             except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
                 w[:] = np.nan
@@ -222,7 +222,7 @@ class Relaxation:
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]
-            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < subtree.SLICE or must_stop():
+            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < subtree.SLICE or self.stop[0]:
                 break
         if not np.all(np.isfinite(w)):
             w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
@@ -252,7 +252,6 @@ class Relaxation:
         level: float,
         tol: float,
         share: float,
-        stop: npt.NDArray[np.int8],
     ) -> Piece:
         """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
         problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
@@ -272,7 +271,7 @@ class Relaxation:
         subtree.explore(
             self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
             self.center, self.norms, -1 if self.M is None else self.M, 0 if self._limit is None else self._limit[1],
-            bool(np.any(c != c[0])), cutoff, level, tol, share, stop,
+            bool(np.any(c != c[0])), cutoff, level, tol, share, self.stop,
             piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
             alphas, np.empty((m, n), np.int64), piece.grids,
             piece.feature, piece.children, piece.dual, piece.packed, piece.ends, piece.tops, piece.widths,

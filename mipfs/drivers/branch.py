@@ -132,13 +132,12 @@ class Tree:
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
         self.run, self.supports, self.tol = run, supports, tol
-        problem = run.problem
+        problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.proof = empty_proof(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
         self.floor = math.inf
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
-        self.stop = np.zeros(1, dtype=np.int8)
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self._first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
@@ -159,7 +158,7 @@ class Tree:
 
     def relaxed(self, alive: Integers) -> Relaxation:
         """The node solver on some of the features."""
-        return Relaxation(self.run.problem, alive)
+        return Relaxation(self.run.problem, alive, self.stop)
 
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
@@ -207,7 +206,7 @@ class Tree:
         far = cutoff - node.bound > FAR * abs(cutoff)
         share = (FAR_SHARE if far else SHARE) if math.isfinite(cutoff) else 0.0
         return self.relaxation.explore(
-            node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, self.stop
+            node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share
         )
 
     def level(self, node: Node, cutoff: float) -> float:

@@ -37,7 +37,7 @@ class ConicTree(RowsTree):
     def relaxed(self, alive: Integers) -> RowsRelaxation:  # type: ignore[override]
         """The node solver on some of the atoms."""
         run = self.run
-        relaxation = RowsRelaxation(run.problem, alive, lambda: run.must_stop)
+        relaxation = RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop)
         relaxation.kernel, relaxation.boolean = None, ConicBoolean(run.problem, lambda: run.must_stop, run.deadline)
         return relaxation
 

@@ -73,15 +73,16 @@ class RowsRelaxation:
     problem : Problem with a pointwise loss
     alive : (k,) positions of the atoms that no screening has excluded
     must_stop : asked in the middle of a solve
+    stop : as for `Relaxation`, which solves the plain nodes
     """
 
-    def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool]) -> None:
+    def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool], stop: States) -> None:
         self.problem, self.alive, self.must_stop = problem, alive, must_stop
         self.loss, self.M = get_loss(problem.loss), problem.M
         self.penalty = np.array(problem.penalty[alive])
         self.pricing, self.boolean = Pricing(problem.selection), Boolean(problem, must_stop)
         self.propagation = Propagation(problem.selection, alive)
-        self.kernel = Relaxation(problem, alive) if prices_suffice(problem) else None
+        self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
         self._rows = sparse.csr_array(problem.selection.rows.matrix[:, alive])
 
     def restricted(self, keep: Integers) -> RowsRelaxation:
@@ -89,7 +90,7 @@ class RowsRelaxation:
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation, other._rows = Propagation(self.problem.selection, other.alive), self._rows[:, keep]
-        other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive)
+        other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive, self.kernel.stop)
         return other
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
@@ -257,7 +258,7 @@ class RowsRelaxation:
         share: float,
     ) -> RowsOutcome:
         """A node at some prices."""
-        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share, self.must_stop)
+        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share)
         bound = outcome.bound + prices.constant
         bound -= 2.0 * UNIT_ROUNDOFF * (abs(outcome.bound) + abs(prices.constant))
         return RowsOutcome(**{**vars(outcome), "bound": bound}, prices=prices)

@@ -51,7 +51,7 @@ class RowsTree(Tree):
 
     def relaxed(self, alive: Integers) -> RowsRelaxation:  # type: ignore[override]
         """The node solver on some of the atoms."""
-        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop)
+        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop, self.stop)
 
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""

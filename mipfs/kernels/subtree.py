@@ -153,7 +153,7 @@ def explore(  # type: ignore[no-untyped-def]
                 trial = np.empty(n)
                 relax(
                     Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,
-                    cutoff / size, goal, part, SLICE, GROWTH,
+                    cutoff / size, goal, part, SLICE, GROWTH, stop,
                 )  # fmt: skip
                 steps += int(state[STEPS])
                 if state[LOWER] > lower:

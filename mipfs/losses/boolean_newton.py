@@ -30,6 +30,8 @@ EASY, HARD = 6, 15
 """A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
 AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
 """A minimisation ends at this share of the gap; it falls, down to the least, where the bound does not rise."""
+ENTERING = 40
+"""Features of weight zero in a working set at most."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
@@ -144,7 +146,7 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 
 @compiled(nogil=True)
-def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, cutoff, tol, share, max_steps, grow):  # type: ignore[no-untyped-def]
+def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, cutoff, tol, share, max_steps, grow, stop):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node, or stop where its fate is clear.
 
     Parameters
@@ -162,6 +164,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
     tol : relative gap at which the relaxation counts as solved
     share : stop once upper − lower ≤ share·(cutoff − upper)
     max_steps : Newton steps at most; grow : factor of ρ
+    stop : (1,) int8, set from outside to give up: heard after every step
     """
     n, q = y.size, cols.size
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
@@ -196,7 +199,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
             state[WHY] = SOLVED
         elif top < cutoff and top - lower <= share * (cutoff - top):
             state[WHY] = CLEAR
-        elif steps >= max_steps or stalls > 2:
+        elif steps >= max_steps or stalls > 2 or stop[0] != 0:
             state[WHY] = STALLED
         if state[WHY] > 0.0:
             break
@@ -211,7 +214,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
                 rho /= grow
                 prox *= grow
         mu = threshold_level(all_tau, penalty, forced)
-        size = working_set(omega, w, mu, penalty, forced, 40 + n // 10, chosen)
+        size = working_set(omega, w, mu, penalty, forced, ENTERING, chosen)
         ids = chosen[:size].copy()
         J, wj, cj = cols[ids], w[ids], penalty[ids]
         whole = size + (1 if bias else 0)
@@ -221,7 +224,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
         H, g, d = np.empty((whole, whole)), np.empty(whole), np.empty(whole)
         cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
         gap, moved, center = max(top - lower, 0.0), 0, wj.copy()
-        while steps < max_steps:
+        while steps < max_steps and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
             dot_columns(Z, J, beta, g)
@@ -239,7 +242,7 @@ def relax(Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, 
             for t in range(whole):
                 H[t, t] += prox if t < size else 0.0
                 lift = max(lift, 1.0 + H[t, t])
-            minimise_model(H, g, wj, b, cj, forced, K, bias, max(damping, 1e-10) * lift, 0.3 * error, d)
+            minimise_model(H, g, wj, b, cj, forced, K, bias, max(damping, 1e-10) * lift, 0.3 * error, count, d)
             move[:] = 0.0
             if bias:
                 move += y * d[size]

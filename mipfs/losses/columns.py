@@ -17,6 +17,9 @@ from scipy import sparse
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
 
+TILE = 128
+"""Rows of the curvature matrix that are made at a time: half of a product A·A' is the other half again."""
+
 
 def dot_columns(Z: Any, cols: Any, v: Any, out: Any) -> None:
     """out_t = z_{cols[t]}'v."""
@@ -131,7 +134,13 @@ def _curvature(Z, y, cols, inner, curve, bias, H):  # type: ignore[no-untyped-de
             if bias:
                 for r in range(count):
                     R[k, r] = y[inner[r]] * root[r]
-            H[:, :] = np.dot(R, R.T)
+            size = H.shape[0]
+            for low in range(0, size, TILE):  # the lower triangle in tiles, then its mirror image
+                high = min(low + TILE, size)
+                H[low:high, :high] = np.dot(R[low:high], R[:high].T)
+            for a in range(size):
+                for b in range(a):
+                    H[b, a] = H[a, b]
 
         return dense
 

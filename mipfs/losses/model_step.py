@@ -15,6 +15,8 @@ from mipfs.losses.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slo
 MODEL_STEPS = 4
 """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
 best, 40 take three times as long."""
+WIDE, WIDE_STEPS = 64, 16
+"""From so many features on another model costs more than these steps on it."""
 JAM = 0.05
 """After a shorter step features enter one at a time, and only where the face is solved."""
 BLOCKED = 1e-9
@@ -86,11 +88,11 @@ def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignor
 
 
 @compiled(nogil=True)
-def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[no-untyped-def]
+def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
     """Minimise g'd + ½d'Hd + Φ(w + d_w) over d by a monotone active set on the classes; d goes to `out`.
 
-    H and g are over the working set (forced features first) and, with a bias, b in the last place. A step that
-    changes signs is cut off at zero; where that does not pay, it ends at the first sign change.
+    H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
+    `count` samples. A step that changes signs is cut off at zero; where that does not pay, it ends at the first change.
     """
     k, size = w.size, g.size
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
@@ -99,7 +101,8 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: 
     grad, d, sign = np.empty(size), np.empty(size), np.empty(k)
     value = phi(x, c, forced, K, cls, tau)
     many = True
-    for _ in range(MODEL_STEPS):
+    most = MODEL_STEPS if k < WIDE else max(MODEL_STEPS, min(WIDE_STEPS, 2 * count // k))
+    for _ in range(most):
         mu = threshold_level(tau, c, forced)
         nonzero, error, outside, best, excess = 0, 0.0, 0.0, -1, 0.0
         for r in range(size):

@@ -47,9 +47,9 @@ def declared(problem: Problem, states: Any) -> float:
 
 def solved(problem: Problem, states: Any, cutoff: float = math.inf, share: float = 0.0) -> Outcome:
     p = problem.data.n_features
-    relaxation = Relaxation(problem, np.arange(p))
+    relaxation = Relaxation(problem, np.arange(p), np.zeros(1, np.int8))
     start, zero = Warm(np.zeros(p, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
-    return relaxation.solve(states, start, zero, cutoff, 1e-8, share, lambda: False)
+    return relaxation.solve(states, start, zero, cutoff, 1e-8, share)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -31,7 +31,7 @@ def made(seed: int, loss: str) -> tuple[Problem, RowsRelaxation, Any]:
     problem = problem.replace(rows=rows_of(data.feature_names, r, r.choice(KINDS[:4], 4)))
     states = np.full(P, FREE, dtype=np.int8)
     states[r.choice(P, 2, replace=False)] = r.choice([INSIDE, OUTSIDE], 2)
-    return problem, RowsRelaxation(problem, np.arange(P), lambda: False), states
+    return problem, RowsRelaxation(problem, np.arange(P), lambda: False, np.zeros(1, np.int8)), states
 
 
 def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[Any, RowsOutcome]:
@@ -92,7 +92,7 @@ def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) 
     atoms = atoms_of(data, kind, r)
     problem = Problem(data, M=2, C=2.0, atoms=atoms)
     problem = problem.replace(rows=rows_of(atoms.names, r, ["conflict", "implication", "at least"]))
-    relaxation = RowsRelaxation(problem, np.arange(atoms.count), lambda: False)
+    relaxation = RowsRelaxation(problem, np.arange(atoms.count), lambda: False, np.zeros(1, np.int8))
     states = np.full(atoms.count, FREE, dtype=np.int8)
     states[0] = OUTSIDE
     warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
@@ -107,7 +107,7 @@ def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
     data = draw(2, 20, 3, "dense")
     A = np.array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
     problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
-    relaxation = RowsRelaxation(problem, np.arange(3), lambda: False)
+    relaxation = RowsRelaxation(problem, np.arange(3), lambda: False, np.zeros(1, np.int8))
     warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
     outcome = relaxation._interior(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), math.inf, 1e-6, 0.0)
     assert outcome.ray is not None
