@@ -37,6 +37,8 @@ _ONE = np.ones(1)
 FREE, INSIDE, OUTSIDE = subtree.FREE, subtree.INSIDE, subtree.OUTSIDE
 """States of a feature in a node."""
 KINDS = {"hinge": kernel.HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+DUST = 1e-4
+"""Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
 SLICES = 12
 """Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
 MOST_NODES, EXPLORED = 32, 20_000_000
@@ -171,7 +173,7 @@ class Relaxation:
         place = np.full(self.problem.atoms.count, -1)
         place[self.alive] = np.arange(self.alive.size)
         weights = np.zeros(self.alive.size, dtype=np.float32)
-        weights[place[solved.ids]] = solved.w
+        weights[place[solved.ids]] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         warm = Warm(weights, solved.b, 0.5)

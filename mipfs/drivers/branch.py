@@ -388,6 +388,7 @@ def run(run: Run) -> None:
     tol = max(1e-10, 0.02 * options.gap)
     tree = _tree(run, supports, tol)
     tree.plant()
+    run.raise_bound(min(tree.bound, run.objective))
     search_at = SEARCH_AFTER
     with ThreadPoolExecutor(options.threads or cores()) as threads:
         waiting: list[tuple[Node, Future[Piece]]] = []
@@ -418,6 +419,7 @@ def run(run: Run) -> None:
         tree.stop[0] = 1
         for node, future in waiting:
             tree.merge(node, future.result())
+    run.raise_bound(min(tree.bound, run.objective))
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
         run.outcome.found = supports.found

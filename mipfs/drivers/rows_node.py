@@ -22,7 +22,7 @@ from scipy import sparse
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.certificate.proof import Multipliers
 from mipfs.drivers import row_steps
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.drivers.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.drivers.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.propagation import Propagation
 from mipfs.drivers.reduced_costs import screened
@@ -205,7 +205,7 @@ class RowsRelaxation:
         if self.kernel is None:
             return solved.sizes[self.alive].astype(np.float32)
         w = np.zeros(self.problem.atoms.count, dtype=np.float32)
-        w[solved.ids] = solved.w
+        w[solved.ids] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
         return np.asarray(w[self.alive])
 
     def _priced(

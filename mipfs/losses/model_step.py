@@ -17,6 +17,8 @@ MODEL_STEPS = 4
 best, 40 take three times as long."""
 WIDE, WIDE_STEPS = 64, 16
 """From so many features on another model costs more than these steps on it."""
+HALF, SHORT = 0.5, 0.02
+"""A step that does not pay is shortened by this factor, cut off at zero again, down to so short a one."""
 JAM = 0.05
 """After a shorter step features enter one at a time, and only where the face is solved."""
 BLOCKED = 1e-9
@@ -92,7 +94,7 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  #
     """Minimise g'd + ½d'Hd + Φ(w + d_w) over d by a monotone active set on the classes; d goes to `out`.
 
     H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
-    `count` samples. A step that changes signs is cut off at zero; where that does not pay, it ends at the first change.
+    `count` samples. A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
     """
     k, size = w.size, g.size
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
@@ -151,22 +153,26 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  #
                 for t in range(forced, k):
                     if x[t] == 0.0 and t != best and not (tau[t] == 0.0 and c[t] < 0.0):
                         cls[t] = OUT
-        end = 1.0
-        for t in range(k):
-            trial[t] = x[t] + d[t]
-            if t < forced or (tau[t] == 0.0 and c[t] < 0.0):  # in whatever the weight: it may change its sign
-                continue
-            if trial[t] * sign[t] < 0.0 or cls[t] == OUT:
-                if x[t] != 0.0 and cls[t] != OUT:
-                    end = min(end, -x[t] / d[t])
-                trial[t] = 0.0
-        for t in range(k):
-            trial_moved[t] = trial[t] - w[t]
-        if bias:
-            trial_moved[k] = moved[k] + d[k]
-        multiply(H, trial_moved, trial_pulled)
-        found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
-        if not found < value - 1e-3 * (error + outside):
+        end, length, found = 1.0, 1.0, value
+        while length > max(end, SHORT) or length == 1.0:
+            for t in range(k):
+                trial[t] = x[t] + length * d[t]
+                if t < forced or (tau[t] == 0.0 and c[t] < 0.0):  # in whatever the weight: it may change its sign
+                    continue
+                if trial[t] * sign[t] < 0.0 or cls[t] == OUT:
+                    if x[t] != 0.0 and cls[t] != OUT:
+                        end = min(end, -x[t] / d[t])
+                    trial[t] = 0.0
+            for t in range(k):
+                trial_moved[t] = trial[t] - w[t]
+            if bias:
+                trial_moved[k] = moved[k] + length * d[k]
+            multiply(H, trial_moved, trial_pulled)
+            found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
+            if found < value - 1e-3 * length * (error + outside):
+                break
+            length *= HALF
+        if not found < value - 1e-3 * length * (error + outside):
             multiply(H, d, trial_pulled)
             base, bend = 0.0, 0.0
             for r in range(size):
