@@ -8,6 +8,7 @@ Screening: a feature whose other value would lift this bound to the cutoff is fi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ from mipfs.kernels import subtree
 from mipfs.losses import boolean_newton as kernel
 from mipfs.losses import get_loss, perspective
 from mipfs.losses.columns import by_rows
-from mipfs.losses.dyadic import balance, grid
+from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
@@ -141,6 +142,7 @@ class Relaxation:
         _, limit, q = grid(np.zeros(data.n_samples), self.top)
         self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
         self.size = float(problem.c_i.max())
+        self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
@@ -238,6 +240,18 @@ class Relaxation:
         after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
         return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
+    def coarsen(self, loss: float) -> None:
+        """Let explorations round dual vectors to whole bytes, where that takes at most about `loss` off a bound.
+
+        An entry at the top of its box costs what it loses. The others are where the bound is flat, and cost the square.
+        """
+        n, scores = self.problem.data.n_samples, (self.alive.size if self.M is None else self.M)
+        square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
+        if loss > 0.0 and np.isfinite(square):
+            least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
+            self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
+            self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE
+
     @property
     def budget(self) -> int:
         """Nodes of one exploration: some hundredths of a second, whatever the size; independent of the machine."""
@@ -272,7 +286,7 @@ class Relaxation:
         c = problem.c_i
         subtree.explore(
             self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
-            self.center, self.norms, -1 if self.M is None else self.M, 0 if self._limit is None else self._limit[1],
+            self.center, self.norms, -1 if self.M is None else self.M, self.bits, self.coarse,
             bool(np.any(c != c[0])), cutoff, level, tol, share, self.stop,
             piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
             alphas, np.empty((m, n), np.int64), piece.grids,

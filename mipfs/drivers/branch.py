@@ -58,6 +58,8 @@ WHOLE = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
 AHEAD = 0.25
 """Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once."""
+ROUNDED = 0.01
+"""Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while nodes are explored."""
 SLACK = 1e-11
@@ -179,6 +181,7 @@ class Tree:
         if keep.size < states.size:
             self.relaxation = self.relaxed(relaxation.alive[keep])
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
+        self.relaxation.coarsen(ROUNDED * self.run.options.gap * abs(bound))
         self.push(Node(bound, place, dual, states, warm))
 
     def take_least(self) -> Node:

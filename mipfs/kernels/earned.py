@@ -11,22 +11,23 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.losses.columns import dot_columns
-from mipfs.losses.dyadic import BITS
 from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
 
 U = 2.0**-53
 
 
 @compiled(nogil=True)
-def to_grid(alpha, top, kind, q, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on the grid 2^−q, whole (n,) int64; returns q, chosen here where the box has no top."""
+def to_grid(alpha, top, kind, bits, size, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q.
+
+    The largest entry has so many bits: that of the box, `size`, or of α where the box has no top.
+    """
     n = alpha.size
     if kind == SQUARED_HINGE:
         size = 0.0
         for i in range(n):
             size = max(size, alpha[i])
-        bits = min(BITS, 61 - max(1, math.ceil(math.log2(n))))
-        q = bits - math.ceil(math.log2(size if size > 0.0 else 1.0))
+    q = bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0)))
     unit = 2.0**q
     for i in range(n):
         value = np.rint(alpha[i] * unit)

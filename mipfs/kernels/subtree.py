@@ -27,6 +27,8 @@ EXACT = 1e-10
 """Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
 OPEN, LEAF, STUCK = 0, 1, 2
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved."""
+COARSE, FAR_BELOW = 16, 3e-3
+"""Bits of a dual vector whose node is left open so far below the cutoff that they cost this share of the distance."""
 FAR = 0.5
 """A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
 
@@ -70,7 +72,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 
 @compiled(nogil=True)
 def explore(  # type: ignore[no-untyped-def]
-    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, q, weighted,
+    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, coarse, weighted,
     cutoff, level, tol, share, stop,
     states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
     feature, children, dual, packed, starts, tops, widths, found, offers, sums, totals,
@@ -81,7 +83,8 @@ def explore(  # type: ignore[no-untyped-def]
     ----------
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
     y, unit, c : (n,) labels, loss weights over the largest, loss weights; size : the largest
-    penalty, center, norms : (k,) of the columns; M : at most so many features; q : the grid of bounded boxes
+    penalty, center, norms : (k,) of the columns; M : at most so many features; bits : of the dual vectors' largest entry
+    coarse : what COARSE bits take off a bound at most, about
     weighted : whether the loss weights differ
     cutoff, level : nodes from the cutoff on are closed, those above the level are left open
     tol, share : as in `relax`
@@ -106,7 +109,7 @@ def explore(  # type: ignore[no-untyped-def]
     columns, s, fixed = np.empty(k, np.int64), np.empty(k), np.empty(k, np.int8)
     w, costs, best, v = np.empty(k), np.empty(k), np.empty(n), np.empty(n)
     classes, tau = np.empty(k, np.int64), np.empty(k)
-    root = np.sqrt(size)
+    root, rounding = np.sqrt(size), n * 2.0**-bits
     starts[0], sums[0], n_offers = 0, -1.0, 1
     while solved < budget and stop[0] == 0:
         node = -1
@@ -153,7 +156,7 @@ def explore(  # type: ignore[no-untyped-def]
                 trial = np.empty(n)
                 relax(
                     Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,
-                    cutoff / size, goal, part, SLICE, GROWTH, stop,
+                    cutoff / size + rounding, goal, part, SLICE, GROWTH, stop,
                 )  # fmt: skip
                 steps += int(state[STEPS])
                 if state[LOWER] > lower:
@@ -190,7 +193,8 @@ def explore(  # type: ignore[no-untyped-def]
         for i in range(n):
             v[i] = best[i] * size
         whole = wholes[n_duals]
-        grids[n_duals] = to_grid(v, c, kind, q, whole)
+        few = COARSE if coarse <= FAR_BELOW * (cutoff - size * lower) < np.inf else bits
+        grids[n_duals] = to_grid(v, c, kind, few, size, whole)
         if bias:
             balance(whole, c, kind, grids[n_duals], y)
         step = 2.0 ** -grids[n_duals]

@@ -20,6 +20,11 @@ BITS = 50
 entries of that size would overflow an integer of 64 bits."""
 
 
+def finest(n: int) -> int:
+    """Bits of the largest of n entries at most."""
+    return min(BITS, 61 - max(1, int(np.ceil(np.log2(n)))))
+
+
 def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:
     """Round α into the box [0, top] on a grid 2^−q.
 
@@ -34,8 +39,7 @@ def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:
     limit : (n,) largest k of every entry
     q : int
     """
-    n = alpha.size
-    bits = min(BITS, 61 - max(1, int(np.ceil(np.log2(n)))))
+    bits = finest(alpha.size)
     size = float(np.max(np.where(np.isfinite(top), top, np.maximum(alpha, 0.0)), initial=0.0))
     q = bits - int(np.ceil(np.log2(size if size > 0 else 1.0)))
     limit = np.floor(np.ldexp(top, q))
