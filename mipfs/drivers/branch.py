@@ -206,11 +206,16 @@ class Tree:
 
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
         """Explore the subtree below a node (any thread)."""
-        far = cutoff - node.bound > FAR * abs(cutoff)
-        share = (FAR_SHARE if far else SHARE) if math.isfinite(cutoff) else 0.0
+        share = self.share(node, cutoff)
         return self.relaxation.explore(
             node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share
         )
+
+    def share(self, node: Node, cutoff: float) -> float:
+        """It is left once upper − lower is at most this share of its distance to the cutoff."""
+        if not math.isfinite(cutoff):
+            return 0.0
+        return FAR_SHARE if cutoff - node.bound > FAR * abs(cutoff) else SHARE
 
     def level(self, node: Node, cutoff: float) -> float:
         """Its subtree is explored up to this bound: a share of the way to the cutoff."""

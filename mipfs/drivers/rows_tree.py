@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mipfs.certificate.proof import REFUTED, Multipliers, Proof
 from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
-from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, SHARE, WHOLE, Node, Tree
+from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.drivers.heuristics import Supports
 from mipfs.drivers.multipliers import cancelled
 from mipfs.drivers.propagation import Fixed
@@ -82,7 +82,7 @@ class RowsTree(Tree):
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
         """Solve a node's relaxation from its dual vector and prices (any thread)."""
         assert isinstance(node, RowsNode)
-        share = SHARE if math.isfinite(cutoff) else 0.0
+        share = self.share(node, cutoff)
         return self.relaxation.solve(node.states, node.warm, alpha, node.prices, node.age, cutoff, self.tol, share)
 
     def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
