@@ -220,6 +220,7 @@ def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", ["cardinality", "dependencies"])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc"])
 def test_the_ladder_of_a_measure(measure: str, rows: str) -> None:
