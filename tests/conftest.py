@@ -16,7 +16,7 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out: all but every n-th case of its test.
 
-    Where n has no common divisor with the number of values of each parameter, every value of each is in the sample.
+    An n without a common divisor with the numbers of values lets the sample go through all of them, not some again.
     """
     seen: Counter[str] = Counter()
     for item in items:

@@ -109,7 +109,7 @@ def test_box_equals_the_declared_relaxation(seed: int, loss: str, bias: bool, ro
     check_trace(result.trace)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_hull_equals_the_declared_hull(loss: str, rows: str) -> None:
@@ -144,7 +144,7 @@ def check_trace(trace: tuple[Record, ...]) -> None:
         assert after.objective <= before.objective
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool) -> None:
