@@ -1,7 +1,7 @@
 # Everything here works on a machine that has only Python 3.11 or newer and make.
 #   make demo    solve the shipped instance to proven optimality
 #   make test    run the test suite, but for what is slow
-#   make slow    run the slow tests: malformed and interrupted command lines, and what proves for long
+#   make slow    run the slow tests: what proves for long, and the other cases of long tables
 #   make check   ruff, mypy and the doctests
 #   make clean   remove the virtual environment and what was built
 # PYTHON=/path/to/python chooses the interpreter; otherwise the newest suitable one on the PATH is taken.

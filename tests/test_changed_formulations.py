@@ -113,6 +113,7 @@ def right(result: Result, problem: Problem, change: Change, names: Iterable[str]
         assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", CHANGES)
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_added_rows_hold_in_every_driver(name: str, kind: str) -> None:

@@ -79,6 +79,7 @@ CONIC: dict[str, Callable[[str], Formulation]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
 @pytest.mark.parametrize("name", CONIC)
@@ -142,6 +143,7 @@ def atoms(kind: str) -> Any:
     }[kind]()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".nl"])
 @pytest.mark.parametrize("kind", ["features", "scaled", "groups", "tree"])
 @pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])

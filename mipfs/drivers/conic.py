@@ -6,18 +6,17 @@ here, and its σ (or w) is rounded to a selection of S and refitted, for an incu
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import cvxpy  # noqa: F401 (loaded with the driver, so that no run is charged for it)
 import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.backends.cones import Canonical
-from mipfs.backends.cvxpy_attach import built_of
 from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.drivers.heuristics import Supports
@@ -69,7 +68,8 @@ class Options:
 
 
 def prepare(problem: Problem) -> None:
-    """Compile what a run calls besides Clarabel: the kernels of the subproblem."""
+    """Load CVXPY, and compile what a run calls besides Clarabel: the kernels of the subproblem."""
+    importlib.import_module("cvxpy")  # a second of its own, with which no run is charged
     subproblem = Subproblem(problem)
     for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
         subproblem.solve(sigma.astype(float), 1e-6)
@@ -111,7 +111,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     if status == "stopped":
         return -np.inf, None
     run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
-    if status in ("infeasible", "unbounded") and built_of(declared) is None:
+    if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
             "write what restricts the selection as linear constraints over sigma"
@@ -122,6 +122,13 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     for scores in candidates(run.problem, declared):
         supports.round(scores)
     return best
+
+
+def _is_the_users_own(declared: Formulation) -> bool:
+    """Whether a program was written by a user, and not declared by a formulation."""
+    from mipfs.backends.cvxpy_attach import built_of  # loads CVXPY
+
+    return built_of(declared) is None
 
 
 def _take_over(run: Run, declared: Formulation) -> Earned:

@@ -293,6 +293,7 @@ def test_splits_on_whole_extra_variables_show_what_rows_over_them_forbid(
 # --- honest results -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(80))
 def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
     problem, result = honest.solve(seed)
@@ -306,6 +307,7 @@ def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
         assert lies(document, document, problem.data) == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_large_sum_of_weights_against_a_small_objective(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -321,6 +323,7 @@ def test_a_large_sum_of_weights_against_a_small_objective(seed: int) -> None:
 # --- attacks --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("block", range(6))
 def test_what_is_accepted_of_mutated_documents_is_true(block: int) -> None:
     for seed in range(60 * block, 60 * (block + 1)):

@@ -49,6 +49,17 @@ def test_help_and_import_load_nothing_heavy() -> None:
     assert done.stdout.endswith("loaded: []\n")
 
 
+def test_the_table_of_models_loads_no_modelling_language() -> None:
+    code = (
+        "import sys\n"
+        "from mipfs.cli import main\n"
+        "main(['models', '--quiet'])\n"
+        "print({'pyomo', 'cvxpy', 'sklearn', 'scipy.stats', 'pandas'} & set(sys.modules))\n"
+    )
+    done = run(sys.executable, "-c", code)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
 def work_for(pid: int, seconds: float) -> None:
     """Wait until a process has worked so long: on a busy machine that takes longer than the clock says."""
     stat = Path(f"/proc/{pid}/stat")

@@ -24,17 +24,18 @@ def inside(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_inside_a_process(seed: int) -> None:
     assert run_all(seed, 33, inside) == []
 
 
 def test_as_processes() -> None:
-    assert run_all(99, 11, process) == []
+    assert run_all(99, 4, process) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_more_processes(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "count"), [*((seed, 40) for seed in range(4)), (99, 11)])
+def test_more_processes(seed: int, count: int) -> None:
     """Of the five hundred that ``python -m tests.cli.attack`` runs, some others."""
-    assert run_all(seed, 40, process) == []
+    assert run_all(seed, count, process) == []

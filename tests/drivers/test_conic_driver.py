@@ -26,6 +26,8 @@ from mipfs.result import Status, StopReason
 cp: Any = cvxpy
 NAMES = tuple(f"x{j + 1}" for j in range(6))
 ROWS = (Row("budget", dict(zip(NAMES, (3.0, 2.0, 1.0, 2.0, 4.0, 2.0), strict=True)), -np.inf, 5.0),)
+BUDGETED = (("hinge", True, ROWS), ("logistic", False, ROWS))
+"""The hull of a row takes seconds: the other losses under one are slow."""
 RELAXATIONS = ("boolean", "fgm", "nmmkl", "big-m", "qcqp-ssvm", "sdp-ssvm", "plain-svm")
 
 
@@ -40,9 +42,12 @@ def solve(problem: Problem, name: str = "boolean", **options: Any) -> mipfs.Resu
     return mipfs.solve(problem, driver="conic", declare=load(name).declare, **options)
 
 
-@pytest.mark.parametrize("rows", [(), ROWS], ids=["cardinality", "budget"])
 @pytest.mark.parametrize(
-    ("loss", "bias"), list(itertools.product(("hinge", "squared-hinge", "logistic"), (True, False)))
+    ("loss", "bias", "rows"),
+    [
+        pytest.param(*case, marks=[] if not case[2] or case in BUDGETED else pytest.mark.slow)
+        for case in itertools.product(("hinge", "squared-hinge", "logistic"), (True, False), ((), ROWS))
+    ],
 )
 def test_every_bound_lies_below_the_optimum_and_is_tight_for_its_program(
     loss: str, bias: bool, rows: tuple[Row, ...]

@@ -88,6 +88,7 @@ def members(problem: Problem) -> np.ndarray:
     return every[[problem.selection.contains(sigma) for sigma in every]]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -108,6 +109,7 @@ def test_box_equals_the_declared_relaxation(seed: int, loss: str, bias: bool, ro
     check_trace(result.trace)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_hull_equals_the_declared_hull(loss: str, rows: str) -> None:
@@ -142,6 +144,7 @@ def check_trace(trace: tuple[Record, ...]) -> None:
         assert after.objective <= before.objective
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_restricted_equals_cvxpy_in_value_mixture_and_dual(loss: str, bias: bool) -> None:
@@ -283,6 +286,7 @@ def atoms_of(kind: str, data: Instance, scaling: Any) -> Atoms:
     return Tree(data, np.array([8, 8, 9, 9, 11, 11, 11, -1, 10, 10, -1, -1]), scaling=scaling)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("scaling", ["none", "norm"])
 @pytest.mark.parametrize("kind", ["disjoint", "overlapping", "tree"])
 @pytest.mark.parametrize("loss", LOSSES)

@@ -267,6 +267,7 @@ def test_prediction_is_the_sign_of_the_score() -> None:
     assert result.params["measure"] == "average-precision"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(24))
 def test_exact_support_equals_brute_force(seed: int) -> None:
     r = np.random.default_rng(seed)

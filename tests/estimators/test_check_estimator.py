@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mipfs
 
 ESTIMATORS = [
     mipfs.FSPClassifier(),
-    mipfs.FSPClassifier(M=2),
     mipfs.FGMClassifier(),
     mipfs.FGMSelector(),
     mipfs.GroupFGMClassifier(),
     mipfs.MeasureClassifier(),
-    mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
 ]
+AGAIN = [mipfs.FSPClassifier(M=2), mipfs.MeasureClassifier("roc-auc", M=3, scale="standard")]
+"""The same classes with other parameters."""
 
 
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(AGAIN)
+def test_scikit_learn_conventions_with_parameters(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -1,0 +1,28 @@
+"""For every test: one thread for linear algebra, and tables of cases of which ``make test`` takes a sample."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+# pytest-xdist has put a worker on every core already: more threads would only wait for one another. Before NumPy loads.
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what ``@pytest.mark.sampled(n)`` leaves out: all but every n-th case of its test.
+
+    An n without a common divisor with the numbers of values lets the sample go through all of them, not some again.
+    """
+    seen: Counter[str] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % sampled.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[name] += 1
