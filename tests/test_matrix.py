@@ -194,7 +194,8 @@ def test_indices_have_32_bits_whatever_they_came_in(kind: str, scale: str) -> No
             setattr(X, name, getattr(X, name).astype(np.int64))
     data = Instance.from_arrays(X, y, scale=scale)
     assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
-    assert data.X.has_canonical_format and np.array_equal(matrix.as_matrix(X).toarray(), dense)
+    assert data.X.has_canonical_format
+    assert np.array_equal(matrix.as_matrix(X).toarray(), dense)
     LinearSVC(C=1.0).fit(data.X, y)
     assert data.sha256 == Instance.from_arrays(dense, y, scale=scale).sha256
 
@@ -205,5 +206,6 @@ def test_files_of_64_bits_are_read_with_32(tmp_path: Path) -> None:
     indices, indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     np.savez(tmp_path / "d.npz", format=b"csr", shape=X.shape, data=X.data, indices=indices, indptr=indptr, y=y)
     data = mipfs.read(tmp_path / "d.npz")
-    assert data.X.indices.dtype == np.int32 and np.array_equal(data.X.toarray(), X.toarray())
+    assert data.X.indices.dtype == np.int32
+    assert np.array_equal(data.X.toarray(), X.toarray())
     mipfs.solve(mipfs.Problem(data, loss="squared-hinge", bias=False, M=2), driver="kelley", restricted="simple-mkl")

@@ -20,7 +20,7 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
-from mipfs.drivers.run import Run
+from mipfs.drivers.run import Run, interruptible
 from mipfs.inner.designs import equal_rows
 from mipfs.instance import Instance
 from mipfs.problem import Problem
@@ -51,7 +51,11 @@ class Kind:
     has_penalty: bool
 
 
-def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
+class _InterruptedError(Exception):
+    """Ctrl-C came while the tiny problem was solved."""
+
+
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
     Parameters
@@ -59,6 +63,11 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
     driver : module of a driver
     problem : Problem
     options : the driver's options
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C (or a relative) asked for an end meanwhile: the run that follows should hear it.
     """
     X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
@@ -73,7 +82,11 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
         bool(np.any(problem.penalty)),
     )
     with announced():
-        _compile(kind)
+        try:
+            _compile(kind)
+        except _InterruptedError:
+            return True
+    return False
 
 
 @contextmanager
@@ -104,12 +117,16 @@ class _Announcer(event.Listener):
 def _compile(kind: Kind) -> None:
     for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
         problem = tiny(kind, share)
-        equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
-        if hasattr(kind.driver, "prepare"):
-            kind.driver.prepare(problem)
-        else:
-            limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
-            kind.driver.run(Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit)))
+        limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
+        run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
+        with interruptible(run):
+            equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
+            if hasattr(kind.driver, "prepare"):
+                kind.driver.prepare(problem)
+            else:
+                kind.driver.run(run)
+        if run.interrupted:
+            raise _InterruptedError
 
 
 def tiny(kind: Kind, share: float) -> Problem:

@@ -81,13 +81,15 @@ End
 
 
 @pytest.mark.parametrize(
-    "objective", ["minimize obj: 0 age", "max\n 0 x1 - 0.0 age", "min obj:", "Minimize\nobj:\n+ 0 age\n", "min\n obj: 0"]
+    "objective",
+    ["minimize obj: 0 age", "max\n 0 x1 - 0.0 age", "min obj:", "Minimize\nobj:\n+ 0 age\n", "min\n obj: 0"],
 )
 def test_an_objective_of_zeros_is_none(tmp_path: Path, objective: str) -> None:
     path = write(tmp_path, f"{objective}\nsubject to\n c: x1 + age <= 1\nend\n")
     rows = read_rows(path, make())
     assert rows.matrix.toarray().tolist() == [[1.0, 0.0, 0.0, 0.0, 1.0]]
-    assert rows.ub.tolist() == [1.0] and len(rows.extra) == 0
+    assert rows.ub.tolist() == [1.0]
+    assert len(rows.extra) == 0
 
 
 def test_strict_relations_and_rows_of_two_sides(tmp_path: Path) -> None:
