@@ -77,6 +77,13 @@ class Formulation:
         if self.cvxpy is not None:
             importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
 
+    def __repr__(self) -> str:
+        own, names = self.problem.formulation or "of one's own", ", ".join(self.variables)
+        count = 0 if self.cvxpy is None else len(self.cvxpy.constraints)
+        return (
+            f"<Formulation {own}: {count} constraints, variables sigma, {names}; its program is .cvxpy; {self.problem}>"
+        )
+
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
 
