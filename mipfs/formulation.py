@@ -78,11 +78,10 @@ class Formulation:
             importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
 
     def __repr__(self) -> str:
-        own, names = self.problem.formulation or "of one's own", ", ".join(self.variables)
+        own = self.problem.formulation or "of one's own"
+        names = ", ".join([*([] if self.sigma is None else ["sigma"]), *self.variables])
         count = 0 if self.cvxpy is None else len(self.cvxpy.constraints)
-        return (
-            f"<Formulation {own}: {count} constraints, variables sigma, {names}; its program is .cvxpy; {self.problem}>"
-        )
+        return f"<Formulation {own}: {count} constraints over {names}, in CVXPY; {self.problem}>"
 
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
