@@ -78,10 +78,7 @@ class Formulation:
             importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
 
     def __repr__(self) -> str:
-        own = self.problem.formulation or "of one's own"
-        names = ", ".join([*([] if self.sigma is None else ["sigma"]), *self.variables])
-        count = 0 if self.cvxpy is None else len(self.cvxpy.constraints)
-        return f"<Formulation {own}: {count} constraints over {names}, in CVXPY; {self.problem}>"
+        return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
 
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
