@@ -183,6 +183,6 @@ def test_a_formulation_is_one_line() -> None:
 
     data = Instance.from_arrays(np.random.default_rng(0).normal(size=(8, 3)), [1, -1] * 4)
     line = repr(models.qcqp_relaxation(data, M=2))
-    assert line.startswith("<Formulation fgm: ")
+    assert line.startswith("<Formulation fgm, ")
     assert "\n" not in line
     assert len(line) < 240
