@@ -20,10 +20,11 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
-from mipfs.drivers.run import Run, interruptible
+from mipfs.drivers.run import Run
 from mipfs.inner.designs import equal_rows
 from mipfs.instance import Instance
 from mipfs.problem import Problem
+from mipfs.signals import heard
 
 LOG = logging.getLogger("mipfs")
 LIMIT = 30
@@ -51,10 +52,6 @@ class Kind:
     has_penalty: bool
 
 
-class _InterruptedError(Exception):
-    """Ctrl-C came while the tiny problem was solved."""
-
-
 def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
@@ -67,7 +64,8 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     Returns
     -------
     bool
-        Whether Ctrl-C (or a relative) asked for an end meanwhile: the run that follows should hear it.
+        Whether Ctrl-C (or a relative) came meanwhile: the run that follows, which compiles what its first step needs,
+        should hear it.
     """
     X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
@@ -81,11 +79,11 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
-    with announced():
-        try:
+    try:
+        with announced(), heard():
             _compile(kind)
-        except _InterruptedError:
-            return True
+    except KeyboardInterrupt:
+        return True
     return False
 
 
@@ -117,16 +115,12 @@ class _Announcer(event.Listener):
 def _compile(kind: Kind) -> None:
     for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
         problem = tiny(kind, share)
-        limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
-        run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
-        with interruptible(run):
-            equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
-            if hasattr(kind.driver, "prepare"):
-                kind.driver.prepare(problem)
-            else:
-                kind.driver.run(run)
-        if run.interrupted:
-            raise _InterruptedError
+        equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
+        if hasattr(kind.driver, "prepare"):
+            kind.driver.prepare(problem)
+        else:
+            limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
+            kind.driver.run(Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit)))
 
 
 def tiny(kind: Kind, share: float) -> Problem:
