@@ -6,8 +6,8 @@
 Where cardinality is the only row its value is that of FGM (`qcqp_relaxation`), which is over the convex hull of S; with
 others FGM's can be larger. With atoms (groups, trees) w_j² is ‖w_g‖², of the atom's columns times its λ_g.
 
-The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ in the objective; its value is −1/(4v), where v
-is that of the unit margin.
+The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ in the objective; its value is −1/(4v),
+where v is that of the unit margin.
 """
 
 from __future__ import annotations

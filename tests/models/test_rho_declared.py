@@ -1,4 +1,4 @@
-"""The ρ-form in CVXPY has ρ for a variable: against the unit margin's program, the drivers, and SCIP on what is written."""
+"""The ρ-form in CVXPY has ρ for a variable: against the unit margin, the drivers, and SCIP on what is written."""
 
 from __future__ import annotations
 
