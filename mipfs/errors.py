@@ -27,6 +27,10 @@ class NumericalError(MipfsError):
     exit_code = 2
 
 
+class StoppedError(NumericalError):
+    """A limit came before an answer that a run cannot do without."""
+
+
 class DataError(MipfsError):
     """Bad input data.
 
@@ -50,6 +54,10 @@ class DataError(MipfsError):
         self.message, self.remedy, self.path, self.line = message, remedy, path, line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
+
+
+class LabelError(DataError):
+    """The labels do not stand where they are said to stand, or are not what they are said to be."""
 
 
 class DataWarning(UserWarning):

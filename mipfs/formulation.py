@@ -77,6 +77,9 @@ class Formulation:
         if self.cvxpy is not None:
             importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
 
+    def __repr__(self) -> str:
+        return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
+
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
         """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
 

@@ -24,10 +24,12 @@ _BLOCK, _PIECE = 1 << 20, 1 << 17
 LARGEST = 1e100
 """Largest absolute value of a scaled column."""
 _TINY = float(np.finfo(np.float64).tiny)
+_INT32 = np.iinfo(np.int32).max
 
 
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
-    """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros).
+    """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros,
+    indices of 32 bits where they fit).
 
     Parameters
     ----------
@@ -133,7 +135,16 @@ def _canonical(X: sparse.csc_array) -> sparse.csc_array:
         X = X.copy()  # the arrays may be the user's
         X.sum_duplicates()
         X.eliminate_zeros()
-    return X
+    return _narrow(X)
+
+
+def _narrow(X: sparse.csc_array) -> sparse.csc_array:
+    """With indices of 32 bits where they fit: LIBLINEAR takes no others, and they are half as long."""
+    if X.indices.dtype == np.int32 == X.indptr.dtype or max(X.nnz, *X.shape) > _INT32:
+        return X
+    narrow = sparse.csc_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+    narrow.has_canonical_format = True
+    return narrow
 
 
 def _check_finite(X: Any, path: str | None) -> None:

@@ -100,6 +100,9 @@ class Problem:
     formulation: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.data, Instance):
+            kind = type(self.data).__name__
+            raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
         get_loss(self.loss)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mipfs import output_file
+from mipfs.errors import UsageError
 from mipfs.result import SCHEMA, Result, Status, relative_gap
 from mipfs.steps import Place
 
@@ -49,6 +50,11 @@ class Point:
     added: str = ""
     cold: Result | None = None
     errors: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        from mipfs.report.path import short
+
+        return short(self)
 
     @property
     def value(self) -> Value:
@@ -136,7 +142,24 @@ class SolutionPath:
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
-        return f"<SolutionPath along {self.axis}, {len(self.points)} points{chosen}, {self.driver}; see table()>"
+        stopped = ", interrupted" if self.interrupted else ""
+        seconds = sum(point.seconds for point in self.points)
+        points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
+        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {self.driver}, {seconds:.2f} s>"
+
+    def summary(self) -> str:
+        """The report of the command line as text: every point, the supports, and what folds chose."""
+        from mipfs.report.blocks import as_text
+        from mipfs.report.path import path_blocks
+
+        return as_text(path_blocks(self))
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        from mipfs.report.blocks import as_html
+        from mipfs.report.path import path_blocks
+
+        return as_html(path_blocks(self))
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -169,6 +192,29 @@ class SolutionPath:
             line |= {"error": _finite(point.error), "deviation": _finite(point.deviation)}
             lines.append(line)
         return lines
+
+    def to_frame(self) -> Any:
+        """`table` as a pandas data frame, a row for every point; what was not earned or not measured is NaN.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Its index is the axis, or a MultiIndex (C, M) of both; ``selected`` holds tuples of names.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            message = "SolutionPath.to_frame() needs pandas, which is not installed; pip install pandas"
+            raise UsageError(message) from None
+        frame = pandas.DataFrame([line | {"selected": tuple(line["selected"])} for line in self.table()])
+        measured = ("objective", "bound", "gap", "seconds_saved", "cold_seconds", "error", "deviation")
+        kinds = dict.fromkeys(frame.columns.intersection(measured), float)
+        return frame.astype(kinds).set_index(list(self.axes)) if len(frame) else frame
 
     def document(self) -> dict[str, Any]:
         """``{schema, params, points: [...]}``: the lines of `table`, each with its start, errors and whole result.

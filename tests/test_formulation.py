@@ -176,3 +176,13 @@ def test_the_problem_behind_each_kind(data: Instance) -> None:
     for other in (data, "fsp-m", None):
         with pytest.raises(UsageError, match="no problem to solve"):
             problem_of(other)
+
+
+def test_a_formulation_is_one_line() -> None:
+    from mipfs import models
+
+    data = Instance.from_arrays(np.random.default_rng(0).normal(size=(8, 3)), [1, -1] * 4)
+    line = repr(models.qcqp_relaxation(data, M=2))
+    assert line.startswith("<Formulation fgm, ")
+    assert "\n" not in line
+    assert len(line) < 240

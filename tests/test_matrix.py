@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.svm import LinearSVC
 
+import mipfs
 from mipfs import matrix
 from mipfs.errors import DataError
+from mipfs.instance import Instance
 
 
 def exact_moments(column: np.ndarray) -> tuple[float, float]:
@@ -175,3 +179,33 @@ def test_refused_matrices(X, message):
 def test_refused_objects():
     with pytest.raises(DataError, match=r"^f\.npz: X holds a value that is no number"):
         matrix.as_matrix(np.array([[1, "a"]], dtype=object), path="f.npz")
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("scale", ["none", "standard", "unit"])
+def test_indices_have_32_bits_whatever_they_came_in(kind: str, scale: str) -> None:
+    """LIBLINEAR refuses others, and ℓ1 baselines and SimpleMKL hand it the instance's columns."""
+    rng = np.random.default_rng(4)
+    dense = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.2)
+    y = np.where(rng.random(40) < 0.5, -1.0, 1.0)
+    X = sparse.coo_array(dense).asformat(kind)
+    for name in ("indices", "indptr", "row", "col"):
+        if isinstance(getattr(X, name, None), np.ndarray):
+            setattr(X, name, getattr(X, name).astype(np.int64))
+    data = Instance.from_arrays(X, y, scale=scale)
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
+    assert data.X.has_canonical_format
+    assert np.array_equal(matrix.as_matrix(X).toarray(), dense)
+    LinearSVC(C=1.0).fit(data.X, y)
+    assert data.sha256 == Instance.from_arrays(dense, y, scale=scale).sha256
+
+
+def test_files_of_64_bits_are_read_with_32(tmp_path: Path) -> None:
+    X = sparse.random_array((30, 9), density=0.2, format="csr", rng=np.random.default_rng(5))
+    y = np.where(np.arange(30) % 2, 1, -1)
+    indices, indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    np.savez(tmp_path / "d.npz", format=b"csr", shape=X.shape, data=X.data, indices=indices, indptr=indptr, y=y)
+    data = mipfs.read(tmp_path / "d.npz")
+    assert data.X.indices.dtype == np.int32
+    assert np.array_equal(data.X.toarray(), X.toarray())
+    mipfs.solve(mipfs.Problem(data, loss="squared-hinge", bias=False, M=2), driver="kelley", restricted="simple-mkl")

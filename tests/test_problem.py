@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
+from mipfs import models
 from mipfs.errors import RowError, UsageError
 from mipfs.instance import Instance, Row, SelectDefaults
 from mipfs.problem import LARGEST_C, LEAST_C, Problem
@@ -124,3 +125,10 @@ def test_evaluate_is_the_objective(scale: str) -> None:
         problem = Problem(data, C=2.0, lam={"a": 1.5})
         assert problem.evaluate(ids, w, b) == pytest.approx(expected, rel=1e-14)
     assert Problem(instance(), C=2.0).evaluate([], [], 1.0) == pytest.approx(2.0 * 4.0)
+
+
+@pytest.mark.parametrize("given", ["wdbc.svm", np.ones((3, 2)), None])
+def test_data_that_is_no_instance_is_named_with_the_remedy(given: object) -> None:
+    for make in (mipfs.Problem, models.fsp_m):
+        with pytest.raises(UsageError, match=r"the data is a \w+; mipfs.read\("):
+            make(given, M=1)  # type: ignore[arg-type]

@@ -117,6 +117,15 @@ def test_a_semidefinite_program_by_its_factor(tmp_path: Path) -> None:
     assert model.getObjVal() == pytest.approx(declared.cvxpy.value, rel=1e-4)
 
 
+@pytest.mark.parametrize("M", [1, 2, 3])
+def test_a_semidefinite_program_by_a_first_order_method(M: int) -> None:
+    """SCS takes the cone itself, from the declared program: what no written file holds."""
+    declared = models.sdp_ssvm(data(5), M=M)
+    assert cones.solve(declared.cvxpy) == "solved"
+    value = declared.cvxpy.value
+    assert declared.cvxpy.solve(solver="SCS", eps=1e-9, max_iters=100_000) == pytest.approx(value, rel=1e-6)
+
+
 @pytest.mark.parametrize("suffix", [".lp", ".nl"])
 def test_big_m_in_binaries_and_rows_of_a_user(suffix: str, tmp_path: Path) -> None:
     f = models.big_m(data(), M=2, binary=True)

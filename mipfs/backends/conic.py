@@ -77,31 +77,40 @@ class Loss:
     value : cvxpy expression, L
     xi : cvxpy variable of shape (n,), the slacks
     rows : list of cvxpy constraints
-    alpha : Multiplier of the margins, α of (P)
+    alpha : Multiplier of the margins, α of (P), in the ρ-form times ρ
+    margin : mapping, {"rho": the variable ρ} in the ρ-form
     """
 
     value: Any
     xi: Any
     rows: list[Any]
     alpha: Multiplier
+    margin: dict[str, Any]
 
 
-def loss_of(problem: Problem, scores: Any) -> Loss:
+def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
     """L of the values f(x_i) = w'x_i + b: slacks with y_i f(x_i) + ξ_i ≥ 1 (≥ 0 for the logistic loss).
 
     Parameters
     ----------
     problem : Problem
     scores : cvxpy expression of shape (n,)
+    rho : bool
+        Declare the ρ-form where the problem asks for it: y_i f(x_i) + ξ_i ≥ ρ, and −ρ in the objective (Tan 2010, (1)).
+        What else stands in the program must scale with w, or the two forms differ.
     """
+    if rho and problem.margin == "rho":
+        target = cp.Variable(name="rho")
+        value, xi, rows = _declare_loss(problem.loss, problem.data.y, problem.c_i, scores, target)
+        return Loss(value - target, xi, rows, Multiplier(rows[0]), {"rho": target})
     value, xi, rows = _declare_loss(problem.loss, problem.data.y, problem.c_i, scores)
-    return Loss(value, xi, rows, Multiplier(rows[0]))
+    return Loss(value, xi, rows, Multiplier(rows[0]), {})
 
 
-def _declare_loss(loss: str, y: Array, c_i: Array, scores: Any) -> tuple[Any, Any, list[Any]]:
+def _declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
     target, ell = LOSSES[loss]
     xi = cp.Variable(y.size, name="xi")
-    rows = [cp.multiply(y, scores) + xi >= target]
+    rows = [cp.multiply(y, scores) + xi >= (target if rho is None else rho)]
     if loss == "hinge":
         rows.append(xi >= 0)
     return ell(xi, c_i), xi, rows

@@ -24,8 +24,9 @@ def load(formulation: Formulation, point: Point) -> None:
     point : Point, on the scale of its data; its extra variables in the order of `cvxpy_rows.compile`
     """
     problem, built = formulation.problem, built_of(formulation)
-    point = point.unit()  # the programs are declared for a margin of 1
-    values: dict[str, Any] = {"w": point.w, "b": point.b}
+    if "rho" not in formulation.variables:
+        point = point.unit()  # the program is declared for a margin of 1
+    values: dict[str, Any] = {"w": point.w, "b": point.b, "rho": point.rho}
     if built is not None:
         values |= {"xi": point.slacks(problem.loss), "p": np.maximum(point.w, 0.0), "q": np.maximum(-point.w, 0.0)}
         values["t"] = point.t if built.name in ("fgm", "boolean") else float(point.w @ point.w)

@@ -60,9 +60,9 @@ class SelectionModel:
     units: Array
     columns: Array
 
-    def solve(self) -> MilpSolution:
-        """Run HiGHS; `values` are sigma and the extra variables as they stand in the rows."""
-        solution = solve(self.h)
+    def solve(self, stop: Callable[[], bool] | None = None) -> MilpSolution:
+        """Run HiGHS until it ends or `stop` says so; `values` are sigma and extra variables as the rows have them."""
+        solution = solve(self.h, stop=stop)
         if solution.values is None:
             return solution
         values, p = solution.values.copy(), self.h.getNumCol() - self.columns.size

@@ -129,7 +129,8 @@ def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[st
     left = list(wanted)
     for row in statement.rows:
         key = _stated(row)
-        require(key in left, f"{_row(row)}: it is neither a row of the data nor one of those given")
+        hint = " (--model FILE.py gives those of a model)" if str(row.get("origin", "")).startswith("model.") else ""
+        require(key in left, f"{_row(row)}: it is neither a row of the data nor one of those given{hint}")
         left.remove(key)
     require(not left, f"the given row {left[0][0] if left else ''!r} is no row of the result's problem")
     require(statement.extra.keys() == extra.keys(), "the extra variables are not those of the given rows")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mipfs.cli.streams import natives_apart
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
 @contextmanager
 def _table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        yield ()
+        with natives_apart():
+            yield ()
         return
     from rich.console import Console
     from rich.live import Live

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mipfs.cli.streams import natives_apart
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 def live_path(quiet: bool) -> Iterator[dict[str, Any]]:
     """The watchers to hand to `mipfs.path`: some on a terminal, none when piped or quiet."""
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        yield {}
+        with natives_apart():
+            yield {}
         return
     from rich.console import Console
     from rich.live import Live

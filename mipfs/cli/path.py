@@ -23,7 +23,7 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mipfs.solution_path import Point, SolutionPath
+    from mipfs.solution_path import SolutionPath
 
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 
@@ -140,6 +140,8 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
     """Write the JSON where it was asked for, show the path, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, write_json
+    from mipfs.cli.text import show_blocks
+    from mipfs.report.path import path_blocks
     from mipfs.result import Status
 
     if target is not None:
@@ -156,79 +158,7 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
             complain("stopped before any classifier was found; raise the limit")
             return STOPPED_EARLY
     if target != "-" and not quiet:
-        show_path(found)
+        show_blocks(path_blocks(found))
         if target is not None:
             print(f"\nwritten to {target}")
     return 0
-
-
-def show_path(found: SolutionPath) -> None:
-    """Print what was asked, a line for every point, and the supports."""
-    from mipfs.cli.text import show_pairs, show_table, stated
-
-    total = sum(point.seconds for point in found.points)
-    pairs = [
-        ("problem", stated(found.params, without=found.axes)),
-        ("driver", f"{found.driver}, {total:.2f} s"),
-    ]
-    if found.points and all(point.cold is not None for point in found.points):
-        saved = sum(point.seconds_saved or 0.0 for point in found.points)
-        pairs += [("cold", f"{total + saved:.2f} s, so the path saved {saved:.2f} s")]
-    if found.interrupted:
-        pairs += [("stopped", "interrupted: these are the points that were reached")]
-    show_pairs(pairs)
-    show_table(*cells(found), title="The path", left=0)
-    supports = [(*_values(p), ", ".join(p.selected) or "-") for p in found.points]
-    show_table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1)
-    if found.best is not None:
-        show_choice(found, found.best)
-
-
-def show_choice(found: SolutionPath, best: Point) -> None:
-    """Print what cross-validation chose; by the one-standard-error rule beside the point of least error."""
-    from mipfs.cli.text import percent, show_pairs
-    from mipfs.steps import place_text
-
-    if found.rule == "least-error":
-        print(
-            f"\nchosen by {found.folds} folds: {place_text(best.place)}, error {best.error:.4f} ± {best.deviation:.4f}"
-        )
-        return
-    least = best if found.least_error is None else found[found.least_error]
-    most = least.error + least.standard_error
-    print(f"\nchosen by {found.folds} folds: the simplest whose error is at most {most:.4f}; ± is one standard error")
-    pairs = []
-    for name, p in (("least error", least), ("one-se, chosen", best)):
-        error = f"error {p.error:.4f} ± {p.standard_error:.4f}"
-        pairs.append((name, f"{place_text(p.place)}, {error}, {p.status.name.lower()}, gap {percent(p.gap)}"))
-    show_pairs(pairs)
-
-
-def _values(point: Point) -> tuple[str, ...]:
-    return tuple(f"{value:g}" for value in point.place.values())
-
-
-def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Header and lines of the path's table."""
-    from mipfs.cli.text import number, percent
-
-    is_cold = any(point.cold is not None for point in found.points)
-    is_marked = found.rule == "one-se" and found.chosen is not None
-    header = [*found.axes, "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"]
-    header += ["cold s", "saved s"] if is_cold else []
-    header += ["error", "deviation"] if found.chosen is not None else []
-    header += ["choice"] if is_marked else []
-    lines = []
-    for p in found.points:
-        line = [*_values(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
-        line += [str(len(p.selected)), f"{p.seconds:.2f}", str(p.cuts_carried), str(p.cuts), str(p.subproblems)]
-        if is_cold:
-            saved = p.seconds_saved
-            line += ["-", "-"] if p.cold is None or saved is None else [f"{p.cold.seconds:.2f}", f"{saved:.2f}"]
-        if found.chosen is not None:
-            line += [f"{p.error:.4f}", f"{p.deviation:.4f}"] if p.errors else ["-", "-"]
-        if is_marked:
-            marks = (("least error", found.least_error), ("one-se", found.one_se))
-            line.append(", ".join(name for name, value in marks if p.value == value))
-        lines.append(tuple(line))
-    return tuple(header), lines

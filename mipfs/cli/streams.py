@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import os
 import sys
@@ -67,6 +68,23 @@ def sound_streams() -> Iterator[None]:
             sys.stderr.flush()
         except OSError:
             give_up(sys.stderr)
+
+
+@contextmanager
+def natives_apart() -> Iterator[None]:
+    """Send what a solver's library prints by itself to standard error: standard output may be a document.
+
+    HiGHS has printed a line now and then, whatever its options said. What Python prints stays where it was.
+    """
+    own = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, TypeError, AttributeError):  # where there is no C library to be asked for its buffer
+            ctypes.CDLL(None).fflush(None)
+        os.dup2(own, 1)
+        os.close(own)
 
 
 def give_up(stream: Any) -> None:

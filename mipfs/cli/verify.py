@@ -5,19 +5,38 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed, SubjectTo, read_options
-from mipfs.errors import UsageError
+import typer
+
+from mipfs.cli.options import (
+    DataFile,
+    Json,
+    Label,
+    Param,
+    Positive,
+    Quiet,
+    ResultFile,
+    Scale,
+    Seed,
+    SubjectTo,
+    parse_params,
+    read_options,
+)
+from mipfs.errors import LabelError, UsageError
 
 if TYPE_CHECKING:
     from mipfs.certificate.check import Report
     from mipfs.instance import Instance
     from mipfs.result import Result
+    from mipfs.selection import Rows
 
 REJECTED = 1
 LINES = 20
 """Lines of the statement that are shown."""
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL.py", help="The file that declared further rows, with its -p.")
+]
 
 
 def verify(
@@ -27,25 +46,36 @@ def verify(
     label: Label = None,
     positive: Positive = None,
     subject_to: SubjectTo = None,
+    model: Model = None,
+    param: Param = None,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
     """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
 
-    With --subject-to the rows of the result must be those of the data and of that file, and no others.
+    With --subject-to the rows of the result must be those of the data and of that file, and no others. Where a .py file
+    declared rows too, --model and its -p say so.
     """
     import mipfs
+    from mipfs.certificate.check import Report
     from mipfs.cli.errors import complain
     from mipfs.cli.output import check_target, write_json
-    from mipfs.readers.lp_rows import read_rows
     from mipfs.result import Result
 
-    check_target(json, result_file, data_file)
+    check_target(json, result_file, data_file, subject_to, model)
+    if param and model is None:
+        raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     result = Result.load(result_file)
-    data = _data_of(result, data_file, scale.value if scale else None, label, positive)
-    rows = None if subject_to is None else read_rows(subject_to, data)
-    report = mipfs.verify(result, data, rows, verbose=not quiet)
+    try:
+        data = _data_of(result, data_file, scale.value if scale else None, label, positive)
+    except LabelError as error:
+        if label is not None or positive is not None:
+            raise
+        report = Report(False, f"its labels are not those of the data: {error.message}")
+    else:
+        rows = _rows_of(data, subject_to, model, parse_params(param or ()))
+        report = mipfs.verify(result, data, rows, verbose=not quiet)
     if json is not None:
         write_json({"schema": 1} | {name: _plain(value) for name, value in dataclasses.asdict(report).items()}, json)
     if not report.accepted:
@@ -70,6 +100,21 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
     return readers.read(data_file, **given)
+
+
+def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: dict[str, Any]) -> Rows | None:
+    """The rows that must hold beside those of the data: the model's own, and those of an LP file."""
+    from mipfs import formulation
+    from mipfs.readers.lp_rows import read_rows
+
+    rows = None if subject_to is None else read_rows(subject_to, data)
+    if model is None:
+        return rows
+    declared = formulation.compile(formulation.load(model)(data, params)).selection.rows
+    own = {(row.name, row.origin) for row in data.rows}
+    pairs = enumerate(zip(declared.names, declared.origins, strict=True))
+    declared = declared.take([r for r, pair in pairs if pair not in own])
+    return declared if rows is None else declared.stack(rows)
 
 
 def _show(report: Report) -> None:

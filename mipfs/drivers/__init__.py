@@ -18,11 +18,10 @@ from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.finish import result_of
 from mipfs.drivers.run import Observer, Run, interruptible
 from mipfs.drivers.warm_up import prepare
-from mipfs.errors import NumericalError, UsageError
+from mipfs.errors import NumericalError, StoppedError, UsageError
 from mipfs.problem import Problem
 from mipfs.report.live_lines import live_lines
 from mipfs.result import Record, Result
-from mipfs.signals import heard
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -95,7 +94,7 @@ def solve(
     RowError
         A row or a change of the model that cannot be honoured.
     KeyboardInterrupt
-        Ctrl-C before the run began, or a second one before it had an incumbent.
+        A second Ctrl-C before the run had an incumbent.
 
     Notes
     -----
@@ -113,9 +112,9 @@ def solve(
     checked = _options(module, name, options)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     with live_lines(verbose) as lines:
-        with heard():
-            prepare(module, problem, checked)
+        asked = prepare(module, problem, checked)
         run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
+        run.interrupted = asked
         _work(module, run)
     result = result_of(run, name)
     if model is not problem and result.has_classifier:
@@ -129,6 +128,8 @@ def _work(module: ModuleType, run: Run) -> None:
         try:
             try:
                 module.run(run)
+            except StoppedError:
+                pass  # the limit says the rest
             except NumericalError:
                 run.failed = True
             run.record()

@@ -134,6 +134,8 @@ def _is_the_users_own(declared: Formulation) -> bool:
 def _take_over(run: Run, declared: Formulation) -> Earned:
     """The bounds that a solved program yields; what its dual vector proves."""
     problem, value = run.problem, float(declared.cvxpy.value)
+    if "rho" in declared.variables:
+        value = problem.unit_margin(value)
     dual, proven = dual_vector(declared), -np.inf
     best: Earned = -np.inf, None
     if dual is not None:
@@ -158,8 +160,10 @@ def dual_vector(declared: Formulation) -> Dual | None:
     problem, alpha = declared.problem, declared.variables.get("alpha")
     if alpha is None or alpha.value is None:
         return None
-    loss = get_loss(problem.loss)
-    dual: Dual = loss.feasible_dual(np.asarray(alpha.value, float), problem.c_i, problem.data.y, problem.bias)
+    loss, values = get_loss(problem.loss), np.asarray(alpha.value, float)
+    if problem.margin == "rho" and "rho" in declared.variables:
+        values = values / float(declared.variables["rho"].value)
+    dual: Dual = loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias)
     return dual
 
 

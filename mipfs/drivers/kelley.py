@@ -51,6 +51,8 @@ REFIT, ROUGH = 1e-7, 1e-4
 SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 SMOOTH = frozenset({"squared-hinge", "logistic"})
+STUCK = 1e-3
+"""The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
 SHARPEST = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -73,7 +75,8 @@ class Options:
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
     restricted : {"auto", "proximal", "interior", "cutting", "conic", "simple-mkl"}
         How the restricted problem is solved: proximal gradient for smooth losses without penalties (Tan 2014), an
-        interior point for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies.
+        interior point for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies,
+        and the next where the proximal gradient gets no further (columns of very different norms).
         "conic": declared in CVXPY, by Clarabel, for all. "simple-mkl": a reduced gradient with an SVM per step
         (Tan 2010), for the squared hinge without bias and penalties (`mipfs.drivers.reduced_mkl`).
     refit : bool, default True
@@ -124,6 +127,8 @@ def run(run: Run) -> None:
         if run.stop() is not None:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
+        if sharpness < STUCK and isinstance(method, Proximal) and options.restricted == "auto":
+            (method, pool), sharpness = _handed_over(problem, pool), 1.0
         if sharpness < SHARPEST:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
@@ -188,6 +193,16 @@ def _restricted(run: Run) -> Restricted:
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):
         return FaceInterior(problem)
     return Cutting(problem)
+
+
+def _handed_over(problem: Problem, pool: Pool) -> tuple[Restricted, Pool]:
+    """A method that no scale stops, with the selections so far."""
+    if not problem.selection.is_plain:
+        return Cutting(problem), pool
+    face = Face()
+    for member in pool.members:
+        face.add(*member)
+    return FaceInterior(problem), face
 
 
 def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:

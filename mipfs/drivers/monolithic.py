@@ -2,7 +2,8 @@
 
 Supports are SCIP's; each is refitted here, and the objective recomputed from the raw data. The bound is SCIP's
 word, within its tolerances (`Result.bound_source` is "solver"): its certificate shows only what the best dual vector
-of the refitted classifiers proves, and `mipfs verify` says so.
+of the refitted classifiers proves, and `mipfs verify` says so. Of the ρ-form SCIP gets the unit margin: with ρ as a
+variable w has no bound before the optimum is known.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation import check_size
 from mipfs.problem import Problem
 
-CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word", margins=("unit",))
+CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word")
 MAX_C = 1e9
 """The largest Σ C_i: from a hundred times that on SCIP's tolerances made it call ten times the optimum optimal."""
 POLL_SECONDS = 0.05
@@ -67,8 +68,9 @@ def run(run: Run) -> None:
         return
     refit = _Refit(run)
     refit(tuple(int(j) for j in np.flatnonzero(first)))
-    # SCIP's gap is that of its own values, ours of the recomputed one: ask for a little more.
-    with ScipProcess(problem, gap=0.9 * options.gap, seed=options.seed) as scip:
+    # SCIP's gap is that of its own values, ours of the recomputed one, or of −1/(4v): ask for a little more.
+    gap = 0.9 * options.gap / (1.0 + options.gap)
+    with ScipProcess(problem.replace(margin="unit"), gap=gap, seed=options.seed) as scip:
         while run.stop() is None:
             report = scip.receive(POLL_SECONDS)
             if report is None:

@@ -101,6 +101,7 @@ class Run:
         self.early: StopReason | None = None
         self.outcome = Outcome()
         self.oracle = problem.selection.oracle()
+        self.oracle.must_stop = lambda: self.must_stop
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends import highs
-from mipfs.errors import NumericalError
+from mipfs.errors import NumericalError, StoppedError
 from mipfs.rows import UNIT_ROUNDOFF
 from mipfs.selection import Selection, lagrangian_bound
 
@@ -39,6 +40,8 @@ RAY_DUST = 1e-9
 """Entries of a ray up to this size, relative to the largest, are round-off."""
 AT_BOUND = 1e-8
 """Distance from its bound at which a scaled variable lies there."""
+GRACE = 1.0
+"""Seconds that a call may go on when it should stop: most selections are found in less."""
 FITS, DENSE = 6, 4_000_000
 """Corrections of a solver's values at most, and numbers in one of them."""
 
@@ -50,6 +53,11 @@ class SelectionOracle:
     ----------
     selection : Selection
 
+    Attributes
+    ----------
+    must_stop : callable
+        Whether work should be given up. A call that has lasted for `GRACE` hears it: what it found so far stands.
+
     Notes
     -----
     For one thread: it holds solvers. `Selection.oracle` makes another one.
@@ -57,6 +65,7 @@ class SelectionOracle:
 
     def __init__(self, selection: Selection) -> None:
         self.selection = selection
+        self.must_stop: Callable[[], bool] = bool  # never
         self._last_cost: Array | float | None = None
 
     def minimise(
@@ -80,11 +89,19 @@ class SelectionOracle:
         ------
         NumericalError
             The solver fails, or what it says does not stand up to exact arithmetic.
+        StoppedError
+            It must stop, and has found nothing yet.
         """
         lb, ub = self._fixed(fixed_in, fixed_out)
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)
-        return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub))
+        late = self._clock()
+        return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
+
+    def _clock(self) -> Callable[[], bool]:
+        """Whether a call that begins now must stop."""
+        begin = time.monotonic()
+        return lambda: time.monotonic() > begin + GRACE and self.must_stop()
 
     def _fixed(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
         lb, ub = self.selection.sigma_bounds()
@@ -92,7 +109,7 @@ class SelectionOracle:
         ub[list(outside)] = 0.0
         return lb, ub
 
-    def _cheapest(self, cost: Array, lb: Array, ub: Array) -> Mask | None:
+    def _cheapest(self, cost: Array, lb: Array, ub: Array, late: Callable[[], bool]) -> Mask | None:
         """The cheapest selection in a box (p,) by HiGHS's word, but certainly one of S; None when it finds none."""
         if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
             return None
@@ -100,7 +117,7 @@ class SelectionOracle:
         highs.fix_columns(model.h, lb, ub)
         highs.set_costs(model.h, cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
         for _ in range(CUTS):
-            solution = model.solve()
+            solution = model.solve(late)
             if solution.values is None:
                 break
             sigma = solution.values[: lb.size] > 0.5
@@ -184,7 +201,7 @@ class SelectionOracle:
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)[0]
         try:
-            return self._cheapest(cost, lb, ub)
+            return self._cheapest(cost, lb, ub, self._clock())
         except NumericalError:  # a heuristic's failure decides nothing
             return None
 
@@ -220,7 +237,9 @@ class SelectionOracle:
         y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed.units
         return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
 
-    def _proved(self, cost: Array, lb: Array, ub: Array, sigma: Mask | None) -> tuple[Mask | None, float]:
+    def _proved(
+        self, cost: Array, lb: Array, ub: Array, sigma: Mask | None, late: Callable[[], bool]
+    ) -> tuple[Mask | None, float]:
         """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
 
         Without any selection after `NODES` nodes, whether there is one remains open: a `NumericalError`.
@@ -231,7 +250,7 @@ class SelectionOracle:
         heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
         for _ in range(NODES):
             closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
-            if not heap or heap[0][0] >= closed:
+            if not heap or heap[0][0] >= closed or late():
                 break
             bound, _, lb, ub = heapq.heappop(heap)
             box = selection.box(lb, ub)
@@ -267,6 +286,8 @@ class SelectionOracle:
                 heapq.heappush(heap, (bound, -next(order), *ends))
         if heap:
             floor = min(floor, heap[0][0])
+        if sigma is None and heap and late():
+            raise StoppedError("no selection was found before the limit")
         if sigma is None and heap:
             raise NumericalError("whether any selection satisfies the rows remains open: their numbers are too close")
         least = min(floor, value)

@@ -24,6 +24,7 @@ from mipfs.drivers.run import Run
 from mipfs.inner.designs import equal_rows
 from mipfs.instance import Instance
 from mipfs.problem import Problem
+from mipfs.signals import heard
 
 LOG = logging.getLogger("mipfs")
 LIMIT = 30
@@ -51,7 +52,7 @@ class Kind:
     has_penalty: bool
 
 
-def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
     Parameters
@@ -59,6 +60,12 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
     driver : module of a driver
     problem : Problem
     options : the driver's options
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C (or a relative) came meanwhile: the run that follows, which compiles what its first step needs,
+        should hear it.
     """
     X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
@@ -72,8 +79,12 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> None:
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
-    with announced():
-        _compile(kind)
+    try:
+        with announced(), heard():
+            _compile(kind)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 @contextmanager

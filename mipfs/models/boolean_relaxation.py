@@ -6,7 +6,8 @@
 Where cardinality is the only row its value is that of FGM (`qcqp_relaxation`), which is over the convex hull of S; with
 others FGM's can be larger. With atoms (groups, trees) w_j² is ‖w_g‖², of the atom's columns times its λ_g.
 
-The ρ-form of Tan 2010 (1) has the value −1/(4v) where v is that of the unit margin, so the unit margin is declared.
+The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ in the objective; its value is −1/(4v),
+where v is that of the unit margin.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def program_of(problem: Problem) -> Formulation:
     design, count = design_of(problem), problem.atoms.count
     sigma, t = Sigma(problem), cp.Variable(count, name="t")
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
-    L = loss_of(problem, design.scores(w, b))
+    L = loss_of(problem, design.scores(w, b), rho=True)
 
     # ‖w_g‖² ≤ σ_g t_g  ⇔  ‖(2 w_g, σ_g − t_g)‖ ≤ σ_g + t_g
     if problem.selects_features:
@@ -57,7 +58,7 @@ def program_of(problem: Problem) -> Formulation:
     # min  cᵀσ + ½ Σ_j t_j + L                                                    Tan 2014, (5)
     objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + L.value
     program = cp.Problem(cp.Minimize(objective), [*cones, *polytope(problem, sigma), *L.rows])
-    variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
+    variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **L.margin}
     return Formulation(problem, program, sigma, variables)
 
 

@@ -7,7 +7,8 @@ Boolean relaxation over 0 ≤ σ ≤ 1, and this is declared. Where it has rows,
 (`boolean_relaxation`): then the selections that matter are generated (by the driver ``kelley``), and the program is the
 restricted one over those (`reduced_mkl`, the primal form), which has the same value up to 1e-7 of it.
 
-The ρ-form of Tan 2010 (1) has the value −1/(4v) where v is that of the unit margin, so the unit margin is declared.
+The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ in the objective; its value is −1/(4v),
+where v is that of the unit margin.
 """
 
 from __future__ import annotations

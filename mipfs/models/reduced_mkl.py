@@ -95,7 +95,7 @@ def _primal(problem: Problem, sigmas: Array) -> Formulation:
     w, k = cp.Variable(problem.data.n_features, name="w"), design.atom.size
     spread = [sparse.csr_array((root, (own, np.arange(own.size))), shape=(k, own.size)) for own, root in parts]
     per_column = sum(scatter @ part for scatter, part in zip(spread, w_t, strict=True))
-    L = loss_of(problem, design.scores(per_column, b))
+    L = loss_of(problem, design.scores(per_column, b), rho=True)
 
     # r_t ≥ ‖w_t‖²/μ_t                                                            Tan 2010, (6); Tan 2014, (31)
     r = cp.Variable(len(parts), name="r")
@@ -106,7 +106,7 @@ def _primal(problem: Problem, sigmas: Array) -> Formulation:
     sigma = Sigma(problem)
     mixture = [cp.sum(mu) == 1, sigma == sigmas.T @ mu, w == design.to_features @ per_column]
     program = cp.Problem(cp.Minimize(objective), [*cones, *L.rows, *mixture])
-    variables = {"w_t": cp.hstack(w_t), "w": w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha}
+    variables = {"w_t": cp.hstack(w_t), "w": w, "b": b, "xi": L.xi, "mu": mu, "alpha": L.alpha, **L.margin}
     return Formulation(problem, program, sigma, variables)
 
 

@@ -7,6 +7,9 @@ W stands for wwᵀ, whose entries add up to ‖w‖₁² ≤ M ‖w‖² where w
 `qcqp_ssvm`, at a much higher price: with t = max(‖w‖², ‖w‖₁²/M) and κ = (t − ‖w‖²)/(‖w‖₁² − ‖w‖²), the matrix
 W = (1 − κ) wwᵀ + κ ‖w‖₁ diag|w| is feasible and has tr W = t. There is no σ: penalties and rows over the selection
 cannot be carried, and the value is a bound without them.
+
+LP, MPS and .nl have no semidefinite cone: a written file has a factor of the matrix instead, which is not convex, and
+whose value SCIP finds but does not prove. Clarabel and SCS take the cone from ``build(data, M=5).cvxpy``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.errors import DataError, DataWarning
+from mipfs.errors import DataError, DataWarning, LabelError
 from mipfs.instance import nearest
 from mipfs.matrix import compact
 from mipfs.readers.table import Table
@@ -99,7 +99,7 @@ def label_among(label: Label, names: Sequence[str]) -> str:
 def require_label(label: str, names: Sequence[str], path: Path) -> None:
     """Refuse a table without the label column: its columns are listed."""
     if label not in names:
-        raise DataError(f"no column is called {label!r}", _say_which(label, names), path=path)
+        raise LabelError(f"no column is called {label!r}", _say_which(label, names), path=path)
 
 
 def _say_which(label: str, names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, LabelError
 from mipfs.instance import Labels
 from mipfs.readers.table import Table
 
@@ -29,7 +29,7 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
 
     Raises
     ------
-    DataError
+    LabelError
         One class or more than two (with the line of the third), or `positive` is not one of the two.
     """
     assert table.labels is not None
@@ -39,18 +39,18 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
         raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
         message = f"one class only: every label is {shown[0]}"
-        raise DataError(message, "give samples of both classes", path=path)
+        raise LabelError(message, "give samples of both classes", path=path)
     if len(classes) > 2:
         third = int(np.sort(first)[2])
         message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
         message += f"; the third is {_plain(table.labels[third])!r}{_row(table, third)}"
-        raise DataError(message, "keep two classes", path=path, line=_line(table, third))
+        raise LabelError(message, "keep two classes", path=path, line=_line(table, third))
     chosen = 1
     if positive is not None:
         matches = [k for k in range(2) if _same(classes[k], positive)]
         if not matches:
             message = f"positive = {positive!r} is not one of the labels {shown[0]} and {shown[1]}"
-            raise DataError(message, "name one of them", path=path)
+            raise LabelError(message, "name one of them", path=path)
         chosen = matches[0]
     labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
     return np.where(table.labels == classes[chosen], 1.0, -1.0), labels

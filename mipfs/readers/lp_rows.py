@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import tempfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from mipfs.errors import DataError
 from mipfs.instance import Instance, Row
-from mipfs.readers.lp_scan import Scan, ScannedRow, scan
+from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection import Extras, Rows
 
 
@@ -26,7 +27,8 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
     Parameters
     ----------
     path : path of a file in LP format, named ``*.lp``
-        Rows under ``subject to``, bounds, general and binary sections; the objective must be empty.
+        Rows under ``subject to``, bounds, general and binary sections; the objective must be empty
+        or zero.
     data : Instance
         Whose features the rows are over.
 
@@ -45,18 +47,17 @@ def read_rows(path: str | Path, data: Instance) -> Rows:
     if path.suffix.lower() != ".lp":
         raise DataError("is not called *.lp", "rows are read in LP format; rename the file", path=path)
     scanned = scan(path)
-    lp = _read_with_highs(path)
+    lp = _read_with_highs(path, scanned)
     _check_agreement(path, scanned, lp)
     names = _Names(path, data)
     of = {name: names.resolve(name, scanned.lines[name]) for name in lp.col_names_}
 
     rows = []
     for row in scanned.rows:
-        lb, ub = (-math.inf if row.relation == "<=" else row.rhs), (math.inf if row.relation == ">=" else row.rhs)
         terms: dict[str, float] = defaultdict(float)
         for name, value in row.terms.items():
             terms[of[name]] += value
-        rows.append(Row(row.name or f"line {row.line}", terms, lb, ub, f"{path.name}:{row.line}"))
+        rows.append(Row(row.name or f"line {row.line}", terms, row.lb, row.ub, f"{path.name}:{row.line}"))
     extra = []
     for k, name in enumerate(lp.col_names_):
         lb, ub = float(lp.col_lower_[k]), float(lp.col_upper_[k])
@@ -80,18 +81,21 @@ def _extras(found: list[tuple[str, float, float, bool]]) -> Extras:
     )
 
 
-def _read_with_highs(path: Path) -> Any:
+def _read_with_highs(path: Path, scanned: Scan) -> Any:
     import highspy
 
     h, log = highspy.Highs(), []
     h.setOptionValue("log_to_console", False)
     h.cbLogging += lambda event: log.append(event.message.strip())
-    status = h.readModel(str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder, "plain.lp")
+        plain.write_text(scanned.plain, encoding="utf-8")
+        status = h.readModel(str(plain))
     lp = h.getLp()
     for k, name in enumerate(lp.col_names_):
         if lp.col_lower_[k] > lp.col_upper_[k]:
             remedy = "variables are >= 0 unless a bound says otherwise"
-            line = scan(path).bounds.get(name)
+            line = scanned.bounds.get(name)
             raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
     if status != highspy.HighsStatus.kOk:
         said = next((text for text in reversed(log) if "ERROR" in text or "WARNING" in text), status.name)
@@ -106,16 +110,15 @@ def _check_agreement(path: Path, scanned: Scan, lp: Any) -> None:
     for k, name in enumerate(lp.col_names_):
         for entry in range(matrix.start_[k], matrix.start_[k + 1]):
             read[matrix.index_[entry]][name] = float(matrix.value_[entry])
-    for r, row in enumerate(scanned.rows):
-        if r >= len(read) or not _agree(row, read[r], float(lp.row_lower_[r]), float(lp.row_upper_[r])):
+    at = 0
+    for row in scanned.rows:
+        both = slice(at, at := at + row.sides)  # a row of two sides stands as two
+        lb, ub = max(lp.row_lower_[both], default=math.inf), min(lp.row_upper_[both], default=-math.inf)
+        terms = {name: a for name, a in row.terms.items() if a}
+        if read[both] != [terms] * row.sides or (lb, ub) != (row.lb, row.ub):
             raise DataError(f"HiGHS reads this row differently: {row.terms}", "simplify it", path=path, line=row.line)
-    if len(read) != len(scanned.rows) or not set(lp.col_names_) <= scanned.lines.keys():
+    if at != len(read) or not set(lp.col_names_) <= scanned.lines.keys():
         raise DataError("HiGHS finds other rows or names in it", "use the plain LP format", path=path)
-
-
-def _agree(row: ScannedRow, terms: dict[str, float], lb: float, ub: float) -> bool:
-    wanted = (-math.inf if row.relation == "<=" else row.rhs, math.inf if row.relation == ">=" else row.rhs)
-    return {name: a for name, a in row.terms.items() if a} == terms and (lb, ub) == wanted
 
 
 class _Names:

@@ -19,7 +19,7 @@ from mipfs.errors import DataError
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r\f\v]+|\\[^\n]*)|(?P<newline>\n)"
     r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![A-Za-z0-9_.]))"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_.]*)|(?P<rel><=|>=|=(?![<>=]))|(?P<sign>[+-](?!>))|(?P<colon>:(?!:))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_.]*)|(?P<rel>[<>]=|=[<>]|[<>](?!=)|=(?![<>=]))|(?P<sign>[+-](?!>))|(?P<colon>:(?!:))"
 )
 
 _SECTIONS = {
@@ -32,25 +32,29 @@ _SECTIONS = {
 }
 _TWO_WORDS = {("subject", "to"): "rows", ("such", "that"): "rows"}
 _REFUSED = frozenset(("semi", "semis", "sos", "sos1", "sos2", "sec", "sin", "free"))
+_RELATIONS = {"<": "<=", "=<": "<=", ">": ">=", "=>": ">="}
+_TURNED = {"<=": ">=", ">=": "<=", "=": "="}
 _INFINITY = frozenset(("inf", "infinity"))
 _LARGEST = 1e15
 
 
 @dataclass(frozen=True)
 class ScannedRow:
-    """One row: its name (None without a label), line, coefficients by name, relation and right-hand side."""
+    """One row ``lb <= terms <= ub``: its name (None without a label), line, coefficients by name, sides written."""
 
     name: str | None
     line: int
     terms: dict[str, float]
-    relation: str
-    rhs: float
+    lb: float
+    ub: float
+    sides: int = 1
 
 
 @dataclass
 class Scan:
-    """What stands in an LP file; names are the file's."""
+    """What stands in an LP file; names are the file's. `plain` is its text as HiGHS reads it: see `_Scanner.split`."""
 
+    plain: str = ""
     rows: list[ScannedRow] = field(default_factory=list)
     bounds: dict[str, int] = field(default_factory=dict)
     binary: set[str] = field(default_factory=set)
@@ -80,6 +84,7 @@ def scan(path: Path) -> Scan:
         raise DataError("is not a text file in UTF-8", "save it as plain text", path=path) from error
     scanner = _Scanner(path, list(_tokens(text, path)))
     scanner.run()
+    scanner.found.plain = scanner.plain()
     return scanner.found
 
 
@@ -96,7 +101,7 @@ def _tokens(text: str, path: Path) -> Iterator[_Token]:
             if kind == "name" and re.match("inf|nan", word, re.IGNORECASE) and word.lower() not in _INFINITY:
                 remedy = "HiGHS takes the beginning inf or nan for a number: write x<k> for feature k"
                 raise DataError(f"the name {word!r} cannot be read", remedy, path=path, line=line)
-            yield _Token(kind, word, line)
+            yield _Token(kind, _RELATIONS.get(word, word), line)
         position = match.end()
     yield _Token("eof", "", line)
 
@@ -111,12 +116,18 @@ def _unexpected(rest: str) -> tuple[str, str]:
     return f"unexpected {rest[0]!r}", "names are made of letters, digits and _ only (x<k> is feature k)"
 
 
+def _sides(relation: str, number: float) -> tuple[float, float]:
+    """The interval of a row, ``terms relation number``."""
+    return (-math.inf if relation == "<=" else number), (math.inf if relation == ">=" else number)
+
+
 class _Scanner:
     """A recursive descent over the tokens, one method per section."""
 
     def __init__(self, path: Path, tokens: list[_Token]) -> None:
         self.path, self.tokens, self.at = path, tokens, 0
         self.found = Scan()
+        self.texts = [token.text for token in tokens]
         self.sides: set[tuple[str, str]] = set()
 
     @property
@@ -171,9 +182,17 @@ class _Scanner:
             self.fail("no row in the file", "write rows like  c1: x1 + x2 <= 1  under 'subject to'")
 
     def read_objective(self) -> None:
+        """Nothing, or terms whose coefficients are zero, as writers make them."""
         self.label()
-        if self.token.kind != "eof" and self.section() is None:
-            self.fail("an objective", "rows only: leave it empty; costs of features go to [penalty] in the .toml")
+        while self.token.kind != "eof" and self.section() is None:
+            line = self.token.line
+            self.take("sign")
+            number, name = self.take("number"), self.take("name")
+            if number is None or self.value(number) != 0.0:
+                remedy = "rows only: leave it empty; costs of features go to [penalty] in the .toml"
+                self.fail("an objective", remedy, line)
+            if name is not None:
+                self.found.lines.setdefault(name.text, name.line)
 
     def read_end(self) -> None:
         if self.token.kind != "eof" and self.section() is None:
@@ -187,14 +206,50 @@ class _Scanner:
             if label is not None and label in labels:
                 self.fail(f"a second row {label!r}", "give every row its own name", line)
             labels.add(label or "")
+            start, left = self.at, self.left_number()
+            first = self.at
             terms = self.terms(label or "this row", line)
-            relation = self.take("rel")
+            last, relation = self.at, self.take("rel")
             if relation is None:
                 self.fail(f"unexpected {self.token.text!r}", "a row is: terms, then <=, >= or =, then one number")
             rhs = self.number(f"one number must follow {relation.text!r}; variables stand on the left")
-            self.found.rows.append(ScannedRow(label, line, terms, relation.text, rhs))
+            lb, ub = _sides(relation.text, rhs)
             if self.token.kind == "rel":
-                self.fail("a row with two relations", "write it as two rows")
+                self.fail("a row with two relations", "write the number, the terms, the number: 1 <= x1 + x2 <= 2")
+            if left is not None:
+                value, other = left
+                if other != relation.text or other == "=":
+                    self.fail(f"{other!r} and {relation.text!r} in one row", "use <= twice, or >= twice", line)
+                low, high = _sides(_TURNED[other], value)
+                lb, ub = max(lb, low), min(ub, high)
+                if lb > ub:
+                    self.fail(f"nothing lies between {lb:g} and {ub:g}", "exchange the two numbers", line)
+                self.split(start, first, last)
+            self.found.rows.append(ScannedRow(label, line, terms, lb, ub, 1 if left is None else 2))
+
+    def left_number(self) -> tuple[float, str] | None:
+        """The number on the left of a row of two sides, and the relation after it."""
+        width = 2 if self.token.kind == "sign" else 1
+        kinds = [token.kind for token in self.tokens[self.at : self.at + width + 1]]
+        if kinds[-2:] != ["number", "rel"]:
+            return None
+        value, relation = self.number("a number"), self.take("rel")
+        assert relation is not None
+        return value, relation.text
+
+    def split(self, start: int, first: int, last: int) -> None:
+        """Write a row of two sides as two, for HiGHS, which does not read it; its tokens end where the scanner is."""
+        left, terms = self.texts[start : first - 1], self.texts[first:last]
+        self.texts[start:first] = [""] * (first - start)
+        again = " ".join([*terms, _TURNED[self.tokens[first - 1].text], *left])
+        self.texts[self.at - 1] += f"\n{again}\n"
+
+    def plain(self) -> str:
+        """The text of all tokens, line by line."""
+        lines: dict[int, list[str]] = {}
+        for token, text in zip(self.tokens, self.texts, strict=True):
+            lines.setdefault(token.line, []).append(text)
+        return "\n".join(" ".join(texts) for texts in lines.values()) + "\n"
 
     def terms(self, row: str, line: int) -> dict[str, float]:
         terms: dict[str, float] = {}
@@ -245,7 +300,7 @@ class _Scanner:
                     self.fail(f"unexpected {self.token.text!r}", "a bound is like  0 <= extra_u <= 3")
                 self.number("a bound is a number or inf", infinite=True)
             if left is not None:
-                self.bounded(name, {"<=": ">=", ">=": "<="}.get(left.text, "="))
+                self.bounded(name, _TURNED[left.text])
             if right is not None:
                 self.bounded(name, right.text)
 

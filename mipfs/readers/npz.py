@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.errors import DataError
+from mipfs.errors import DataError, LabelError
 from mipfs.instance import nearest
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.columns import Label, label_among
@@ -50,7 +50,7 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     n, p = shape
     if label not in arrays and labelled:
         remedy = f"say by --label which of these holds the labels: {', '.join(map(repr, arrays))}"
-        raise DataError(f"no array is called {label!r}", remedy, path=path)
+        raise LabelError(f"no array is called {label!r}", remedy, path=path)
     for name, length in ((label, n), ("bag", n), ("sample_weight", n), ("feature_names", p)):
         if name in arrays and arrays[name].shape != (length,):
             message = f"{name!r} has shape {arrays[name].shape} beside a matrix of shape {(n, p)}"

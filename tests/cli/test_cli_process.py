@@ -124,3 +124,23 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"mipfs {mipfs.__version__}\n"
     assert main([]) == 0
     assert "Usage: mipfs" in capsys.readouterr().out
+
+
+def test_what_a_library_prints_by_itself_is_not_in_the_json() -> None:
+    """HiGHS has printed a line now and then, whatever its options say."""
+    code = (
+        "import ctypes, sys\n"
+        "from mipfs import drivers\n"
+        "from mipfs.cli import main\n"
+        "solve = drivers.solve\n"
+        "def loud(*args, **options):\n"
+        "    ctypes.CDLL(None).puts(b'a line of a solver')\n"
+        "    return solve(*args, **options)\n"
+        "drivers.solve = loud\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    asked = ("solve", "fsp-m", str(WDBC), "--scale", "standard", "-p", "M=1", "-p", "C=0.01")
+    done = run(sys.executable, "-c", code, *asked, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["status"] == "OPTIMAL"
+    assert done.stderr == "a line of a solver\n"

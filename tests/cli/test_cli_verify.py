@@ -114,3 +114,66 @@ def test_bad_usage(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 2
     assert "stands alone" in done.err
     assert cli("verify", tmp_path / "absent.json", WDBC).code == 2
+
+
+MODEL = """
+import pyomo.environ as pyo
+from mipfs import models
+
+def build(data, M=2, C=0.1, room=1.0):
+    model = models.fsp_m(data, M=M, C=C)
+    sigma = model.select.sigma
+    model.select.u = pyo.Var(bounds=(0, room))
+    model.select.mine = pyo.Constraint(expr=sigma["income"] + sigma["age"] <= model.select.u)
+    return model
+"""
+
+
+def test_rows_of_a_model_of_the_data_and_of_a_file_are_verified_together(cli: Cli, tmp_path: Path) -> None:
+    model, rows, path = tmp_path / "mine.py", tmp_path / "rows.lp", tmp_path / "r.json"
+    model.write_text(MODEL)
+    rows.write_text("min obj: 0 age\nst\n some: loan + housing_own + extra_v <= 1\nend\n")
+    given = ("-p", "M=3", "-p", "C=0.1", "--subject-to", rows)
+    done = cli("solve", model, CREDIT, *given, "--json", path, "--quiet")
+    assert done.code == 0, done.err
+    assert len(json.loads(path.read_text())["rows"]) == 7  # five of the .toml, one of the model, one of the file
+    assert cli("verify", path, CREDIT).code == 0
+    done = cli("verify", path, CREDIT, "--subject-to", rows)
+    assert done.code == 1
+    assert "row 'mine'" in done.err
+    assert "--model" in done.err
+    both = cli("verify", path, CREDIT, "--subject-to", rows, "--model", model)
+    assert (both.code, both.err) == (0, "")
+    assert "row 'mine': income + age - u <= 0 (model.select)" in both.out
+    done = cli("verify", path, CREDIT, "--model", model)
+    assert (done.code, done.out) == (1, "")
+    assert "row 'some'" in done.err
+    done = cli("verify", path, CREDIT, "--subject-to", rows, "--model", model, "-p", "room=0.5")
+    assert done.code == 1
+    assert "extra variable 'u' has other bounds" in done.err
+    assert cli("verify", path, CREDIT, "-p", "M=3").code == 2
+    assert cli("verify", path, CREDIT, "--model", tmp_path / "absent.py").code == 2
+
+
+def test_a_claim_about_the_labels_that_is_false_is_a_rejection(cli: Cli, tmp_path: Path) -> None:
+    table, path = tmp_path / "t.csv", tmp_path / "r.json"
+    table.write_text(CREDIT.read_text())
+    done = cli("solve", "fsp-m", table, "-p", "M=2", "-p", "C=0.1", "--label", "repaid", "--json", path, "--quiet")
+    assert done.code == 0, done.err
+    assert cli("verify", path, table).code == 0
+    honest = json.loads(path.read_text())
+    for label in ("nowhere", "income", "housing", ""):
+        edit(path, read=honest["read"] | {"label": label})
+        done = cli("verify", path, table)
+        assert (done.code, done.out) == (1, ""), (label, done.err)
+        assert done.err.count("\n") == 1
+        assert "rejected: its labels are not those of the data" in done.err
+        report = json.loads(cli("verify", path, table, "--json", "-").out)
+        assert report["accepted"] is False
+        assert "labels" in report["reason"]
+    assert cli("verify", path, table, "--label", "repaid").code == 1
+    assert cli("verify", path, table, "--label", "income").code == 2
+    edit(path, read=honest["read"], labels={"negative": "no", "positive": "maybe"})
+    assert cli("verify", path, table).code == 1
+    assert cli("verify", path, table, "--positive", "perhaps").code == 2
+    assert cli("verify", path, tmp_path / "absent.csv").code == 2

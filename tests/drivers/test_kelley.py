@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mipfs import verify
 from mipfs.atoms import Atoms
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
@@ -325,3 +326,27 @@ def test_groups_and_trees(loss: str, kind: str, scaling: str) -> None:
         assert exact.objective == pytest.approx(best, rel=1e-6)
         assert result.bound <= best * (1 + 1e-9) <= result.objective * (1 + 2e-9)
         assert set(result.selected) <= set(atoms.names)
+
+
+@pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", False), ("squared-hinge", True), ("logistic", True)])
+@pytest.mark.parametrize("rows", [False, True])
+def test_columns_of_very_different_norms_are_handed_over_to_a_method_that_no_scale_stops(
+    loss: str, bias: bool, rows: bool
+) -> None:
+    """The proximal gradient alone ends with half of the gap open, and no new selection to be found."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((80, 30))
+    X = Z * 10.0 ** rng.uniform(-4, 4, 30)
+    y = np.where(Z[:, :3].sum(axis=1) + 0.3 * rng.standard_normal(80) > 0, 1.0, -1.0)
+    problem = Problem(Instance.from_arrays(X, y), loss=loss, bias=bias, M=4, C=0.1)
+    if rows:
+        problem = problem.with_rows(np.eye(1, 30) + np.eye(1, 30, 1), -np.inf, 1.0)
+    found = solve(problem, "kelley", time_limit=60)
+    other = solve(problem, "kelley", restricted="conic", time_limit=60)
+    assert found.stop_reason is StopReason.GAP_CLOSED
+    assert found.relaxed is not None
+    assert other.relaxed is not None
+    assert found.relaxed["upper"] == pytest.approx(other.relaxed["upper"], rel=2e-4)
+    assert found.relaxed["lower"] <= other.relaxed["upper"] * (1 + 1e-9)
+    assert verify(found, problem.data).accepted
+    assert solve(problem, "kelley", restricted="proximal").stop_reason is StopReason.STALLED

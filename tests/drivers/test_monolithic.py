@@ -204,3 +204,21 @@ def test_wdbc(M: int, C: float, value: float) -> None:
     assert result.objective == pytest.approx(value, rel=1e-7)
     assert result.bound == pytest.approx(value, rel=1e-4)
     assert len(result.selected) == M
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_rho_form_equals_branch_and_enumeration(bias: bool) -> None:
+    problem = Problem(make(seed=3), loss="squared-hinge", margin="rho", bias=bias, M=2, C=0.7)
+    result = mipfs.solve(problem, driver="monolithic", gap=1e-5)
+    unit = problem.replace(margin="unit")
+    values = [
+        svm_reference(unit.data.X[:, list(S)], unit.data.y, unit.c_i, bias=bias, loss="squared-hinge").value
+        for S in subsets(6, 2)
+    ]
+    assert (result.status, result.bound_source) == (Status.OPTIMAL, "solver")
+    assert result.objective == pytest.approx(-0.25 / min(values), rel=1e-6)
+    assert result.gap <= 1e-5
+    other = mipfs.solve(problem, driver="branch", gap=1e-6)
+    assert result.selected == other.selected
+    assert result.objective == pytest.approx(other.objective, rel=1e-6)
+    assert other.bound <= result.objective + 1e-9 * abs(result.objective)

@@ -80,6 +80,44 @@ End
     assert extras == {"extra_half": True, "extra_level": False}
 
 
+@pytest.mark.parametrize(
+    "objective",
+    ["minimize obj: 0 age", "max\n 0 x1 - 0.0 age", "min obj:", "Minimize\nobj:\n+ 0 age\n", "min\n obj: 0"],
+)
+def test_an_objective_of_zeros_is_none(tmp_path: Path, objective: str) -> None:
+    path = write(tmp_path, f"{objective}\nsubject to\n c: x1 + age <= 1\nend\n")
+    rows = read_rows(path, make())
+    assert rows.matrix.toarray().tolist() == [[1.0, 0.0, 0.0, 0.0, 1.0]]
+    assert rows.ub.tolist() == [1.0]
+    assert len(rows.extra) == 0
+
+
+def test_strict_relations_and_rows_of_two_sides(tmp_path: Path) -> None:
+    text = """st
+ one: 1 <= x1 + x2
+      + radius <= 2
+ -.5 < x1 - 2 age < 3
+ down: 4 >= x1 + extra_u => 1
+ same: 1 =< texture <= 1
+ x1 + x2 > 0
+bounds
+ extra_u < 5
+end
+"""
+    rows = read_rows(write(tmp_path, text), make())
+    assert rows.names == ("one", "line 4", "down", "same", "line 7")
+    assert rows.origins == tuple(f"rows.lp:{line}" for line in (2, 4, 5, 6, 7))
+    assert rows.matrix.toarray().tolist() == [
+        [1, 1, 1, 0, 0, 0],
+        [1, 0, 0, 0, -2, 0],
+        [1, 0, 0, 0, 0, 1],
+        [0, 0, 0, 1, 0, 0],
+        [1, 1, 0, 0, 0, 0],
+    ]
+    assert (rows.lb.tolist(), rows.ub.tolist()) == ([1, -0.5, 1, 1, 0], [2, 3, 4, 1, np.inf])
+    assert rows.extra.ub.tolist() == [5]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_random_rows_come_back(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -134,7 +172,7 @@ BAD = (
     ("st\n c: worst area <= 1\nend", 2, "no [+] or - before 'area'"),
     ("st\n c: x1 + x2 + 1 <= 2\nend", 2, "the constant 1 on the left"),
     ("st\n c: 2 3 x1 <= 1\nend", 2, "the constant 2 on the left"),
-    ("st\n c: 0 <= 1\nend", 2, "the constant 0 on the left"),
+    ("st\n c: 0 <= 1\nend", 2, "the constant 1 on the left"),
     ("st\n c: x1 + inf <= 1\nend", 2, "unexpected 'inf'"),
     ("st\n c: x1 + nan x2 <= 1\nend", 2, "'nan' cannot be read"),
     ("st\n c: x1 + infant <= 1\nend", 2, "'infant' cannot be read"),
@@ -143,7 +181,7 @@ BAD = (
     ("st\n c: 1e x1 <= 1\nend", 2, "unexpected '1e'"),
     ("st\n c: (x1 + x2) <= 1\nend", 2, r"unexpected '\('"),
     ("st\n c: x1 <= 1;\nend", 2, "unexpected ';'"),
-    ("st\n c: x1 < = 1\nend", 2, "unexpected '<'"),
+    ("st\n c: x1 < = 1\nend", 2, "unexpected '='"),
     ("st\n c: x1 <= 1e25\nend", 2, "1e25 is too large"),
     ("st\n c: x1 <= inf\nend", 2, "unexpected 'inf'"),
     ("st\n c: x1 >= 2 <= 3\nend", 2, "two relations"),
@@ -158,10 +196,14 @@ BAD = (
     # What it refuses, with the line that it does not say.
     ("min\n obj: x1\nst\n c: x1 <= 1\nend", 2, "an objective"),
     ("st\n c: 2 x1 + 3 x1 <= 1\nend", 2, "'x1' twice in c"),
-    ("st\n c: x1 + x2 => 1\nend", 2, "unexpected '=>'"),
-    ("st\n c: x1 < 1\nend", 2, "unexpected '<'"),
     ("st\n c: x1 == 1\nend", 2, "unexpected '=='"),
-    ("st\n c: 1 <= x1 + x2\nend", 2, "the constant 1 on the left"),
+    ("st\n c: 1 <= x1 + x2\nend", 2, "a row without <="),
+    ("st\n c: 1 <= x1 + x2 >= 0\nend", 2, "'<=' and '>=' in one row"),
+    ("st\n c: 1 = x1 + x2 = 1\nend", 2, "'=' and '=' in one row"),
+    ("st\n c: 2 <= x1 + x2 <= 1\nend", 2, "nothing lies between 2 and 1"),
+    ("min\n obj: 0 x1 + 1 x2\nst\n c: x1 <= 1\nend", 2, "an objective"),
+    ("min\n obj: 0 x1 + x2\nst\n c: x1 <= 1\nend", 2, "an objective"),
+    ("min obj: 0 zzz\nst\n c: x1 <= 1\nend", 1, "no feature is called 'zzz'"),
     ("st\n c: x1 >= x2\nend", 2, "variables stand on the left"),
     ("st\n c: x1 x2\nend", 2, "no [+] or -"),
     ("st\n c: 2 * x1 <= 1\nend", 2, r"unexpected '\*'"),
@@ -235,7 +277,7 @@ def test_files_that_are_no_lp_files(tmp_path: Path) -> None:
 def test_a_different_reading_by_highs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "st\n c: x1 + x2 <= 1\nend")
     scanned = scan(path)
-    for change in ({"terms": {"x1": 1.0}}, {"rhs": 2.0}, {"relation": ">="}):
+    for change in ({"terms": {"x1": 1.0}}, {"ub": 2.0}, {"lb": 0.0}, {"sides": 2}):
         other: Any = replace(scanned, rows=[replace(scanned.rows[0], **change)])
         monkeypatch.setattr(lp_rows, "scan", lambda _, other=other: other)
         with pytest.raises(DataError, match="HiGHS reads this row differently") as raised:

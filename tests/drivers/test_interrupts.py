@@ -1,0 +1,113 @@
+"""Ctrl-C while kernels are compiled, and limits that come while the selection oracle searches."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.drivers import branch, kelley, selection_oracle, warm_up
+from mipfs.drivers.run import Run
+from mipfs.errors import StoppedError
+from mipfs.instance import Instance
+from mipfs.result import Status, StopReason
+
+
+def make(p: int = 8, n: int = 30, seed: int = 0) -> Instance:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return Instance.from_arrays(X, np.where(X[:, 0] + rng.normal(size=n) > 0, 1, -1))
+
+
+@pytest.fixture
+def cold() -> Iterator[None]:
+    """Nothing counts as compiled, before and after."""
+    warm_up._compile.cache_clear()
+    yield
+    warm_up._compile.cache_clear()
+
+
+@pytest.mark.parametrize("module", [branch, kelley])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
+    monkeypatch: pytest.MonkeyPatch, cold: None, module: object, number: str
+) -> None:
+    work, calls = module.run, []  # type: ignore[attr-defined]
+
+    def struck(run: Run) -> None:
+        calls.append(run)
+        if len(calls) == 1:
+            signal.raise_signal(getattr(signal, number))
+        work(run)
+
+    monkeypatch.setattr(module, "run", struck)
+    problem = mipfs.Problem(make(), M=3, C=1.0)
+    name = module.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
+    result = mipfs.solve(problem, driver=name, gap=0.0)
+    assert len(calls) == 2
+    assert calls[1].problem is problem
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.status in (Status.FEASIBLE, Status.RELAXED)
+    assert len(result.selected) <= 3
+    assert result.bound <= result.objective
+    assert mipfs.solve(problem, driver=name).stop_reason is StopReason.GAP_CLOSED
+    assert len(calls) == 4  # the tiny problem again: what was cut short does not count as compiled
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_first_step(monkeypatch: pytest.MonkeyPatch, cold: None) -> None:
+    def struck(run: Run) -> None:
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("it is heard at once: the first one during the warm-up, the second one here")
+
+    monkeypatch.setattr(branch, "run", struck)
+    with pytest.raises(KeyboardInterrupt):
+        mipfs.solve(mipfs.Problem(make(), M=3, C=1.0))
+
+
+def hard(p: int = 30, seed: int = 1) -> mipfs.Problem:
+    """A row that a tree of LPs cannot decide soon: twice a sum of whole numbers is never odd."""
+    a = 2.0 * np.random.default_rng(seed).integers(1000, 2000, p)
+    return mipfs.Problem(make(p), C=1.0).with_rows(a[None, :], a.sum() // 2 // 2 * 2 + 1, a.sum() // 2 // 2 * 2 + 1)
+
+
+@pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
+def test_a_limit_is_heard_inside_the_oracle(monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
+    monkeypatch.setattr(selection_oracle, "GRACE", 0.1)
+    monkeypatch.setattr(selection_oracle, "NODES", 10**9)
+    problem, begin = hard(), time.monotonic()
+    mipfs.solve(mipfs.Problem(make(30), M=2, C=1.0).with_rows(np.ones((1, 30)), 1.0, 2.0), driver=driver)  # warm
+    begin = time.monotonic()
+    result = mipfs.solve(problem, driver=driver, time_limit=0.5)
+    assert time.monotonic() - begin < 5
+    if result.status is not Status.INFEASIBLE:
+        assert (result.status, result.stop_reason) == (Status.NO_SOLUTION, StopReason.TIME_LIMIT)
+        assert result.selected == ()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_the_oracle_says_when_it_must_stop_is_true(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(selection_oracle, "GRACE", -1.0)
+    rng = np.random.default_rng(seed)
+    p = 12
+    A, cost = rng.normal(size=(3, p)), rng.normal(size=p)
+    selection = mipfs.Problem(make(p), M=6, C=1.0).with_rows(A, -0.3, 0.4).selection
+    every = (np.arange(2**p)[:, None] >> np.arange(p)) & 1
+    sums = every @ A.T
+    allowed = (every.sum(axis=1) <= 6) & np.all((sums >= -0.3) & (sums <= 0.4), axis=1)
+    least = (every[allowed] @ cost).min()
+    for calls in (0, 3, 30):
+        oracle, left = selection.oracle(), iter(range(calls))
+        oracle.must_stop = lambda left=left: next(left, None) is None  # type: ignore[misc]
+        try:
+            sigma, bound = oracle.minimise(cost)
+        except StoppedError:
+            continue
+        assert bound <= least + 1e-9
+        assert sigma is not None
+        assert oracle.contains(sigma)
+    sigma, bound = selection.minimise(cost)
+    assert bound == pytest.approx(least, abs=1e-8)
