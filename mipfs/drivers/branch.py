@@ -207,9 +207,7 @@ class Tree:
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
         """Explore the subtree below a node (any thread)."""
         share = self.share(node, cutoff)
-        return self.relaxation.explore(
-            node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share
-        )
+        return self.relaxation.explore(node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share)
 
     def share(self, node: Node, cutoff: float) -> float:
         """It is left once upper − lower is at most this share of its distance to the cutoff."""

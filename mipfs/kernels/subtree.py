@@ -83,8 +83,8 @@ def explore(  # type: ignore[no-untyped-def]
     ----------
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
     y, unit, c : (n,) labels, loss weights over the largest, loss weights; size : the largest
-    penalty, center, norms : (k,) of the columns; M : at most so many features; bits : of the dual vectors' largest entry
-    coarse : what COARSE bits take off a bound at most, about
+    penalty, center, norms : (k,) of the columns; M : at most so many features
+    bits : of the dual vectors' largest entry; coarse : what COARSE bits take off a bound at most, about
     weighted : whether the loss weights differ
     cutoff, level : nodes from the cutoff on are closed, those above the level are left open
     tol, share : as in `relax`
