@@ -190,6 +190,7 @@ class Relaxation:
         cutoff: float,
         tol: float,
         share: float,
+        known: float,
     ) -> Outcome:
         """Solve the relaxation of a node, to `tol` or until its fate is clear.
 
@@ -200,6 +201,7 @@ class Relaxation:
         cutoff : the node is given up once its bound reaches it
         tol : relative gap of the relaxation
         share : stop when upper − lower is at most this share of cutoff − upper
+        known : a bound that it must rise from, part of the way to what the node allows; −inf for none
         """
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         columns = np.concatenate([inside, free])
@@ -217,8 +219,8 @@ class Relaxation:
             try:
                 kernel.relax(
                     self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
-                    w, beta, dual, start, unit, tol, share, subtree.SLICE, subtree.GROWTH,
-                    self.stop,
+                    w, beta, dual, start, unit, tol, share, known / self.size, subtree.SLICE,
+                    subtree.GROWTH, self.stop,
                 )  # fmt: skip
             except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
                 w[:] = np.nan
@@ -268,6 +270,7 @@ class Relaxation:
         level: float,
         tol: float,
         share: float,
+        rises: bool,
     ) -> Piece:
         """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
         problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
@@ -287,7 +290,7 @@ class Relaxation:
         subtree.explore(
             self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
             self.center, self.norms, -1 if self.M is None else self.M, self.bits, self.coarse,
-            bool(np.any(c != c[0])), cutoff, level, tol, share, self.stop,
+            bool(np.any(c != c[0])), cutoff, level, tol, share, rises, self.stop,
             piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
             alphas, np.empty((m, n), np.int64), piece.grids,
             piece.feature, piece.children, piece.dual, piece.packed, piece.ends, piece.tops, piece.widths,

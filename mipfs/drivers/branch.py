@@ -45,9 +45,9 @@ BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SHARE = 4.0
 """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
-FAR, FAR_SHARE = 0.1, 0.25
-"""Nodes further below the cutoff than this share of it are solved to this share: there the bound is what a limit
-leaves, and a node that is left early keeps its parent's."""
+FAR = 0.1
+"""Nodes further below the cutoff than this share of it are left only once they rise above their parent's bound: there
+the bound is what a limit leaves."""
 ROUNDINGS, ROUNDING_NODES = 50, 50
 """The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
@@ -206,14 +206,15 @@ class Tree:
 
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
         """Explore the subtree below a node (any thread)."""
-        share = self.share(node, cutoff)
-        return self.relaxation.explore(node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share)
+        share, known = self.until(node, cutoff)
+        rises = math.isfinite(known)
+        return self.relaxation.explore(node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, rises)
 
-    def share(self, node: Node, cutoff: float) -> float:
-        """It is left once upper − lower is at most this share of its distance to the cutoff."""
+    def until(self, node: Node, cutoff: float) -> tuple[float, float]:
+        """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
         if not math.isfinite(cutoff):
-            return 0.0
-        return FAR_SHARE if cutoff - node.bound > FAR * abs(cutoff) else SHARE
+            return 0.0, -math.inf
+        return SHARE, node.bound if cutoff - node.bound > FAR * abs(cutoff) else -math.inf
 
     def level(self, node: Node, cutoff: float) -> float:
         """Its subtree is explored up to this bound: a share of the way to the cutoff."""

@@ -108,6 +108,7 @@ class RowsRelaxation:
         cutoff: float,
         tol: float,
         share: float,
+        known: float,
     ) -> RowsOutcome:
         """Solve the relaxation of a node, to `tol` or until its fate is clear.
 
@@ -115,10 +116,10 @@ class RowsRelaxation:
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
         warm, alpha, prices, age : of the parent
-        cutoff, tol, share : as for `Relaxation.solve`
+        cutoff, tol, share, known : as for `Relaxation.solve`
         """
         if self.kernel is not None:
-            found, broken = self._priced(states, warm, alpha, prices, cutoff, tol, share)
+            found, broken = self._priced(states, warm, alpha, prices, cutoff, tol, share, known)
             left = LOST * (cutoff - found.bound)
             if found.bound >= cutoff or age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
                 return replace(found, age=age + 1)
@@ -217,6 +218,7 @@ class RowsRelaxation:
         cutoff: float,
         tol: float,
         share: float,
+        known: float,
     ) -> tuple[RowsOutcome, float]:
         """By the Newton kernel at the parent's prices, less those of rows that cannot bind, and a step further.
 
@@ -226,7 +228,7 @@ class RowsRelaxation:
         mine = self.pricing.of(y) if np.any(y != prices.y) else prices
         assert mine is not None
         kernel = self._at(mine)
-        first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share)
+        first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share, known)
         if not first.bound < cutoff < np.inf or self.must_stop():
             return first, 0.0
         y, gain = row_steps.step(kernel, self._rows, (self.pricing.low, self.pricing.high), mine.y, states, first)
@@ -235,7 +237,7 @@ class RowsRelaxation:
         moved = self.pricing.of(y)
         assert moved is not None
         dual = np.ldexp(first.whole.astype(float), -first.q)
-        second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share)
+        second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share, known)
         best = second if second.bound > first.bound else first
         return replace(best, steps=first.steps + second.steps), gain - (best.bound - first.bound)
 
@@ -256,9 +258,10 @@ class RowsRelaxation:
         cutoff: float,
         tol: float,
         share: float,
+        known: float,
     ) -> RowsOutcome:
         """A node at some prices."""
-        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share)
+        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share, known - prices.constant)
         bound = outcome.bound + prices.constant
         bound -= 2.0 * UNIT_ROUNDOFF * (abs(outcome.bound) + abs(prices.constant))
         return RowsOutcome(**{**vars(outcome), "bound": bound}, prices=prices)

@@ -82,8 +82,8 @@ class RowsTree(Tree):
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
         """Solve a node's relaxation from its dual vector and prices (any thread)."""
         assert isinstance(node, RowsNode)
-        share = self.share(node, cutoff)
-        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, node.age, cutoff, self.tol, share)
+        goal = cutoff, self.tol, *self.until(node, cutoff)
+        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, node.age, *goal)
 
     def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
         """Close the node, or fix, round and split it."""

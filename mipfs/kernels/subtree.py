@@ -73,7 +73,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 @compiled(nogil=True)
 def explore(  # type: ignore[no-untyped-def]
     Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, coarse, weighted,
-    cutoff, level, tol, share, stop,
+    cutoff, level, tol, share, rises, stop,
     states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
     feature, children, dual, packed, starts, tops, widths, found, offers, sums, totals,
 ):  # fmt: skip
@@ -88,6 +88,7 @@ def explore(  # type: ignore[no-untyped-def]
     weighted : whether the loss weights differ
     cutoff, level : nodes from the cutoff on are closed, those above the level are left open
     tol, share : as in `relax`
+    rises : whether a node is left only with most of what it adds to its parent's bound
     stop : (1,) int8, set from outside to give up
     states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
         The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
@@ -151,12 +152,14 @@ def explore(  # type: ignore[no-untyped-def]
         if leaf:
             goal, part = 0.1 * EXACT, 0.0
         undecided, chosen = 0, -1
+        known = bounds[node] / size if rises else -np.inf
         for _attempt in range(2):
             for _ in range(SLICES if rhos[node] > 0.0 else 0):
                 trial = np.empty(n)
                 relax(
                     Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,
-                    cutoff / size + rounding, goal, part, SLICE, GROWTH, stop,
+                    cutoff / size + rounding, goal, part, known, SLICE, GROWTH,
+                    stop,
                 )  # fmt: skip
                 steps += int(state[STEPS])
                 if state[LOWER] > lower:

@@ -32,6 +32,8 @@ AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
 """A minimisation ends at this share of the gap; it falls, down to the least, where the bound does not rise."""
 ENTERING = 40
 """Features of weight zero in a working set at most."""
+MOST, LITTLE = 0.25, 1e-2
+"""A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
@@ -147,7 +149,26 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 @compiled(nogil=True)
 def relax(  # type: ignore[no-untyped-def]
-    Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state, cutoff, tol, share, max_steps, grow, stop
+    Z,
+    y,
+    c,
+    kind,
+    bias,
+    cols,
+    forced,
+    K,
+    penalty,
+    w,
+    alpha,
+    best,
+    state,
+    cutoff,
+    tol,
+    share,
+    known,
+    max_steps,
+    grow,
+    stop,
 ):
     """Solve the relaxation of a node, or stop where its fate is clear.
 
@@ -165,6 +186,7 @@ def relax(  # type: ignore[no-untyped-def]
     cutoff : the node is given up once its bound reaches this
     tol : relative gap at which the relaxation counts as solved
     share : stop once upper − lower ≤ share·(cutoff − upper)
+    known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
     max_steps : Newton steps at most; grow : factor of ρ
     stop : (1,) int8, set from outside to give up: heard after every step
     """
@@ -195,11 +217,12 @@ def relax(  # type: ignore[no-untyped-def]
             best[:] = beta
         top = state[UPPER]
         lower = state[LOWER]
+        missing = (1.0 - MOST) * (top - known)
         if lower >= cutoff:
             state[WHY] = PRUNED
         elif top - lower <= tol * abs(top):
             state[WHY] = SOLVED
-        elif top < cutoff and top - lower <= share * (cutoff - top):
+        elif top < cutoff and top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
             state[WHY] = CLEAR
         elif steps >= max_steps or stalls > 2 or stop[0] != 0:
             state[WHY] = STALLED

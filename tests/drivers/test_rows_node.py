@@ -39,7 +39,7 @@ def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[Any, RowsOutcom
     assert prices is not None
     kernel, n = relaxation._at(prices), relaxation.problem.data.n_samples
     warm = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5)
-    return kernel, relaxation._solved(kernel, prices, states, warm, np.zeros(n), math.inf, 1e-9, 0.0)
+    return kernel, relaxation._solved(kernel, prices, states, warm, np.zeros(n), math.inf, 1e-9, 0.0, -math.inf)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
