@@ -52,6 +52,16 @@ def main() -> None:
     os.dup2(2, 1)  # solvers may print
     sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[2])]
     request = json.load(sys.stdin)
+    answer = answered(request)
+    answer["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    from exact_parts.store import plain
+
+    answers.write(json.dumps(plain(answer), allow_nan=False) + "\n")
+    answers.flush()
+
+
+def answered(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a cell in this process."""
     from real_parts.problems import build
 
     folder = os.environ.get("MIPFS_DATA")
@@ -59,12 +69,7 @@ def main() -> None:
     facts = {"n": problem.data.n_samples, "p": problem.data.n_features}
     usable = getattr(os, "sched_getaffinity", None)
     facts["usable_cores"] = os.cpu_count() if usable is None else len(usable(0))
-    answer = facts | TASKS[request["task"]](problem, request)
-    answer["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    from exact_parts.store import plain
-
-    answers.write(json.dumps(plain(answer), allow_nan=False) + "\n")
-    answers.flush()
+    return facts | TASKS[request["task"]](problem, request)
 
 
 def root(problem: Any, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _roots(lines: Sequence[Line]) -> str:
                 gap_cell(off) + (" **far**" if is_far else ""),
                 f"{line['seconds']:.2f}" + (" **slow**" if is_slow else ""),
                 number(svm.get("seconds"), "{:.2f}"),
-                number(line["peak_mib"], "{:.0f}"),
+                number(line.get("peak_mib"), "{:.0f}"),
             ]
         )
     said = (

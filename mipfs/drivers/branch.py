@@ -375,6 +375,15 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     return RowsTree(run, supports, tol)
 
 
+def _report(run: Run, tree: Tree, bound: float) -> None:
+    """Take over the bound, and tell how far the tree is."""
+    run.iteration = tree.n_nodes
+    run.raise_bound(min(bound, run.objective))
+    totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
+    run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
+    run.record()
+
+
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
@@ -395,7 +404,7 @@ def run(run: Run) -> None:
     tol = max(1e-10, 0.02 * options.gap)
     tree = _tree(run, supports, tol)
     tree.plant()
-    run.raise_bound(min(tree.bound, run.objective))
+    _report(run, tree, tree.bound)
     search_at = SEARCH_AFTER
     with ThreadPoolExecutor(options.threads or cores()) as threads:
         waiting: list[tuple[Node, Future[Piece]]] = []
@@ -418,11 +427,7 @@ def run(run: Run) -> None:
                 supports.search(supports.pool)
                 tree.climb()
                 search_at = SEARCH_GROWTH * tree.n_nodes
-            run.iteration = tree.n_nodes
-            run.raise_bound(min([tree.bound, run.objective, *(node.bound for node, _ in waiting)]))
-            totals = {"subproblems": supports.subproblem.count, "cuts": len(supports.pool)}
-            run.count(nodes=tree.n_nodes, newton_steps=tree.steps, stalled=tree.stalled, rescued=tree.rescued, **totals)
-            run.record()
+            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
         tree.stop[0] = 1
         for node, future in waiting:
             tree.merge(node, future.result())
