@@ -16,6 +16,7 @@ from scipy import sparse
 from mipfs.errors import DataError
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
@@ -229,3 +230,36 @@ def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array
     out = sparse.csc_array((values, X.indices, X.indptr), shape=(n, p))
     center = np.where(kept, 0.0, mean / divisor)
     return out, center, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+
+
+def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
+    """Samples with the same values and label.
+
+    Parameters
+    ----------
+    X : (n, p) ndarray or csc_array
+    y : (n,) labels
+
+    Returns
+    -------
+    first : (m,) a sample of every kind
+    kind : (n,) the kind of every sample
+    """
+    from mipfs.kernels.gram import hash_dense_rows, hash_sparse_rows
+
+    n = y.size
+    keys = np.where(y > 0, np.uint64(1), np.uint64(2))
+    if sparse.issparse(X):
+        hash_sparse_rows(X.data.view(np.uint64), X.indices, X.indptr, keys)
+    else:
+        hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
+    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
+    if first.size == n:
+        return np.arange(n), np.arange(n)
+    others = np.setdiff1d(np.arange(n), first)
+    rows = sparse.csr_array(X) if sparse.issparse(X) else X
+    same = rows[others] - rows[first[kind[others]]]
+    differ = np.asarray(abs(same).max(axis=1).toarray() if sparse.issparse(same) else np.abs(same).max(axis=1)).ravel()
+    if np.any(differ) or np.any(y[others] != y[first[kind[others]]]):  # two rows share a hash
+        return np.arange(n), np.arange(n)
+    return first.astype(np.int64), kind.astype(np.int64)

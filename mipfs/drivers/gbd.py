@@ -178,7 +178,7 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
 def _subproblem(run: Run, by: str) -> Subproblem:
     """The subproblem by that method."""
     if by == "newton":
-        return Subproblem(run.problem)
+        return Subproblem(run.problem, lambda: run.must_stop)
     from mipfs.drivers.conic_subproblem import ConicSubproblem
 
     return ConicSubproblem(run.problem, lambda: run.must_stop, run.deadline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,13 +46,15 @@ class Subproblem:
     Parameters
     ----------
     problem : Problem
+    must_stop : asked in the middle of a solve; what is found by then is a solution, if not to the asked gap
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool] = bool) -> None:
+        self.problem, self.must_stop = problem, must_stop
         self.atoms = problem.atoms
         self.loss = loss_of(problem)
         self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
+        self._solver.must_stop = must_stop
         self._weights = np.zeros(problem.data.n_features)
         self._sizes = np.zeros(problem.atoms.count)
         self._last: SVM | None = None
@@ -92,7 +95,7 @@ class Subproblem:
 
     def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
-        solved = boolean.Boolean(self.problem, lambda: False).solve(sigma, sigma, tol)
+        solved = boolean.Boolean(self.problem, self.must_stop).solve(sigma, sigma, tol)
         if (solved.upper - solved.lower) / max(1e-10, abs(solved.upper)) >= svm.gap:
             return svm
         base = float(self.problem.penalty @ sigma)

@@ -21,8 +21,8 @@ from numba.core import event
 from scipy import sparse
 
 from mipfs.drivers.run import Run
-from mipfs.inner.designs import equal_rows
 from mipfs.instance import Instance
+from mipfs.matrix import equal_rows
 from mipfs.problem import Problem
 from mipfs.signals import heard
 

@@ -19,13 +19,14 @@ from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.drivers.cuts import Cut, cut_from_dual, dual_value_below
-from mipfs.inner.designs import Dense, Interrupted, Sparse, equal_rows
+from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, Polytope, iterate
 from mipfs.inner.pointwise import POINTWISE
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.losses import get_loss
 from mipfs.losses.perspective import phi
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.matrix import equal_rows
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
-from mipfs.kernels.gram import hash_dense_rows, hash_sparse_rows, sparse_gram
+from mipfs.kernels.gram import sparse_gram
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -109,34 +109,3 @@ class Sparse:
             stop = min(start + step, weights.size)
             sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, total)
         return total.T
-
-
-def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
-    """Samples with the same values and label.
-
-    Parameters
-    ----------
-    X : (n, p) ndarray or csc_array
-    y : (n,) labels
-
-    Returns
-    -------
-    first : (m,) a sample of every kind
-    kind : (n,) the kind of every sample
-    """
-    n = y.size
-    keys = np.where(y > 0, np.uint64(1), np.uint64(2))
-    if sparse.issparse(X):
-        hash_sparse_rows(X.data.view(np.uint64), X.indices, X.indptr, keys)
-    else:
-        hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
-    _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
-    if first.size == n:
-        return np.arange(n), np.arange(n)
-    others = np.setdiff1d(np.arange(n), first)
-    rows = sparse.csr_array(X) if sparse.issparse(X) else X
-    same = rows[others] - rows[first[kind[others]]]
-    differ = np.asarray(abs(same).max(axis=1).toarray() if sparse.issparse(same) else np.abs(same).max(axis=1)).ravel()
-    if np.any(differ) or np.any(y[others] != y[first[kind[others]]]):  # two rows share a hash
-        return np.arange(n), np.arange(n)
-    return first.astype(np.int64), kind.astype(np.int64)

@@ -57,13 +57,13 @@ class Solver(solver.Solver):
         """Minimise over u = (w, b), in place."""
         from mipfs.losses.newton import augmented_lagrangian
 
-        np.minimum(alpha, self.unit_c, out=alpha)
+        np.minimum(alpha, self._row_c, out=alpha)
         if u.size == 0:
-            alpha[:] = self.unit_c
+            alpha[:] = self._row_c
             return rho, 0
         growth = CAREFUL_GROWTH if careful else GROWTH
         state = np.array([rho, 0.0, 0.0])
-        while state[1] == 0.0 and state[2] < MAX_STEPS:
-            augmented_lagrangian(A, self.unit_c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
+        while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
+            augmented_lagrangian(A, self._row_c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
             warm = True
         return float(state[0]), int(state[2])

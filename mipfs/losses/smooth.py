@@ -36,6 +36,6 @@ class Solver(solver.Solver):
         from mipfs.losses.newton import newton
 
         state = np.zeros(3)
-        while state[1] == 0.0 and state[2] < MAX_STEPS:
-            newton(A, self.unit_c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
+        while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
+            newton(A, self._row_c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.instance import Instance
+from mipfs.matrix import equal_rows
 
 if TYPE_CHECKING:
     from mipfs.losses.labellings import Combination
@@ -27,6 +28,9 @@ Integers = npt.NDArray[np.int64]
 
 DENSE_ABOVE = 0.3
 """Share of stored entries above which selected sparse columns are worked on as dense ones."""
+MERGE_ABOVE, MERGE_BELOW = 500, 0.5
+"""Sparse samples from which on equal ones are looked for, and the share of kinds that is worth it: a few 0/1 columns
+leave some dozens of kinds."""
 ATTEMPTS, RESTART = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
 
@@ -91,12 +95,14 @@ class Solver(ABC):
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
+        self.must_stop: Callable[[], bool] = bool  # never
+        self._row_c = self.unit_c
 
     @abstractmethod
     def minimise(
         self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
-        """Minimise ½‖u_w‖² + L(Au) with weights `unit_c` over u, in place; returns the last step and the steps."""
+        """Minimise ½‖u_w‖² + L(Au) with weights `_row_c` over u, in place; returns the last step and the steps."""
 
     @abstractmethod
     def start(self) -> tuple[Array, float]:
@@ -132,22 +138,59 @@ class Solver(ABC):
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
         u, alpha, rho, warm = self._begin(k, root, shift, start)
+        merged = self._merged(A, ids)
         best, steps = None, 0
         for attempt in range(ATTEMPTS):
             if attempt == RESTART:
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
             goal = max(tol * 0.1**attempt, 1e-15)
-            rho, taken = self.minimise(A, k, u, alpha, rho, goal, warm, attempt >= RESTART)
+            rho, taken = self._minimised(merged, A, k, u, alpha, rho, goal, warm, attempt >= RESTART)
             steps, warm = steps + taken, True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
             found = self._recompute(A, k, u, alpha, root, shift, rho, steps)
             if best is None or found.gap < best.gap:
                 best = found
-            if best.gap <= tol:
+            if best.gap <= tol or self.must_stop():
                 break
         assert best is not None
         return best
+
+    def _merged(self, A: Any, ids: Integers) -> tuple[Integers, Integers] | None:
+        """A sample of every kind (m,), the kind of every sample (n,), where sparse samples are alike on the columns."""
+        data = self.data
+        if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
+            return None
+        first, kind = equal_rows(sparse.csc_array(data.X[:, ids]), data.y)
+        return (first, kind) if first.size <= MERGE_BELOW * data.n_samples else None
+
+    def _minimised(
+        self,
+        merged: tuple[Integers, Integers] | None,
+        A: Any,
+        k: int,
+        u: Array,
+        alpha: Array,
+        rho: float,
+        tol: float,
+        warm: bool,
+        careful: bool,
+    ) -> tuple[float, int]:
+        """Minimise over u on one row of every kind; α is shared out by the weights, which is optimal."""
+        if merged is None:
+            self._row_c = self.unit_c
+            return self.minimise(A, k, u, alpha, rho, tol, warm, careful)
+        first, kind = merged
+        if isinstance(A, tuple):
+            rows = sparse.csr_array(A, shape=(kind.size, u.size))[first]
+            part: Any = rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)
+        else:
+            part = A[first]
+        self._row_c = np.bincount(kind, self.unit_c).astype(float)
+        sums: Array = np.bincount(kind, alpha).astype(float)
+        done = self.minimise(part, k, u, sums, rho, tol, warm, careful)
+        alpha[:] = self.unit_c * (sums / self._row_c)[kind]
+        return done
 
     def _room(self, size: int) -> Array:
         """The buffer of dense rows, grown where it is too small."""
