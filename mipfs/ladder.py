@@ -25,7 +25,7 @@ from mipfs.drivers.run import ABSOLUTE_GAP, Observer, Run, parameters
 from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
-from mipfs.report.blocks import as_html, as_text
+from mipfs.report.blocks import Block, Reported
 from mipfs.report.ladder import ladder_blocks
 from mipfs.report.numbers import number
 from mipfs.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
@@ -84,7 +84,7 @@ class Rung:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Reported):
     """What `compare` returns.
 
     Attributes
@@ -106,13 +106,9 @@ class Comparison:
         bounds = ", ".join(f"{rung.name} {number(rung.value)}" for rung in self.ladder)
         return f"<Comparison incumbent {number(self.incumbent)}, {bounds}>"
 
-    def summary(self) -> str:
-        """The ladder as the command line prints it."""
-        return as_text(ladder_blocks(self))
-
-    def _repr_html_(self) -> str:
-        """The ladder for a notebook."""
-        return as_html(ladder_blocks(self))
+    def blocks(self) -> list[Block]:
+        """Of the report: the ladder."""
+        return ladder_blocks(self)
 
     def __getitem__(self, name: str) -> Rung:
         """The rung of that name."""

@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from mipfs import output_file, result_json
 from mipfs.errors import DataError, UsageError
+from mipfs.report.blocks import Block, Reported
+from mipfs.report.frame import pandas_for
 
 if TYPE_CHECKING:
     from mipfs.certificate.sidecar import Claim
@@ -114,10 +116,7 @@ class Trace(tuple[Record, ...]):
         UsageError
             pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise UsageError("trace.to_frame() needs pandas, which is not installed; pip install pandas") from None
+        pandas = pandas_for("trace.to_frame()")
         names = ["seconds", "iteration", "objective", "bound", "gap"]
         names += ["upper"] if any(math.isfinite(record.upper) for record in self) else []
         columns = {name: np.array([getattr(record, name) for record in self]) for name in names}
@@ -134,7 +133,7 @@ def relative_gap(objective: float, bound: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Reported):
     """What a driver returns.
 
     Attributes
@@ -222,19 +221,11 @@ class Result:
 
         return short(self)
 
-    def summary(self) -> str:
-        """The report of the command line as text: status, objective, bound, gap, features and weights."""
-        from mipfs.report.blocks import as_text
+    def blocks(self) -> list[Block]:
+        """Of the report: status, objective, bound, gap, features and weights."""
         from mipfs.report.summary import summary_blocks
 
-        return as_text(summary_blocks(self))
-
-    def _repr_html_(self) -> str:
-        """The report for a notebook."""
-        from mipfs.report.blocks import as_html
-        from mipfs.report.summary import summary_blocks
-
-        return as_html(summary_blocks(self))
+        return summary_blocks(self)
 
     @property
     def label_column(self) -> str | None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from mipfs import output_file
-from mipfs.errors import UsageError
+from mipfs.report.blocks import Block, Reported
+from mipfs.report.frame import pandas_for
 from mipfs.result import SCHEMA, Result, Status, relative_gap
 from mipfs.steps import Place
 
@@ -106,7 +107,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class SolutionPath:
+class SolutionPath(Reported):
     """What `path` returns.
 
     Attributes
@@ -147,19 +148,11 @@ class SolutionPath:
         points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
         return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {self.driver}, {seconds:.2f} s>"
 
-    def summary(self) -> str:
-        """The report of the command line as text: every point, the supports, and what folds chose."""
-        from mipfs.report.blocks import as_text
+    def blocks(self) -> list[Block]:
+        """Of the report: every point, the supports, and what folds chose."""
         from mipfs.report.path import path_blocks
 
-        return as_text(path_blocks(self))
-
-    def _repr_html_(self) -> str:
-        """The report for a notebook."""
-        from mipfs.report.blocks import as_html
-        from mipfs.report.path import path_blocks
-
-        return as_html(path_blocks(self))
+        return path_blocks(self)
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -206,11 +199,7 @@ class SolutionPath:
         UsageError
             pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            message = "SolutionPath.to_frame() needs pandas, which is not installed; pip install pandas"
-            raise UsageError(message) from None
+        pandas = pandas_for("SolutionPath.to_frame()")
         frame = pandas.DataFrame([line | {"selected": tuple(line["selected"])} for line in self.table()])
         measured = ("objective", "bound", "gap", "seconds_saved", "cold_seconds", "error", "deviation")
         kinds = dict.fromkeys(frame.columns.intersection(measured), float)

@@ -149,27 +149,9 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 @compiled(nogil=True)
 def relax(  # type: ignore[no-untyped-def]
-    Z,
-    y,
-    c,
-    kind,
-    bias,
-    cols,
-    forced,
-    K,
-    penalty,
-    w,
-    alpha,
-    best,
-    state,
-    cutoff,
-    tol,
-    share,
-    known,
-    max_steps,
-    grow,
-    stop,
-):
+    Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state,
+    cutoff, tol, share, known, max_steps, grow, stop,
+):  # fmt: skip
     """Solve the relaxation of a node, or stop where its fate is clear.
 
     Parameters

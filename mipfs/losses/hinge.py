@@ -52,18 +52,18 @@ class Solver(solver.Solver):
         return np.zeros(self.data.n_samples), 0.5
 
     def minimise(
-        self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place."""
         from mipfs.losses.newton import augmented_lagrangian
 
-        np.minimum(alpha, self._row_c, out=alpha)
+        np.minimum(alpha, c, out=alpha)
         if u.size == 0:
-            alpha[:] = self._row_c
+            alpha[:] = c
             return rho, 0
         growth = CAREFUL_GROWTH if careful else GROWTH
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            augmented_lagrangian(A, self._row_c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
+            augmented_lagrangian(A, c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
             warm = True
         return float(state[0]), int(state[2])

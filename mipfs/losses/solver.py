@@ -96,13 +96,12 @@ class Solver(ABC):
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
         self.must_stop: Callable[[], bool] = bool  # never
-        self._row_c = self.unit_c
 
     @abstractmethod
     def minimise(
-        self, A: Any, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
-        """Minimise ½‖u_w‖² + L(Au) with weights `_row_c` over u, in place; returns the last step and the steps."""
+        """Minimise ½‖u_w‖² + L(Au) with weights c over u, in place; returns the last step and the steps."""
 
     @abstractmethod
     def start(self) -> tuple[Array, float]:
@@ -138,13 +137,16 @@ class Solver(ABC):
         if self._work.shape[1] < n + d:
             self._work = np.empty((7, n + d))
         u, alpha, rho, warm = self._begin(k, root, shift, start)
-        merged = self._merged(A, ids)
+        rows, c, kind = self._distinct(A, ids)
         best, steps = None, 0
         for attempt in range(ATTEMPTS):
             if attempt == RESTART:
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
             goal = max(tol * 0.1**attempt, 1e-15)
-            rho, taken = self._minimised(merged, A, k, u, alpha, rho, goal, warm, attempt >= RESTART)
+            own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
+            rho, taken = self.minimise(rows, c, k, u, own, rho, goal, warm, attempt >= RESTART)
+            if kind is not None:  # shared out by the weights, which is optimal
+                alpha[:] = self.unit_c * (own / c)[kind]
             steps, warm = steps + taken, True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
@@ -156,41 +158,26 @@ class Solver(ABC):
         assert best is not None
         return best
 
-    def _merged(self, A: Any, ids: Integers) -> tuple[Integers, Integers] | None:
-        """A sample of every kind (m,), the kind of every sample (n,), where sparse samples are alike on the columns."""
+    def _distinct(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None]:
+        """Rows and weights to minimise over, one row of every kind where sparse samples are alike on the columns.
+
+        Returns
+        -------
+        rows : as A, with m rows
+        c : (m,) weights, sums over the samples of a kind
+        kind : (n,) the kind of every sample, or None where every sample is on its own
+        """
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
-            return None
+            return A, self.unit_c, None
         first, kind = equal_rows(sparse.csc_array(data.X[:, ids]), data.y)
-        return (first, kind) if first.size <= MERGE_BELOW * data.n_samples else None
-
-    def _minimised(
-        self,
-        merged: tuple[Integers, Integers] | None,
-        A: Any,
-        k: int,
-        u: Array,
-        alpha: Array,
-        rho: float,
-        tol: float,
-        warm: bool,
-        careful: bool,
-    ) -> tuple[float, int]:
-        """Minimise over u on one row of every kind; α is shared out by the weights, which is optimal."""
-        if merged is None:
-            self._row_c = self.unit_c
-            return self.minimise(A, k, u, alpha, rho, tol, warm, careful)
-        first, kind = merged
-        if isinstance(A, tuple):
-            rows = sparse.csr_array(A, shape=(kind.size, u.size))[first]
-            part: Any = rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)
-        else:
-            part = A[first]
-        self._row_c = np.bincount(kind, self.unit_c).astype(float)
-        sums: Array = np.bincount(kind, alpha).astype(float)
-        done = self.minimise(part, k, u, sums, rho, tol, warm, careful)
-        alpha[:] = self.unit_c * (sums / self._row_c)[kind]
-        return done
+        if first.size > MERGE_BELOW * data.n_samples:
+            return A, self.unit_c, None
+        c = np.bincount(kind, self.unit_c).astype(float)
+        if not isinstance(A, tuple):
+            return A[first], c, kind
+        rows = sparse.csr_array(A, shape=(kind.size, ids.size + int(self.bias)))[first]
+        return _triple(rows), c, kind
 
     def _room(self, size: int) -> Array:
         """The buffer of dense rows, grown where it is too small."""
@@ -288,4 +275,9 @@ def _sparse_rows(part: Any, y: Array, root: Array | None, ones: bool) -> tuple[A
         part = sparse.hstack([part, np.ones((part.shape[0], 1))])
     rows = sparse.csr_array(part)
     rows.data *= np.repeat(y, np.diff(rows.indptr))
+    return _triple(rows)
+
+
+def _triple(rows: Any) -> tuple[Any, Any, Any]:
+    """A CSR matrix as the kernels take it."""
     return rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,24 @@ def as_text(blocks: Iterable[Block]) -> str:
 def as_html(blocks: Iterable[Block]) -> str:
     """The blocks as HTML; whatever stands in them is escaped."""
     return "<div>" + "".join(block.html() for block in blocks) + "</div>"
+
+
+class Reported(ABC):
+    """What has a report of blocks: the command line's, as text, and for notebooks."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def blocks(self) -> list[Block]:
+        """What the report is made of."""
+
+    def summary(self) -> str:
+        """The report of the command line as text."""
+        return as_text(self.blocks())
+
+    def _repr_html_(self) -> str:
+        """The report for a notebook."""
+        return as_html(self.blocks())
 
 
 def _html(rows: Sequence[Sequence[str]], left: int) -> str:

@@ -24,12 +24,14 @@ from tests.cli.malformed import SVM, Case, cases, standard_files
 ROOT = Path(__file__).resolve().parents[2]
 HANG = 10.0
 """Seconds after which a command line counts as hanging."""
+NOISE = 200, 100
+"""Samples and features of data without any signal, which nothing proves in the seconds before the signals."""
 LONG = """\
 from pathlib import Path
 import mipfs
 def build(data):
     Path(__file__).with_name("ready").touch()
-    return mipfs.Problem(data, M=10, C=32)
+    return mipfs.Problem(data, M=20, C=1)
 """
 
 
@@ -111,7 +113,8 @@ def interrupted(seed: int) -> str:
         solved(folder)
         before = {name: (folder / name).read_bytes() for name in ("g.json", "g.cert.npz")}
         (folder / "long.py").write_text(LONG)
-        args = ["solve", "long.py", str(ROOT / "instances" / "wdbc.svm"), "--scale", "standard", "--gap", "0"]
+        (folder / "noise.svm").write_text(noise(rng))
+        args = ["solve", "long.py", "noise.svm", "--gap", "0"]
         sent = [rng.choice((signal.SIGINT, signal.SIGTERM, signal.SIGHUP)) for _ in range(rng.randrange(1, 4))]
         with subprocess.Popen(
             [sys.executable, "-m", "mipfs", *args, "--json", "g.json"], cwd=folder, env=environment(),
@@ -138,6 +141,13 @@ def interrupted(seed: int) -> str:
         kept, new = after == before, document["stop_reason"] == "INTERRUPTED" and document["selected"]
         right = (code == 0 and new and whole and not err) or (code == 4 and kept and err.count("\n") == 1)
         return "" if right and seconds < HANG else said
+
+
+def noise(rng: random.Random) -> str:
+    """Labels that have nothing to do with the features."""
+    n, p = NOISE
+    rows = (" ".join(f"{j + 1}:{rng.gauss(0.0, 1.0):.3f}" for j in range(p)) for _ in range(n))
+    return "".join(f"{(-1) ** i:+d} {row}\n" for i, row in enumerate(rows))
 
 
 def heard() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from mipfs.cli import main
+from tests.cli.attack import noise
 
 WDBC = Path(__file__).resolve().parents[2] / "instances" / "wdbc.svm"
 MIPFS = (sys.executable, "-m", "mipfs")
@@ -83,9 +85,10 @@ def test_ctrl_c_leaves_the_incumbent(tmp_path: Path) -> None:
         "import mipfs\n"
         "def build(data):\n"
         "    Path(__file__).with_name('ready').touch()\n"
-        "    return mipfs.Problem(data, M=10, C=32)\n"
+        "    return mipfs.Problem(data, M=20, C=1)\n"
     )
-    args = [*MIPFS, "solve", str(tmp_path / "long.py"), str(WDBC), "--scale", "standard", "--gap", "0"]
+    (tmp_path / "noise.svm").write_text(noise(random.Random(0)))
+    args = [*MIPFS, "solve", str(tmp_path / "long.py"), str(tmp_path / "noise.svm"), "--gap", "0"]
     with subprocess.Popen([*args, "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 30
         while not (tmp_path / "ready").exists() and time.monotonic() < deadline:

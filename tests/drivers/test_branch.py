@@ -70,7 +70,7 @@ def test_limits_leave_an_incumbent_and_an_earned_bound() -> None:
     problem = one(500, 50, 25, 32.0)
     optimum = 1434.1252
     for limits, reason in (
-        ({"time_limit": 0.3}, StopReason.TIME_LIMIT),
+        ({"time_limit": 0.1}, StopReason.TIME_LIMIT),
         ({"iteration_limit": 60}, StopReason.ITERATION_LIMIT),
     ):
         result = solve(problem, "branch", **limits)
