@@ -30,7 +30,7 @@ OPEN, REFUTED = -1, -2
 
 
 class Proof:
-    """Dual vectors and the tree; a node costs 20 bytes, a dual vector what its store says.
+    """Dual vectors and the tree; a node costs 28 bytes, a dual vector what its store says.
 
     Parameters
     ----------
@@ -61,6 +61,7 @@ class Proof:
         self._children = np.full((64, 2), -1, dtype=np.int32)
         self._dual = np.full(64, OPEN, dtype=np.int32)
         self._multiplier = np.full(64, -1, dtype=np.int32)
+        self._value = np.full(64, -np.inf)
         self._whole: dict[int, int] = {}
         self._multipliers: list[Multipliers] = []
         self._last: Multipliers | None = None
@@ -157,7 +158,7 @@ class Proof:
         self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
         return int(ids[-1])
 
-    def graft(self, node: int, feature: Integers, children: Integers, dual: Integers) -> int:
+    def graft(self, node: int, feature: Integers, children: Integers, dual: Integers, values: Array) -> int:
         """Put a piece of tree in the place of an open node; returns where its places but the first begin.
 
         Parameters
@@ -165,7 +166,8 @@ class Proof:
         node : int, open: place 0 of the piece
         feature : (m,) that a place is split on, −1 where it is not
         children : (m, 2) places of the children within the piece
-        dual : (m,) position of the dual vector that closes a place; `OPEN` where it is split or stays open
+        dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
+        values : (m,) what that dual vector proves of a place that is split
         """
         self._check_open(node)
         first = self._grow(feature.size - 1) - 1
@@ -174,7 +176,26 @@ class Proof:
         split = feature >= 0
         self._feature[places], self._dual[places] = feature, dual
         self._children[places[split]] = places[children[split]]
+        self._value[places[split]] = values[split]
         return first
+
+    def trim(self, bound: float) -> None:
+        """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
+        used = slice(0, self._size)
+        feature, children, kept = self._feature[used], self._children[used], np.zeros(self._size, dtype=bool)
+        feature[self._value[used] >= bound] = -1
+        level = np.array([self.root])
+        while level.size:
+            kept[level] = True
+            level = children[level[feature[level] >= 0]].ravel()
+        place = np.cumsum(kept, dtype=np.int32) - 1
+        self._size = int(np.count_nonzero(kept))
+        for name in ("_feature", "_dual", "_multiplier", "_value"):
+            setattr(self, name, getattr(self, name)[used][kept])
+        self._children = np.where(self._feature[:, None] >= 0, place[children[kept]], -1).astype(np.int32)
+        self._whole = {
+            int(place[node]): value for node, value in self._whole.items() if kept[node] and feature[node] >= 0
+        }
 
     def open_nodes(self) -> Integers:
         """Nodes that are neither split nor closed nor refuted."""
@@ -231,9 +252,10 @@ class Proof:
         first, self._size = self._size, self._size + count
         if self._size > self._feature.size:
             capacity = max(2 * self._feature.size, self._size)
-            for name, empty in (("_feature", -1), ("_children", -1), ("_dual", OPEN), ("_multiplier", -1)):
+            empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
+            for name, empty in empties.items():
                 old = getattr(self, name)
-                new = np.full((capacity, *old.shape[1:]), empty, dtype=np.int32)
+                new = np.full((capacity, *old.shape[1:]), empty, dtype=old.dtype)
                 new[: old.shape[0]] = old
                 setattr(self, name, new)
         return first

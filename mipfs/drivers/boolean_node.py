@@ -69,6 +69,7 @@ class Piece:
     feature: Integers
     children: Integers
     dual: Integers
+    values: Array
     packed: npt.NDArray[np.uint8]
     ends: Integers
     tops: Integers
@@ -280,9 +281,9 @@ class Relaxation:
         piece = Piece(
             np.empty((m, k), np.int8), np.empty((m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
             np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((places, 2), np.int64),
-            np.empty(places, np.int64), np.empty(m * (8 * n + n // 4 + 4), np.uint8), np.zeros(m + 1, np.int64),
-            np.empty(m, np.int64), np.empty(m, np.int64), np.full((m, 2), -1), np.empty((m, k), np.float32),
-            np.empty(m), np.zeros(9),
+            np.empty(places, np.int64), np.full(places, -np.inf), np.empty(m * (8 * n + n // 4 + 4), np.uint8),
+            np.zeros(m + 1, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((m, 2), -1),
+            np.empty((m, k), np.float32), np.empty(m), np.zeros(9),
         )  # fmt: skip
         piece.states[0], piece.weights[0] = states, warm.w
         piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
@@ -293,7 +294,7 @@ class Relaxation:
             bool(np.any(c != c[0])), cutoff, level, tol, share, rises, self.stop,
             piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
             alphas, np.empty((m, n), np.int64), piece.grids,
-            piece.feature, piece.children, piece.dual, piece.packed, piece.ends, piece.tops, piece.widths,
+            piece.feature, piece.children, piece.dual, piece.values, piece.packed, piece.ends, piece.tops, piece.widths,
             piece.found, piece.offers, piece.sums, piece.totals,
         )  # fmt: skip
         return piece

@@ -246,7 +246,7 @@ class Tree:
         feature, dual = piece.feature[:places], piece.dual[:places]
         feature = np.append(self.relaxation.alive, -1)[feature]
         dual = np.where(dual >= 0, position[dual], OPEN)
-        offset = self.proof.graft(node.place, feature, piece.children[:places], dual)
+        offset = self.proof.graft(node.place, feature, piece.children[:places], dual, piece.values[:places])
         for t in range(n_nodes):
             place, why = piece.found[t]
             if place < 0:
@@ -352,6 +352,8 @@ class Tree:
         """The proof of the bound: open nodes are closed with the dual vectors that they have."""
         for _, _, node in self._heap:
             self.proof.close(node.place, node.dual)
+        if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
+            self.proof.trim(self.run.bound)
         return self.proof if self.n_nodes else None
 
 

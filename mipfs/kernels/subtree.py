@@ -75,7 +75,7 @@ def explore(  # type: ignore[no-untyped-def]
     Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, coarse, weighted,
     cutoff, level, tol, share, rises, stop,
     states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
-    feature, children, dual, packed, starts, tops, widths, found, offers, sums, totals,
+    feature, children, dual, values, packed, starts, tops, widths, found, offers, sums, totals,
 ):  # fmt: skip
     """Explore from the node in place 0.
 
@@ -94,7 +94,7 @@ def explore(  # type: ignore[no-untyped-def]
         The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
         rho is negative was stuck before and is split as it stands.
     alphas, wholes, grids : (budget + 1, n) float64 and int64, and (budget + 1,): dual vectors, place 0 the first node's
-    feature, children, dual : the piece of the proof; see `Proof.graft`
+    feature, children, dual, values : the piece of the proof; see `Proof.graft`
     packed, starts, tops, widths : the dual vectors as `DualStore` keeps them
     found : (m, 2) int64 out: proof place of a node, and OPEN or LEAF; −1 where it is done
     offers, sums : (m, k) float32, (m,) out: sizes of the weights to round, and what their σ add up to: of the first
@@ -242,6 +242,7 @@ def explore(  # type: ignore[no-untyped-def]
                 weights[node, cols[t]] = w[t] * root
             intercepts[node] = state[INTERCEPT]
             continue
+        top = place
         for t in range(forced, count):
             if fixed[t] != FREE:
                 side = 1 if fixed[t] == INSIDE else 0
@@ -253,6 +254,8 @@ def explore(  # type: ignore[no-untyped-def]
                 n_places += 2
                 states[node, cols[t]] = fixed[t]
                 floor = min(floor, cutoff)
+        if fixes > 0:
+            dual[top], values[top] = parents[node], bounds[node]
         for t in range(count):
             weights[node, cols[t]] = w[t] * root
         intercepts[node] = state[INTERCEPT]
@@ -280,6 +283,8 @@ def explore(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         states[node, j], states[child, j] = OUTSIDE, INSIDE
         feature[place] = j
+        if fixes == 0:
+            dual[place], values[place] = parents[node], bounds[node]
         children[place, 0], children[place, 1] = n_places, n_places + 1
         for side in range(2):
             feature[n_places + side], dual[n_places + side] = -1, -1

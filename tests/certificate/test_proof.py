@@ -182,3 +182,26 @@ def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: in
     found, _ = least_bound(statement, Duals(statement, arrays), Tree(arrays, data.n_features, statement.whole), arrays)
     assert found == pytest.approx(least, rel=1e-12)
     assert found <= least * (1 + 1e-15) + 1e-9
+
+
+def test_trimming_keeps_what_the_bound_needs() -> None:
+    proof = Proof(2, 9)
+    weak, middle, strong = (proof.add_dual(np.array([k, k]), 4) for k in (1, 2, 3))
+    left, right = proof.split(proof.root, 4)
+    # the right child: a chain that fixes feature 0, then a split on feature 1, bounded by `middle` as a whole
+    feature, children = np.array([0, -1, 1, -1, -1]), np.array([[2, 1], [0, 0], [3, 4], [0, 0], [0, 0]])
+    dual, values = np.array([middle, strong, OPEN, weak, strong]), np.array([5.0, np.nan, -np.inf, np.nan, np.nan])
+    proof.graft(right, feature, children, dual, values)
+    below, above = proof.split_whole(left, 0, 3)
+    proof.close(below, weak)
+    proof.close(above, middle)
+    assert (proof.n_nodes, proof.n_leaves) == (9, 5)
+    proof.trim(5.5)
+    assert (proof.n_nodes, proof.n_leaves) == (9, 5)
+    proof.trim(5.0)
+    arrays = proof.arrays()
+    assert (proof.n_nodes, proof.n_leaves, len(arrays["dual_q"])) == (5, 3, 2)
+    np.testing.assert_array_equal(arrays["feature"], [4, 9, -1, -1, -1])
+    np.testing.assert_array_equal(arrays["children"][:2], [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(arrays["dual"], [OPEN, OPEN, 1, 0, 1])
+    np.testing.assert_array_equal(arrays["whole"], [[1, 3]])

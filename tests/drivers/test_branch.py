@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.certificate.proof import Proof
 from mipfs.drivers import solve
 from mipfs.generators import aytug_one
 from mipfs.instance import Instance
@@ -80,6 +81,11 @@ def test_limits_leave_an_incumbent_and_an_earned_bound() -> None:
         report = mipfs.verify(result, problem.data)
         assert report.accepted, report.reason
         assert report.bound == pytest.approx(result.bound, rel=1e-9)
+        assert result.claim is not None
+        proof = result.claim.proof
+        assert isinstance(proof, Proof)
+        inner = proof._feature[: proof.n_nodes] >= 0
+        assert np.all(proof._value[: proof.n_nodes][inner] < result.bound), "what proves the bound is not split"
 
 
 def test_a_callback_stops_it() -> None:
