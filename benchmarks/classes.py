@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 import mipfs
 from mipfs.baselines.l1_svm import l1_svm
 from mipfs.baselines.structural_svm import structural_svm
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.measures import value
 from mipfs.problem import Problem
 

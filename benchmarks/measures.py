@@ -34,7 +34,7 @@ from mipfs.baselines.l1_svm import l1_svm_of_size
 from mipfs.baselines.linear import Linear, linear
 from mipfs.baselines.rfe import eliminate, plain_svm
 from mipfs.baselines.structural_svm import structural_svm
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.measures import get_measure, value
 from mipfs.measures.fbeta import divide_and_conquer, full_search
 from mipfs.problem import Problem

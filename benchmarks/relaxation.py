@@ -29,8 +29,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.svm import LinearSVC, l1_min_c
 
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 Split = tuple[Any, np.ndarray, Any, np.ndarray]
@@ -131,7 +131,7 @@ def run_news(repeats: int) -> None:
 
 def run_dense(repeats: int) -> None:
     """Planted features in a dense problem."""
-    from mipfs.synthetic import tan_2014
+    from mipfs.generators.synthetic import tan_2014
 
     drawn = tan_2014(4096, 65536, 400, seed=1, n_test=1024)
     (X, y), (X_test, y_test), planted = drawn["train"], drawn["test"], set(drawn["S"].tolist())
@@ -161,10 +161,10 @@ def run_dense(repeats: int) -> None:
 
 def run_type_one(repeats: int) -> None:
     """The restricted problem: the same pool, the same objective, three solvers."""
-    from mipfs.baselines.simple_mkl import simple_mkl
     from mipfs.drivers.kelley import Oracle
-    from mipfs.drivers.restricted import Pool, Proximal, feasible
-    from mipfs.synthetic import tan_2014
+    from mipfs.generators.synthetic import tan_2014
+    from mipfs.inner.restricted import Pool, Proximal, feasible
+    from mipfs.inner.simple_mkl import simple_mkl
 
     X, y = tan_2014(4096, 4096, 400, seed=1, n_test=0)["train"]
     data, C, B, T = Instance.from_arrays(X, y), 10.0, 50, 5

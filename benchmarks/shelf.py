@@ -22,10 +22,10 @@ import numpy as np
 
 import mipfs
 from mipfs import Problem
+from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
-from mipfs.result import Result, Status
-from mipfs.synthetic import tan_2014
+from mipfs.generators.synthetic import tan_2014
+from mipfs.result.result import Result, Status
 
 PACKAGES = ("mipfs", "highspy", "clarabel", "cvxpy", "scikit-learn", "numpy", "numba")
 SHIPPED = "instances/wdbc.svm"

@@ -10,20 +10,24 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from mipfs.backends.conic import svm_reference
+from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
 from mipfs.losses.hinge import Solver, feasible_dual
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.references import svm_reference
 
 GAP = 1e-6
 

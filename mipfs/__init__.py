@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mipfs.certificate.sidecar import verify
+    from mipfs.backends.declared import Formulation
+    from mipfs.data.instance import Instance, Row
     from mipfs.drivers import solve
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
         MeasureClassifier,
         MILClassifier,
     )
-    from mipfs.formulation import Formulation, problem_of
-    from mipfs.instance import Instance, Row
-    from mipfs.ladder import Comparison, compare
+    from mipfs.formulation import problem_of
     from mipfs.problem import Problem
+    from mipfs.proof.sidecar import verify
     from mipfs.readers import read
-    from mipfs.result import Record, Result, Status, StopReason
-    from mipfs.solution_path import SolutionPath
-    from mipfs.walk import path
+    from mipfs.result.result import Record, Result, Status, StopReason
+    from mipfs.studies.ladder import Comparison, compare
+    from mipfs.studies.solution_path import SolutionPath
+    from mipfs.studies.walk import path
 
 __version__ = "0.1.0"
 
@@ -68,34 +69,34 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
-    "Comparison": "mipfs.ladder",
+    "Comparison": "mipfs.studies.ladder",
     "DataError": "mipfs.errors",
     "DataWarning": "mipfs.errors",
     "FGMClassifier": "mipfs.estimators",
     "FGMSelector": "mipfs.estimators",
     "FSPClassifier": "mipfs.estimators",
-    "Formulation": "mipfs.formulation",
+    "Formulation": "mipfs.backends.declared",
     "GroupFGMClassifier": "mipfs.estimators",
-    "Instance": "mipfs.instance",
+    "Instance": "mipfs.data.instance",
     "MILClassifier": "mipfs.estimators",
     "MeasureClassifier": "mipfs.estimators",
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
     "Problem": "mipfs.problem",
-    "Record": "mipfs.result",
-    "Result": "mipfs.result",
-    "Row": "mipfs.instance",
+    "Record": "mipfs.result.result",
+    "Result": "mipfs.result.result",
+    "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
-    "SolutionPath": "mipfs.solution_path",
-    "Status": "mipfs.result",
-    "StopReason": "mipfs.result",
+    "SolutionPath": "mipfs.studies.solution_path",
+    "Status": "mipfs.result.result",
+    "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
-    "compare": "mipfs.ladder",
-    "path": "mipfs.walk",
+    "compare": "mipfs.studies.ladder",
+    "path": "mipfs.studies.walk",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
-    "verify": "mipfs.certificate.sidecar",
+    "verify": "mipfs.proof.sidecar",
 }
 
 _SUBPACKAGES = ("errors", "models")

@@ -8,93 +8,23 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mipfs import capability, user_file
+from mipfs import capability
+from mipfs.backends.declared import Formulation
 from mipfs.capability import ATOMS, POINTWISE, Capability
+from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
-from mipfs.instance import Instance
+from mipfs.plumbing import user_file
 from mipfs.problem import Problem
 
 ALIASES = {"lambda": "lam", "B": "M"}
 """Names of the papers for parameters of the same meaning (`lambda` is no Python name)."""
-
-MAX_FEATURES = 3_000
-MAX_TERMS = 2_000_000
-"""Beyond these a Pyomo model takes gigabytes, and no general solver gets anywhere with it."""
-
-
-class TooLargeError(UsageError):
-    """Data, or a program made of it, that a general solver cannot take."""
-
-
-@dataclass(frozen=True, eq=False)
-class Formulation:
-    """A formulation declared in CVXPY.
-
-    Parameters
-    ----------
-    problem : Problem
-        What it stands for; its rows are the rows of the formulation.
-    cvxpy : cvxpy.Problem
-    sigma : cvxpy.Variable of shape (p,), or None
-        The selection; None where the program has none. Constraints over it and variables of your own are its rows
-        (`compile`). It may be anything with a ``value`` after a solve, but then rows are the problem's alone.
-    variables : mapping of str to cvxpy.Variable (or likewise)
-        The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
-        sigma, the sizes of ``w``, shape (p,), are what is rounded.
-    solver : {"clarabel", "highs"}
-        Who solves it; HiGHS for linear programs, whose vertices have exact zeros.
-    lagrangian : callable, optional
-        ``lagrangian(omega)``, with omega >= |ω(α)| of shape (p,), returns (r, cost) such that
-        g(α) − r + min of costᵀσ over the rows of S bounds (P) from below. By default (0, c − ½ ω²).
-    is_relaxation : bool
-        Whether its value bounds (P), or the relaxation over all of S, from one side; False for a baseline, which
-        solves another problem.
-    hull : bool
-        Whether it is over the convex hull of S rather than over the rows with 0 ≤ σ ≤ 1: its bound then takes the
-        minimum over S itself.
-    """
-
-    problem: Problem
-    cvxpy: Any
-    sigma: Any
-    variables: Mapping[str, Any]
-    solver: str = "clarabel"
-    lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
-    is_relaxation: bool = True
-    hull: bool = False
-
-    def __post_init__(self) -> None:
-        if self.cvxpy is not None:
-            importlib.import_module("mipfs.backends.cvxpy_attach").may_grow(self.cvxpy)
-
-    def __repr__(self) -> str:
-        return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
-
-    def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
-        """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
-
-        Parameters
-        ----------
-        constraints : sequence of cvxpy constraints
-        """
-        import cvxpy
-
-        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints]))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
-        """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
-        copied: Formulation = pickle.loads(pickle.dumps(self))
-        return copied
 
 
 @dataclass(frozen=True)
@@ -344,6 +274,11 @@ class Loaded:
         return arguments
 
 
+def _model(name: str) -> ModuleType:
+    """A file of `mipfs.models`: nothing below the registry imports them."""
+    return importlib.import_module(f"mipfs.models.{name}")
+
+
 def load(name: str | Path) -> Loaded:
     """Find a formulation by its name in the table, or in a user's ``.py`` file.
 
@@ -360,7 +295,7 @@ def load(name: str | Path) -> Loaded:
     text = str(name)
     for entry in _TABLE:
         if text == entry.name:
-            module = importlib.import_module(f"mipfs.models.{entry.module}")
+            module = _model(entry.module)
             path, declare = Path(str(module.__file__)), getattr(module, "declare", None)
             return Loaded(entry.name, path, module.build, module.problem, entry, declare)
     if text.endswith(".py"):
@@ -370,6 +305,13 @@ def load(name: str | Path) -> Loaded:
     close = difflib.get_close_matches(text.replace("_", "-").lower(), names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(names)}, or a .py file"
     raise UsageError(f"no formulation is called {text!r}; {hint}")
+
+
+def declared(name: str, problem: Problem, *args: Any) -> Formulation:
+    """Declare a formulation of the table for a problem; further arguments as its `declare` takes them."""
+    declare = load(name).declare
+    assert declare is not None, f"{name} is not declared in CVXPY"
+    return declare(problem, *args)
 
 
 def problem_of(model: Any) -> Problem:
@@ -426,21 +368,6 @@ def compile(model: Any) -> Problem:
     return pyomo_rows.compile(model)
 
 
-def check_size(data: Instance, kind: str = "Pyomo model") -> None:
-    """Refuse data that is too large for an algebraic model, before any of it is built; `kind` is for the message.
-
-    Raises
-    ------
-    TooLargeError
-    """
-    terms = data.X.nnz if data.is_sparse else data.X.size
-    if data.n_features > MAX_FEATURES or terms > MAX_TERMS:
-        raise TooLargeError(
-            f"{data.n_samples} samples x {data.n_features} features is too large for a {kind} (at most "
-            f"{MAX_FEATURES} features and {MAX_TERMS} values); mipfs.Problem(data, ...) takes any size"
-        )
-
-
 def algebraic(problem: Problem) -> Any:
     """The Pyomo model of a problem, in perspective form.
 
@@ -449,4 +376,4 @@ def algebraic(problem: Problem) -> Any:
     UsageError
         A loss that has no such form, or data too large for an algebraic model.
     """
-    return importlib.import_module("mipfs.models.perspective").perspective(problem)
+    return _model("perspective").perspective(problem)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,11 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
-from mipfs.checks import as_float, shown
+from mipfs.data.checks import as_float, shown
+from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
-from mipfs.instance import Instance, nearest
 from mipfs.losses import get_loss, loss_of
-from mipfs.selection import Rows, Selection
+from mipfs.selection.selection import Rows, Selection
 
 if TYPE_CHECKING:
     from mipfs.measures import Measure
@@ -228,6 +229,18 @@ class Problem:
         if len(labels) != r:
             raise RowError(f"{len(labels)} names for {r} rows")
         return self.replace(rows=self.rows.stack(Rows(matrix, lower, upper, labels, ("",) * r)))
+
+    def named_rows(self) -> Rows:
+        """The rows, with extra variables called by names that neither a feature nor another of them has."""
+        assert self.rows is not None
+        extra, names = self.rows.extra, list[str]()
+        taken = {*self.atoms.names} if len(extra) else set()
+        for name in extra.names:
+            others = (f"{name}#{k}" for k in itertools.count(2))
+            free = next(text for text in itertools.chain((name,), others) if text not in taken)
+            taken.add(free)
+            names.append(free)
+        return dataclasses.replace(self.rows, extra=dataclasses.replace(extra, names=tuple(names)))
 
     @cached_property
     def selection(self) -> Selection:

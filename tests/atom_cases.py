@@ -101,9 +101,9 @@ class AtomCase:
         from mipfs.atoms.features import Features
         from mipfs.atoms.groups import Groups
         from mipfs.atoms.tree import Tree
-        from mipfs.instance import Instance, Row
+        from mipfs.data.instance import Instance, Row
         from mipfs.problem import Problem
-        from mipfs.selection import Extras, Rows
+        from mipfs.selection.selection import Extras, Rows
 
         data = Instance.from_arrays(
             sparse.csc_array(self.X) if self.stored else self.X,

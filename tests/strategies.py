@@ -100,9 +100,9 @@ class Case:
 
     def problem(self) -> Any:
         """The same as a `mipfs.Problem`."""
-        from mipfs.instance import Instance, Row, SelectDefaults
+        from mipfs.data.instance import Instance, Row, SelectDefaults
         from mipfs.problem import Problem
-        from mipfs.selection import Extras, Rows
+        from mipfs.selection.selection import Extras, Rows
 
         rows = [Row(row.name, row.terms, row.lb, row.ub, f"case {self.seed}") for row in self._written()]
         with_data = self.route == "data" and not self.extras

@@ -16,11 +16,11 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
 from mipfs.capability import ATOMS
+from mipfs.data.instance import Instance
 from mipfs.drivers import capabilities, get_driver
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 from tests import readme_tables, strategies
 from tests.oracles import brute_force
 

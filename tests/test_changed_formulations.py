@@ -18,12 +18,12 @@ import pytest
 import mipfs
 from mipfs import models
 from mipfs.cli import main
+from mipfs.data.instance import Instance
 from mipfs.errors import RowError, UsageError
 from mipfs.formulation import Formulation, compile, load
-from mipfs.instance import Instance
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
-from mipfs.result import Result, Status
+from mipfs.result.result import Result, Status
 from tests import structural_oracles
 from tests.oracles import svm_value
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import f1_score
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mipfs import compiled
-from mipfs.drivers import warm_up
+from mipfs.run import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = """
@@ -67,7 +67,7 @@ print(case, late, flush=True)
 
 def test_the_key_is_over_every_file_that_machine_code_depends_on(tmp_path: Path) -> None:
     files = {path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources()}
-    assert {"losses/newton.py", "losses/smooth.py", "losses/boolean_newton.py", "atoms/kernels.py"} <= files
+    assert {"kernels/newton.py", "kernels/kinds.py", "kernels/boolean_newton.py", "kernels/scores.py"} <= files
     users = {p for p in compiled.PACKAGE.rglob("*.py") if "\n@compiled(" in p.read_text(encoding="utf-8")}
     assert users <= set(compiled.sources())
     assert not [p for p in compiled.PACKAGE.rglob("*.py") if "@njit" in p.read_text(encoding="utf-8")]

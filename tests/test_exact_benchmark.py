@@ -36,8 +36,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 def test_a_tiny_run_is_stored_resumed_and_rendered(tmp_path: Path) -> None:
     """The optimum is that of enumeration with Clarabel."""
-    from mipfs.backends.conic import svm_reference
     from mipfs.generators import aytug_one
+    from tests.references import svm_reference
 
     store = tmp_path / "exact.jsonl"
     command = ["aytug", *TINY, "--seeds", "1", "2", "--store", str(store)]

@@ -12,10 +12,10 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mipfs.cli import main
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Status
+from mipfs.result.result import Status
 from tests.structural_oracles import labellings, structural_svm
 
 

@@ -8,11 +8,11 @@ from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from mipfs import folds
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
+from mipfs.studies import folds
 
 
 def raw(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ import pytest
 
 import mipfs
 from mipfs import models
+from mipfs.data.instance import Instance
 from mipfs.errors import RowError, UsageError
 from mipfs.formulation import Formulation, compile, load, problem_of, table
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 

@@ -35,7 +35,7 @@ def test_errors_of_the_package_are_one_family() -> None:
 
 def test_the_engine_and_import_mipfs_load_none_of_the_heavy_packages() -> None:
     code = (
-        "import sys, mipfs, mipfs.problem, mipfs.drivers.run, mipfs.result\n"
+        "import sys, mipfs, mipfs.problem, mipfs.run.run, mipfs.result.result\n"
         "heavy = {'pyomo', 'cvxpy', 'sklearn', 'matplotlib', 'pandas', 'rich', 'typer', 'mipfs.models'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
         "from mipfs import models\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mipfs.data.instance import Instance, Labels, Row, SelectDefaults, nearest
 from mipfs.errors import DataError, UsageError
-from mipfs.instance import Instance, Labels, Row, SelectDefaults, nearest
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([1, -1, 1, -1])

@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import LinearSVC
 
 import mipfs
-from mipfs import matrix
+from mipfs.data import matrix
+from mipfs.data.instance import Instance
 from mipfs.errors import DataError
-from mipfs.instance import Instance
 
 
 def exact_moments(column: np.ndarray) -> tuple[float, float]:

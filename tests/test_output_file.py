@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs import output_file
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.plumbing import output_file
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.result.result import Result
 
 EARLIER = {"a": b"the certificate of before", "b": b"the result of before"}
 

@@ -19,14 +19,14 @@ import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
-from mipfs.choice import least_error, one_standard_error
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
-from mipfs.folds import stratified
-from mipfs.instance import Instance, Row, SelectDefaults
 from mipfs.problem import Problem
-from mipfs.result import Result, Status
-from mipfs.selection import Extras, Rows
-from mipfs.walk import _tightened
+from mipfs.result.result import Result, Status
+from mipfs.selection.selection import Extras, Rows
+from mipfs.studies.choice import least_error, one_standard_error
+from mipfs.studies.folds import stratified
+from mipfs.studies.walk import _tightened
 from tests.oracles import LinearRow, allowed_supports, brute_force
 
 P = 6

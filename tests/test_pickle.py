@@ -15,7 +15,7 @@ from mipfs import models
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 
 COPIES: tuple[Callable[[Any], Any], ...] = (lambda made: pickle.loads(pickle.dumps(made)), copy.deepcopy)

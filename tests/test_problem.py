@@ -8,8 +8,8 @@ from scipy import sparse
 
 import mipfs
 from mipfs import models
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import RowError, UsageError
-from mipfs.instance import Instance, Row, SelectDefaults
 from mipfs.problem import LARGEST_C, LEAST_C, Problem
 
 X = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-2.0, 0.0, 1.0], [0.0, 1.0, -1.0]])

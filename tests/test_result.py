@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.instance import Instance
-from mipfs.result import Record, Result, Status, StopReason, relative_gap
+from mipfs.result.result import Record, Result, Status, StopReason, relative_gap
 
 NAMES = ("age", "income", "debt", "x4")
 

@@ -13,10 +13,10 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem, RowError
-from mipfs.backends import highs
-from mipfs.drivers.selection_oracle import SelectionOracle
 from mipfs.errors import NumericalError
-from mipfs.selection import Extras, Rows, Selection
+from mipfs.selection.oracle import SelectionOracle
+from mipfs.selection.selection import Extras, Rows, Selection
+from mipfs.solvers import highs
 from tests import strategies
 
 DRIVERS = ("branch", "gbd", "kelley")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mipfs.data.instance import Row
 from mipfs.errors import RowError
-from mipfs.instance import Row
-from mipfs.selection import Extras, Rows, Selection
+from mipfs.selection.selection import Extras, Rows, Selection
 
 P = 6
 

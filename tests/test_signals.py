@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs import signals
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
+from mipfs.plumbing import signals
 from mipfs.problem import Problem
-from mipfs.result import Record, Status, StopReason
+from mipfs.result.result import Record, Status, StopReason
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.generators.synthetic import tan_2010, tan_2014
 from mipfs.problem import Problem
-from mipfs.synthetic import tan_2010, tan_2014
 
 
 def test_tan_2010_has_the_stated_moments() -> None:

@@ -18,14 +18,14 @@ from mipfs import models
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
-from mipfs.backends import cones
 from mipfs.cli import main
+from mipfs.cli.written import write
+from mipfs.data.instance import Instance, Row
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, algebraic
-from mipfs.instance import Instance, Row
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
-from mipfs.written import write
+from mipfs.solvers import cones
 
 cp: Any = cvxpy
 scip = pytest.importorskip("pyscipopt")

@@ -10,8 +10,8 @@ from typing import Any
 from exact_parts import scip
 from exact_parts.ours import measure
 from exact_parts.store import Line, Store, clocks, relative_gap
+from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 SAMPLES, FEATURES = (500, 1000, 5000), (20, 50, 100)

@@ -10,7 +10,7 @@ import numpy as np
 
 import mipfs
 from exact_parts.store import clocks, code
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 
 _WARM: set[tuple[str, str, bool]] = set()

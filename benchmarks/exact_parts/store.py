@@ -18,7 +18,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyscipopt")
-TIMED_CODE = ("drivers", "inner", "kernels", "losses", "atoms", "matrix.py", "problem.py", "selection.py")
+TIMED_CODE = (
+    "drivers",
+    "run",
+    "inner",
+    "kernels",
+    "losses",
+    "atoms",
+    "proof",
+    "selection",
+    "data/matrix.py",
+    "problem.py",
+)
 """The parts of the package that a solver's time depends on."""
 
 Line = dict[str, Any]

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 import mipfs
+from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]

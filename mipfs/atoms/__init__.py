@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Instance
+from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
-from mipfs.names import Numbered
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

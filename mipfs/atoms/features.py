@@ -11,8 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 
 Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "norm"] | npt.ArrayLike

@@ -39,7 +39,7 @@ class TopFeatures:
         if not self._screens:
             self._largest_norm = float(np.max(features.scale * features.norms, initial=0.0))
             return
-        from mipfs.atoms.kernels import CHUNKS, column_sums
+        from mipfs.kernels.scores import CHUNKS, column_sums
 
         X = self.data.X
         self._bounds, most = np.empty(features.count, np.float32), np.empty(CHUNKS)
@@ -69,7 +69,7 @@ class TopFeatures:
 
     def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.atoms.kernels import bounded_pull
+        from mipfs.kernels.scores import bounded_pull
 
         X, sizes = self.data.X, np.empty(columns.size)
         scale, bounds = self.features.scale, self._bounds

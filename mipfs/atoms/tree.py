@@ -21,8 +21,8 @@ from mipfs.atoms.features import (
     times_squares,
 )
 from mipfs.atoms.groups import spans
+from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
-from mipfs.instance import Instance, nearest
 
 Array = npt.NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import numpy as np
 import pyomo.environ as pyo
 from scipy import sparse
 
-from mipfs.backends.cones import Canonical
 from mipfs.backends.cvxpy_attach import Sigma
-from mipfs.formulation import Formulation
-from mipfs.names import unique
+from mipfs.backends.declared import Formulation
+from mipfs.data.names import unique
+from mipfs.solvers.cones import Canonical
 
 
 def pyomo_of(declared: Formulation) -> Any:

@@ -16,7 +16,7 @@ from mipfs.errors import RowError
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
-    from mipfs.formulation import Formulation
+    from mipfs.backends.declared import Formulation
 
 MARK = "_mipfs_built"
 

@@ -19,13 +19,13 @@ from cvxpy.constraints.zero import Equality, Zero
 from scipy import sparse
 
 from mipfs.backends.cvxpy_attach import added, built_of, text_of
+from mipfs.data.names import unique
 from mipfs.errors import RowError
-from mipfs.names import unique
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 
 if TYPE_CHECKING:
-    from mipfs.formulation import Formulation
+    from mipfs.backends.declared import Formulation
 
 Array = npt.NDArray[np.float64]
 

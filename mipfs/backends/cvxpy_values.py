@@ -11,8 +11,8 @@ from mipfs.backends.cvxpy_attach import built_of
 from mipfs.backends.cvxpy_rows import read_added
 
 if TYPE_CHECKING:
-    from mipfs.formulation import Formulation
-    from mipfs.loaded import Point
+    from mipfs.backends.declared import Formulation
+    from mipfs.result.loaded import Point
 
 
 def load(formulation: Formulation, point: Point) -> None:

@@ -19,7 +19,7 @@ from scipy import sparse
 from mipfs.backends.pyomo_attach import PASSIVE, Attached, is_under, refuse_changes
 from mipfs.errors import RowError
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 
 INTEGRALITY = 1e-6
 """How far from 0 or 1 a fixed binary may be: general solvers return such values."""

@@ -12,7 +12,7 @@ from mipfs.backends.pyomo_rows import read
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
-    from mipfs.loaded import Point
+    from mipfs.result.loaded import Point
 
 
 def load(model: Any, point: Point) -> None:

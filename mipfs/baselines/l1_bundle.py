@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends import highs
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, linear
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.losses.labellings import Labellings
 from mipfs.measures import get_measure
+from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

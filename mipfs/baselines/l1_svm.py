@@ -13,7 +13,7 @@ import warnings
 import numpy as np
 
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 
 TOL, MAX_STEPS = 1e-4, 2000
 """LIBLINEAR's tolerance, and its Newton steps at most."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
-from mipfs.prediction import scores_on
+from mipfs.result.prediction import scores_on
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

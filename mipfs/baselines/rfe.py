@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.losses import get_loss
 
 Integers = npt.NDArray[np.int64]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, check_weight, linear
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.losses.structural import Structural
 from mipfs.measures import get_measure
 

@@ -20,9 +20,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv : sequence of str, optional
         The arguments after the program's name; those of this process by default. None of them: the help.
     """
-    from mipfs import signals
     from mipfs.cli.errors import report
     from mipfs.cli.streams import sound_streams
+    from mipfs.plumbing import signals
 
     # Only a command that is at work hears a signal: before it one waits, after it none changes the exit code.
     with sound_streams(), signals.unraised(), signals.held(deliver=False):

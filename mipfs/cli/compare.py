@@ -21,8 +21,8 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mipfs.ladder import Comparison
     from mipfs.problem import Problem
+    from mipfs.studies.ladder import Comparison
 
 
 def compare(
@@ -42,12 +42,13 @@ def compare(
 ) -> int:
     """Compare the relaxations of one problem with its exact optimum."""
     import mipfs
-    from mipfs import ladder, readers
+    from mipfs import readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
     from mipfs.cli.output import check_target
     from mipfs.cli.solve import with_lp_rows
-    from mipfs.signals import held
+    from mipfs.plumbing.signals import held
+    from mipfs.studies import ladder
 
     params = problem_parameters(param or (), "compare")
     check_target(json, data_file, subject_to)
@@ -66,7 +67,7 @@ def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet:
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, write_json
     from mipfs.cli.text import show_blocks
-    from mipfs.report.ladder import ladder_blocks
+    from mipfs.studies.ladder_report import ladder_blocks
 
     if target is not None:
         write_json(comparison.document(), target)

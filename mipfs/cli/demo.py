@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mipfs.cli.options import Json, Quiet, Seed
 
 if TYPE_CHECKING:
-    from mipfs.instance import Scaling
-    from mipfs.result import Record
+    from mipfs.data.instance import Scaling
+    from mipfs.result.result import Record
 
 INSTANCE = "wdbc.svm"
 SCALE: Scaling = "standard"
@@ -26,9 +26,9 @@ def demo(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
     from mipfs.drivers import solve
+    from mipfs.plumbing.signals import held
     from mipfs.problem import Problem
     from mipfs.readers import read
-    from mipfs.signals import held
 
     path = shipped(INSTANCE)
     check_target(json, str(path), pair=True)
@@ -59,7 +59,7 @@ def shipped(name: str) -> Path:
 
 def _show_trace(trace: Sequence[Record]) -> None:
     from mipfs.cli.text import number, percent, show_table
-    from mipfs.report.trace import plot_gap, thin
+    from mipfs.result.trace import plot_gap, thin
 
     rows = [
         (str(r.iteration), f"{r.seconds:.2f}", number(r.objective), number(r.bound), percent(r.gap))

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from mipfs.errors import DataWarning, MipfsError
-from mipfs.signals import heard
+from mipfs.plumbing.signals import heard
 
 P = ParamSpec("P")
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
 
 if TYPE_CHECKING:
-    from mipfs.instance import Instance
-    from mipfs.result import Result
+    from mipfs.data.instance import Instance
+    from mipfs.result.result import Result
 
 
 def evaluate(
@@ -23,9 +23,9 @@ def evaluate(
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1."""
     from mipfs.cli.output import check_target, write_json
-    from mipfs.instance import Labels
+    from mipfs.data.instance import Labels
     from mipfs.readers import read_new
-    from mipfs.result import Result
+    from mipfs.result.result import Result
 
     check_target(json, result_file, data_file)
     result = Result.load(result_file)

@@ -15,7 +15,7 @@ from mipfs.cli.text import number, percent
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from mipfs.result import Record
+    from mipfs.result.result import Record
 
 
 @contextmanager

@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mipfs import output_file
-from mipfs.certificate.sidecar import sidecar_of
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import show_blocks
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing import output_file
+from mipfs.plumbing.signals import held
+from mipfs.proof.sidecar import sidecar_of
 from mipfs.readers.files import description_of
-from mipfs.report.summary import BECAUSE, summary_blocks
-from mipfs.result import Result, Status
-from mipfs.signals import held
+from mipfs.result.result import Result, Status
+from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mipfs.solution_path import SolutionPath
+    from mipfs.studies.solution_path import SolutionPath
 
 _RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 
@@ -72,8 +72,8 @@ def path(
     from mipfs.cli.output import check_target
     from mipfs.cli.solve import with_lp_rows
     from mipfs.errors import UsageError
+    from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
-    from mipfs.signals import held
 
     axes: dict[str, Any] = {}
     if M is not None:
@@ -141,8 +141,8 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, write_json
     from mipfs.cli.text import show_blocks
-    from mipfs.report.path import path_blocks
-    from mipfs.result import Status
+    from mipfs.result.result import Status
+    from mipfs.studies.path_report import path_blocks
 
     if target is not None:
         write_json(found.document(), target)

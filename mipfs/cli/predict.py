@@ -21,7 +21,7 @@ def predict(
     """
     from mipfs.cli.output import check_target, write_json
     from mipfs.readers import read_new
-    from mipfs.result import Result
+    from mipfs.result.result import Result
 
     check_target(json, result_file, data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.

@@ -25,7 +25,7 @@ from mipfs.cli.options import (
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
-    from mipfs.instance import Instance
+    from mipfs.data.instance import Instance
     from mipfs.problem import Problem
 
 
@@ -76,11 +76,12 @@ def solve(
     seed: Seed = 0,
 ) -> int:
     """Select the features of DATA with a proven bound."""
-    from mipfs import drivers, formulation, readers, written
+    from mipfs import drivers, formulation, readers
+    from mipfs.cli import written
     from mipfs.cli.live import live_table
     from mipfs.cli.output import check_target, finish
     from mipfs.drivers.default import default_driver, of_problem
-    from mipfs.signals import held
+    from mipfs.plumbing.signals import held
 
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None

@@ -26,10 +26,10 @@ from mipfs.cli.options import (
 from mipfs.errors import LabelError, UsageError
 
 if TYPE_CHECKING:
-    from mipfs.certificate.check import Report
-    from mipfs.instance import Instance
-    from mipfs.result import Result
-    from mipfs.selection import Rows
+    from mipfs.check.tree import Report
+    from mipfs.data.instance import Instance
+    from mipfs.result.result import Result
+    from mipfs.selection.selection import Rows
 
 REJECTED = 1
 LINES = 20
@@ -58,10 +58,10 @@ def verify(
     declared rows too, --model and its -p say so.
     """
     import mipfs
-    from mipfs.certificate.check import Report
+    from mipfs.check.tree import Report
     from mipfs.cli.errors import complain
     from mipfs.cli.output import check_target, write_json
-    from mipfs.result import Result
+    from mipfs.result.result import Result
 
     check_target(json, result_file, data_file, subject_to, model)
     if param and model is None:

@@ -15,13 +15,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mipfs.capability import Capability, check
 from mipfs.drivers.default import default_driver, options_of, unchanged
-from mipfs.drivers.finish import result_of
-from mipfs.drivers.run import Observer, Run, interruptible
-from mipfs.drivers.warm_up import prepare
 from mipfs.errors import NumericalError, StoppedError, UsageError
 from mipfs.problem import Problem
-from mipfs.report.live_lines import live_lines
-from mipfs.result import Record, Result
+from mipfs.result.result import Record, Result
+from mipfs.run.finish import result_of
+from mipfs.run.live_lines import live_lines
+from mipfs.run.run import Observer, Run, interruptible
+from mipfs.run.warm_up import prepare
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",

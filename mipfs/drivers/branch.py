@@ -23,19 +23,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.duals import DualStore
-from mipfs.certificate.proof import OPEN, Proof
+from mipfs.backends.declared import check_size
+from mipfs.data.instance import Instance
 from mipfs.drivers import gbd
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
-from mipfs.drivers.carry import taken_over
-from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.evidence import empty_proof
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
-from mipfs.formulation import check_size
-from mipfs.instance import Instance
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
 from mipfs.kernels import subtree
+from mipfs.proof.cuts import CutPool
+from mipfs.proof.duals import DualStore
+from mipfs.proof.evidence import empty_proof
+from mipfs.proof.proof import OPEN, Proof
+from mipfs.run.carry import taken_over
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -16,18 +16,18 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.backends.cones import Canonical
+from mipfs.backends.declared import Formulation, TooLargeError
 from mipfs.capability import POINTWISE, Capability
-from mipfs.drivers.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.run import Run
-from mipfs.drivers.single import prove
-from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, TooLargeError
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.result import StopReason
+from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.result.result import StopReason
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+from mipfs.run.single import prove
+from mipfs.solvers.cones import Canonical
 
 Array = npt.NDArray[np.float64]
 Earned = tuple[float, Cut | None]

@@ -13,14 +13,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.cones import REPEATED, Canonical
 from mipfs.backends.conic import bias_of, cp, loss_of
-from mipfs.drivers.cuts import decoded
-from mipfs.drivers.subproblem import Subproblem
+from mipfs.backends.declared import check_size
 from mipfs.errors import UsageError
-from mipfs.formulation import check_size
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
+from mipfs.proof.cuts import decoded
+from mipfs.solvers.cones import REPEATED, Canonical
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.cones import REPEATED, Canonical
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
-from mipfs.drivers.rows_node import RowsRelaxation
 from mipfs.drivers.rows_tree import RowsTree
 from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.problem import Problem
+from mipfs.solvers.cones import REPEATED, Canonical
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from mipfs import formulation
+from mipfs.backends.declared import Formulation
 from mipfs.capability import POINTWISE
 from mipfs.errors import RowError, UsageError
-from mipfs.formulation import Formulation
 from mipfs.problem import Problem
 
 DEFAULT = "branch"

@@ -18,20 +18,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.capability import ALL_LOSSES, Capability
-from mipfs.drivers import near_optimal
-from mipfs.drivers.carry import taken_over
-from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.evidence import SLACK, Evidence, Record
-from mipfs.drivers.heuristics import Supports
+from mipfs.data.instance import Instance
 from mipfs.drivers.master import Master
 from mipfs.drivers.milp_master import by_milp
-from mipfs.drivers.run import Run
-from mipfs.drivers.selection_oracle import SelectionOracle
-from mipfs.drivers.subproblem import Subproblem
-from mipfs.drivers.validation import Validator
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
-from mipfs.instance import Instance
+from mipfs.inner.subproblem import Subproblem
+from mipfs.proof.cuts import CutPool
+from mipfs.proof.evidence import SLACK, Evidence, Record
+from mipfs.run import near_optimal
+from mipfs.run.carry import taken_over
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+from mipfs.run.validation import Validator
+from mipfs.selection.oracle import SelectionOracle
 
 Array = npt.NDArray[np.float64]
 

@@ -19,28 +19,29 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import formulation
 from mipfs.atoms.features import Features
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import POINTWISE, Capability
-from mipfs.drivers.cuts import dual_value_below
-from mipfs.drivers.face_interior import FaceInterior
-from mipfs.drivers.face_layer import Face
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.restricted import Cutting, Pool, Proximal, Restricted, Solution
-from mipfs.drivers.run import Run
-from mipfs.drivers.single import cut_of, prove
-from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
+from mipfs.inner.face_interior import FaceInterior
+from mipfs.inner.face_layer import Face
+from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution
+from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
-from mipfs.prediction import weights_by_name
 from mipfs.problem import Problem
-from mipfs.result import StopReason
+from mipfs.proof.cuts import dual_value_below
+from mipfs.result.prediction import weights_by_name
+from mipfs.result.result import StopReason
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+from mipfs.run.single import cut_of, prove
 
 if TYPE_CHECKING:
-    from mipfs.formulation import Formulation
+    from mipfs.backends.declared import Formulation
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -207,12 +208,10 @@ def _handed_over(problem: Problem, pool: Pool) -> tuple[Restricted, Pool]:
 
 def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Formulation:
     """The restricted problem over a pool, declared in CVXPY; for `Result.formulation`."""
-    from mipfs.models.reduced_mkl import declare
-
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    return declare(problem, list(sigmas))
+    return formulation.declared("reduced-mkl", problem, list(sigmas))
 
 
 def _first(problem: Problem) -> Array:

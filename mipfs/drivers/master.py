@@ -24,12 +24,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends import highs
-from mipfs.certificate.proof import Multipliers
-from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.drivers.evidence import Evidence, Record
-from mipfs.drivers.multipliers import broken_row, farkas
-from mipfs.selection import Selection, lagrangian_bound
+from mipfs.proof.cuts import Cut, CutPool
+from mipfs.proof.evidence import Evidence, Record
+from mipfs.proof.multipliers import broken_row, farkas
+from mipfs.proof.proof import Multipliers
+from mipfs.selection.selection import Selection, lagrangian_bound
+from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 

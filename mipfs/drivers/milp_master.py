@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends import highs
-from mipfs.drivers.cuts import Cut, CutPool
-from mipfs.drivers.evidence import Evidence
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.run import Run
 from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, CutPool
+from mipfs.proof.evidence import Evidence
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mipfs.backends.scip import ScipProcess
+from mipfs.backends.declared import check_size
 from mipfs.capability import POINTWISE, Capability
-from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.run import Run
-from mipfs.drivers.subproblem import Subproblem
+from mipfs.drivers.scip import ScipProcess
 from mipfs.errors import UsageError
-from mipfs.formulation import check_size
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
+from mipfs.proof.cuts import CutPool
+from mipfs.run.run import Run
 
 CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word")
 MAX_C = 1e9

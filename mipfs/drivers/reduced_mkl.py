@@ -2,7 +2,7 @@
 
 `Conic` declares it in CVXPY (`mipfs.models.reduced_mkl`, Tan 2014, (35) corrected) and solves it by Clarabel, for every
 loss and penalty. `SimpleMkl` is Tan 2010, section 2.3: a reduced gradient on μ and an SVM by LIBLINEAR for every step
-(`mipfs.baselines.simple_mkl`), for the squared hinge without bias and penalties. Both report a value that was computed
+(`mipfs.inner.simple_mkl`), for the squared hinge without bias and penalties. Both report a value that was computed
 here at a feasible point, and a dual vector that was rounded into the dual set.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import formulation
 from mipfs.atoms import Columns
-from mipfs.backends.cones import REPEATED, Canonical
-from mipfs.baselines.simple_mkl import simple_mkl
-from mipfs.drivers.restricted import Pool, Solution, feasible
-from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import NumericalError, UsageError
-from mipfs.models.reduced_mkl import declare
+from mipfs.inner.restricted import Pool, Solution, feasible
+from mipfs.inner.simple_mkl import simple_mkl
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
+from mipfs.solvers.cones import REPEATED, Canonical
 
 Array = npt.NDArray[np.float64]
 
@@ -51,7 +51,9 @@ class Conic:
             Clarabel did not solve it.
         """
         problem, count = self.problem, self.problem.atoms.count
-        declared = declare(problem, [_dense(ids, sigma, count) for ids, sigma in pool.members])
+        declared = formulation.declared(
+            "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
+        )
         status = Canonical(declared.cvxpy).solve(deadline=self._deadline, stop=must_stop, in_process=REPEATED)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)

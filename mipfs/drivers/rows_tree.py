@@ -1,7 +1,7 @@
 """The tree of `branch` over selections with rows, and over groups, trees and scaled features.
 
-The nodes are those of `mipfs.drivers.rows_node`: next to its dual vector a node has prices of the rows, which the proof
-keeps as multipliers. What the rows fix in a node is fixed at once (`mipfs.drivers.propagation`).
+The nodes are those of `mipfs.inner.rows_node`: next to its dual vector a node has prices of the rows, which the proof
+keeps as multipliers. What the rows fix in a node is fixed at once (`mipfs.inner.propagation`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.proof import REFUTED, Multipliers, Proof
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.multipliers import cancelled
-from mipfs.drivers.propagation import Fixed
-from mipfs.drivers.rows_node import RowsOutcome, RowsRelaxation
-from mipfs.drivers.run import Run
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.prices import Prices
+from mipfs.inner.propagation import Fixed
+from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.proof.multipliers import cancelled
+from mipfs.proof.proof import REFUTED, Multipliers, Proof
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -24,19 +24,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import formulation
 from mipfs.capability import Capability
-from mipfs.drivers.face_layer import Face, FaceLayer
-from mipfs.drivers.inner_layer import Inner
 from mipfs.drivers.kelley import Oracle, rankings, relaxed_of, round_to
-from mipfs.drivers.restricted import Pool
-from mipfs.drivers.run import Run
-from mipfs.drivers.single import cut_of, prove
 from mipfs.errors import UsageError
+from mipfs.inner.face_layer import Face, FaceLayer
+from mipfs.inner.inner_layer import Inner
+from mipfs.inner.restricted import Pool
 from mipfs.problem import Problem
-from mipfs.result import StopReason
+from mipfs.result.result import StopReason
+from mipfs.run.run import Run
+from mipfs.run.single import cut_of, prove
 
 if TYPE_CHECKING:
-    from mipfs.formulation import Formulation
+    from mipfs.backends.declared import Formulation
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -68,8 +69,8 @@ class Options:
         Splice the incumbent at the end (`Supports.splice`): some tens of solves on M features.
     inner : {"saddle", "conic"}
         How the inner layer is solved: over all selections made of the features found so far, by an interior point
-        (`mipfs.drivers.face_layer`), or as published over the selections themselves, (16) by Clarabel
-        (`mipfs.drivers.inner_layer`). Where S has rows it is the latter in either case.
+        (`mipfs.inner.face_layer`), or as published over the selections themselves, (16) by Clarabel
+        (`mipfs.inner.inner_layer`). Where S has rows it is the latter in either case.
     """
 
     gap: float = 1e-4
@@ -140,12 +141,10 @@ def _declared(
     problem: Problem, counts: npt.NDArray[Any], losses: Array, members: Sequence[tuple[Integers, Array]]
 ) -> Formulation:
     """(16) over a pool of selections and a bundle of labellings, declared in CVXPY; for `Result.formulation`."""
-    from mipfs.models.structural_dual import declare
-
     sigmas = np.zeros((len(members), problem.atoms.count))
     for row, (ids, sigma) in zip(sigmas, members, strict=True):
         row[ids] = sigma
-    return declare(problem, counts, losses, list(sigmas))
+    return formulation.declared("structural", problem, counts, losses, list(sigmas))
 
 
 def _tolerance(run: Run) -> float:

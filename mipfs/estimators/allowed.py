@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.data.instance import Row, nearest
 from mipfs.errors import RowError, UsageError
-from mipfs.instance import Row, nearest
-from mipfs.rows import Rows
+from mipfs.selection.rows import Rows
 
 WRITE = "give a list of mipfs.Row, or (A, lb, ub) with a column of A for each"
 

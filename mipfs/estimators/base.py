@@ -17,12 +17,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, scikit_errors
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Record, Result, StopReason, relative_gap
+from mipfs.result.result import Record, Result, StopReason, relative_gap
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.instance import Instance
 from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
 from mipfs.estimators.refit import refit
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 

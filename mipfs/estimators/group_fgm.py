@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted
 from mipfs.estimators.relaxation import RelaxationClassifier
-from mipfs.instance import Instance
 
 GroupLists = Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]]
 

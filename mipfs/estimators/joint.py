@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.data.instance import Instance
+from mipfs.data.names import Defaulted
 from mipfs.errors import UsageError
 from mipfs.estimators.base import at_most
-from mipfs.instance import Instance
-from mipfs.names import Defaulted
 from mipfs.problem import Problem
 
 CONSTANT = "(intercept)"

@@ -11,16 +11,16 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mipfs.data.instance import SCALINGS, Instance
+from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
 from mipfs.estimators.base import solved
 from mipfs.estimators.joint import constant_of, joint_problem, with_constant
 from mipfs.estimators.samples import binary_instances, scikit_errors
-from mipfs.instance import SCALINGS, Instance
-from mipfs.matrix import as_matrix, scaled
 from mipfs.mil.algorithm import bag_values, needed, weights_of
 from mipfs.mil.bags import Bags
 from mipfs.mil.miles import Miles, mean_distance
-from mipfs.result import Result
+from mipfs.result.result import Result
 
 Array = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 
 Array = npt.NDArray[np.float64]

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved
 from mipfs.estimators.refit import refit
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.result.result import Result
 
 Array = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.class_weight import compute_class_weight
 
+from mipfs.data.instance import Instance, Labels, Scaling
 from mipfs.errors import MipfsError
-from mipfs.instance import Instance, Labels, Scaling
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -16,77 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import dgemm
 
 from mipfs.inner.pointwise import Pointwise, to_boundary
-from mipfs.kernels.gram import scale_lower
+from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 BACK = 0.99
 """Share of the way to the boundary that a step may go."""
-REGULAR = 1e-15
-"""Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
 PROXIMAL = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
-REFINEMENTS, EXACT = 2, 1e-10
-"""Refinements of a direction at most, and the relative residual that needs none."""
 INSIDE = 1e-15
 """Least distance of a point that is begun from to the ends of its box, relative to their distance."""
 NEWCOMER = 0.1
 """σ of an atom that comes in later, as a share of the mean of those that are there."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
-
-
-class Design(Protocol):
-    """The columns Z = y∘x, scaled, of the features in play."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, k)."""
-
-    def times(self, w: Array) -> Array:
-        """Zw, shape (n,)."""
-
-    def pull(self, alpha: Array) -> Array:
-        """Z'α, shape (k,)."""
-
-    def gram(self, weights: Array) -> Array:
-        """Lower triangle of Z' diag(weights) Z, shape (k, k), in Fortran's order."""
-
-    def outer(self, weights: Array) -> Array:
-        """Lower triangle of Z diag(weights) Z', shape (n, n), in Fortran's order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Polytope:
-    """0 ≤ x ≤ 1 on σ, ends of their own on the extra variables, and rows A x ≤ u or A x = u.
-
-    Attributes
-    ----------
-    A : (r, m) ndarray; u : (r,); equal : (r,) bool, which rows are equations
-    low, high : (m,) ends of x = (σ, e); infinite ones only of extra variables
-    """
-
-    A: Array
-    u: Array
-    equal: npt.NDArray[np.bool_]
-    low: Array
-    high: Array
-
-
-def cardinality(count: int, room: int | None) -> Polytope:
-    """0 ≤ σ ≤ 1 with Σσ ≤ room where that says anything."""
-    rows = int(room is not None and room < count)
-    A, u = np.ones((rows, count)), np.full(rows, float(room or 0))
-    return Polytope(A, u, np.zeros(rows, bool), np.zeros(count), np.ones(count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +50,44 @@ class Point:
     steps: int
 
 
-class InteriorPoint:
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What the equations lack at a point: distances to the ends of x, Z'α, σω − w, and the rows of x and of A."""
+
+    gap_low: Array
+    gap_high: Array
+    pulled: Array
+    apart: Array
+    rs: Array
+    rr: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Second:
+    """Terms of second order: of the products with z, v and τ, of w = σω, and of the rows of x."""
+
+    z: Array
+    v: Array
+    tau: Array
+    bent: Array
+    curved: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Direction:
+    """A step of every unknown but α, which the loss keeps."""
+
+    w: Array
+    b: float
+    omega: Array
+    x: Array
+    z: Array
+    v: Array
+    tau: Array
+    r: Array
+
+
+class InteriorPoint(ReducedSystem):
     """The iteration.
 
     Parameters
@@ -212,6 +198,32 @@ class InteriorPoint:
             return self._step()
 
     def _step(self) -> bool:
+        left = self._linearised()
+        if left is None:
+            return False
+        first = self._direction(left, 0.0, None)
+        reach = self._longest(left, first)
+        center = max(1e-3, (1.0 - reach) ** 3)
+        bent, curved = np.zeros(self.w.size), np.zeros(self.x.size)
+        bent[self.free] = reach * first.omega[self.free] * first.x[self.atom]
+        curved += np.bincount(self.atom, 0.5 * reach * np.square(first.omega[self.free]), minlength=self.x.size)
+        second = Second(
+            reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
+        )
+        last = self._direction(left, center * self.mu, second)
+        if not all(np.all(np.isfinite(part)) for part in vars(last).values()):
+            return False
+        reach = self.reach = self._longest(left, last)
+        self.w, self.b, self.omega = self.w + reach * last.w, self.b + reach * last.b, self.omega + reach * last.omega
+        self.x = self.x + reach * last.x
+        self.z, self.v = self.z + reach * last.z, self.v + reach * last.v
+        self.tau, self.r = self.tau + reach * last.tau, self.r + reach * last.r
+        self.loss.move(reach)
+        self.steps += 1
+        return reach > 1e-9 and self.steps < MAX_STEPS
+
+    def _linearised(self) -> Residuals | None:
+        """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
         loss, polytope, A = self.loss, self.polytope, self.polytope.A
         k = self.w.size
         D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))
@@ -226,274 +238,61 @@ class InteriorPoint:
         q = squares / np.where(squares > 0, self.x, 1.0) + zeta
         self.h = -of / sf
         self.q, self.zeta, self.sigma = q, zeta, sigma
-        pulled = self.Z.pull(loss.alpha)
-        apart = sigma * self.omega - self.w
-        rs = self.penalty - 0.5 * squares - self.z + self.v + A.T @ self.tau
-        rr = polytope.u - A @ self.x - self.r
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
         total += float(
             self.z @ np.where(low, gap_low, 0.0) + self.v @ np.where(high, gap_high, 0.0) + self.tau @ self.r
         )
-        mu = self.mu = total / max(number, 1)
+        self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
         self.D, self.S = D, S
         self.rows = Factor.of(S.copy()) if len(S) else None
         if (len(S) and self.rows is None) or not self._factor(D, S, sigma):
-            return False
-
-        def solve(target: float, second: tuple[Array, ...] | None) -> tuple[Any, ...]:
-            cz, cv = target - self.z * gap_low, target - self.v * gap_high
-            ct, rp, R = target - self.tau * self.r, apart, -rs
-            if second is not None:
-                cz, cv, ct = cz - second[0], cv - second[1], ct - second[2]
-                rp, R = rp + second[3], R + second[4]
-            R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
-            R = R + np.where(low, cz / np.where(low, gap_low, 1.0), 0.0)
-            R = R - np.where(high, cv / np.where(high, gap_high, 1.0), 0.0)
-            g = np.where(polytope.equal, rr, rr - ct / np.where(polytope.equal, 1.0, self.tau))
-            gamma = loss.target(target, second is not None)
-            dw, db, d_alpha, _ = self._directions(R, pulled + (rp - sigma * self.omega) / sigma, g, gamma)
-            U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
-            d_tau = self._rows_solve(A @ (U / q) - g)
-            dx = (U - A.T @ d_tau) / q
-            dz = np.where(low, (cz - self.z * dx) / np.where(low, gap_low, 1.0), 0.0)
-            dv = np.where(high, (cv + self.v * dx) / np.where(high, gap_high, 1.0), 0.0)
-            dr = np.where(polytope.equal, 0.0, rr - A @ dx)
-            d_omega = (dw - rp) / sigma
-            d_omega[self.free] += self.h * dx[self.atom]
-            loss.direction(d_alpha)
-            return dw, db, d_omega, dx, dz, dv, d_tau, dr
-
-        def longest(d: tuple[Any, ...]) -> float:
-            _, _, _, dx, dz, dv, d_tau, dr = d
-            unequal = ~polytope.equal
-            pairs = (
-                (gap_low[low], dx[low]),
-                (gap_high[high], -dx[high]),
-                (self.z[low], dz[low]),
-                (self.v[high], dv[high]),
-            )
-            rows = (self.tau[unequal], d_tau[unequal]), (self.r[unequal], dr[unequal])
-            return min(1.0, BACK * min(loss.longest(), *(to_boundary(a, b) for a, b in (*pairs, *rows))))
-
-        first = solve(0.0, None)
-        reach = longest(first)
-        center = max(1e-3, (1.0 - reach) ** 3)
-        _, _, d_omega, dx, dz, dv, d_tau, dr = first
-        bent = np.zeros(k)
-        bent[self.free] = reach * d_omega[self.free] * dx[self.atom]
-        curved = np.bincount(self.atom, 0.5 * reach * np.square(d_omega[self.free]), minlength=dx.size).astype(float)
-        second = (reach * dz * dx, -reach * dv * dx, reach * d_tau * dr, bent, curved)
-        last = solve(center * mu, second)
-        if not all(np.all(np.isfinite(part)) for part in last):
-            return False
-        reach = self.reach = longest(last)
-        dw, db, d_omega, dx, dz, dv, d_tau, dr = last
-        self.w, self.b, self.omega = self.w + reach * dw, self.b + reach * db, self.omega + reach * d_omega
-        self.x = self.x + reach * dx
-        self.z, self.v = self.z + reach * dz, self.v + reach * dv
-        self.tau, self.r = self.tau + reach * d_tau, self.r + reach * dr
-        loss.move(reach)
-        self.steps += 1
-        return reach > 1e-9 and self.steps < MAX_STEPS
-
-    def _rows_solve(self, right: Array) -> Array:
-        """S⁻¹ right."""
-        return right if self.rows is None else self.rows.solve(right)
-
-    def _factor(self, D: Array, S: Array, sigma: Array) -> bool:
-        """Build and factor the smaller system."""
-        A, h, q, atom = self.polytope.A, self.h, self.q, self.atom
-        k = self.w.size
-        self.E = np.ones(k)
-        per = self.zeta[atom]
-        own = sigma[self.free]
-        scaled = np.zeros((k, len(S)))
-        scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
-        self.G = scaled
-        if self.single:
-            self.E[self.free] = per / (own * q[atom])
-        else:
-            self.E[self.free] = 1.0 / own
-        if not self.dual_form:
-            return self._factor_primal(D, S)
-        return self._factor_dual(D, S)
-
-    def _factor_primal(self, D: Array, S: Array) -> bool:
-        k, border = self.w.size, int(self.bias)
-        M = np.empty((k + border, k + border), order="F")
-        M[:k, :k] = self.Z.gram(D)
-        M[np.arange(k), np.arange(k)] += self.E
-        if not self.single:
-            same = self.atom[:, None] == self.atom[None, :]
-            M[np.ix_(self.free, self.free)] -= same * np.outer(self.h, self.h / self.q[self.atom])
-        if border:
-            M[k, :k], M[k, k] = self.Z.pull(D * self.y), D.sum()
-        if len(S) and k:
-            wide = np.zeros((2, k + border, len(S)))
-            wide[0, :k], wide[1, :k] = self.G, self._rows_solve(self.G.T).T
-            M = dgemm(1.0, wide[0], wide[1], beta=1.0, c=M, trans_b=True, overwrite_c=True)
-        return self._factor_of(M)
-
-    def _factor_dual(self, D: Array, S: Array) -> bool:
-        n, border = self.y.size, int(self.bias)
-        self.T: Factor | None = None
-        inverse = self._inverse_columns()
-        M = self.Z.outer(inverse[0])
-        if inverse[1] is not None:
-            M += inverse[1] @ inverse[1].T
-        if len(S):
-            self.BG = self._apply_inverse0(self.G)
-            self.T = Factor.of(S + self.G.T @ self.BG)
-            if self.T is None:
-                return False
-            ZB = np.column_stack([self.Z.times(self.BG[:, r]) for r in range(len(S))])
-            M = dgemm(-1.0, ZB, self.T.solve(ZB.T), beta=1.0, c=M, overwrite_c=True)
-        M[np.arange(n), np.arange(n)] += 1.0 / D
-        done = self._factor_of(M)
-        if done and border:
-            self.Fy = self._factored.solve(self.y)
-            self.yFy = float(self.y @ self.Fy)
-        return done
-
-    def _factor_of(self, M: Array) -> bool:
-        factored = Factor.of(M)
-        if factored is not None:
-            self._factored = factored
-        return factored is not None
-
-    def _inverse_columns(self) -> tuple[Array, Array | None]:
-        """B0⁻¹ as weights of the columns and, with groups, the extra columns Z_g h σ_g/√ζ_g."""
-        if self.single:
-            return 1.0 / self.E, None
-        own = self.sigma
-        m = self.q.size
-        factor = self.x / np.sqrt(self.zeta)
-        w = np.zeros(self.w.size)
-        extra = np.zeros((self.y.size, m))
-        for g in range(m):
-            members = self.free[self.atom == g]
-            if members.size:
-                w[:] = 0.0
-                w[members] = self.h[self.atom == g] * factor[g]
-                extra[:, g] = self.Z.times(w)
-        return own, extra
-
-    def _apply_inverse0(self, f: Array) -> Array:
-        """B0⁻¹ f, B0 = diag(1/σ) − h Q⁻¹ h' without the rows; f is (k,) or (k, r)."""
-        if self.single:
-            return f / (self.E if f.ndim == 1 else self.E[:, None])
-        if f.ndim == 2:
-            return np.column_stack([self._apply_inverse0(column) for column in f.T])
-        out = self.sigma * f
-        inner = np.zeros(self.q.size)
-        np.add.at(inner, self.atom, self.h * f[self.free])
-        out[self.free] += self.h * (np.square(self.x) / self.zeta * inner)[self.atom]
-        return out
-
-    def _apply_inverse(self, f: Array) -> Array:
-        """B⁻¹ f."""
-        out = self._apply_inverse0(f)
-        if self.T is not None:
-            out = out - self.BG @ self.T.solve(self.G.T @ out)
-        return out
-
-    def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
-        """dw, db, dα and dm of the reduced system."""
-        A, q = self.polytope.A, self.q
-        rows = self._rows_solve(A @ (R / q) - g)
-        PR = (R - A.T @ rows) / q
-        f[self.free] -= self.h * PR[self.atom]
-        right = f, gamma, float(self.y @ self.loss.alpha)
-        return self._solved_dual(*right) if self.dual_form else self._solved_primal(*right)
-
-    def _solved_primal(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
-        """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
-        Z, y, D, k = self.Z, self.y, self.D, self.w.size
-        dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
-        for turn in range(1 + REFINEMENTS):
-            left = f - self._times(dw) + Z.pull(d_alpha)
-            if self.bias:
-                left = np.append(left, rb + float(y @ d_alpha))
-            size = self._factored.size(left)
-            if turn == 0:
-                first = size
-            elif size <= EXACT * first:
-                break
-            change = self._factored.solve(left)
-            dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
-            dm = Z.times(dw) + (y * db if self.bias else 0.0)
-            d_alpha = D * (gamma - dm)
-        return dw, db, d_alpha, dm
-
-    def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
-        """The same by the n×n factor."""
-        Z, y, D = self.Z, self.y, self.D
-        base = self._apply_inverse(f)
-        dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
-        for turn in range(1 + REFINEMENTS):
-            left = gamma - dm - d_alpha / D
-            size = self._factored.size(left)
-            if turn == 0:
-                first = size
-            elif size <= EXACT * first:
-                break
-            change = self._factored.solve(left)
-            if self.bias:
-                step = (float(y @ (d_alpha + change)) + rb) / self.yFy
-                change, db = change - step * self.Fy, db + step
-            d_alpha = d_alpha + change
-            dw = base + self._apply_inverse(Z.pull(d_alpha))
-            dm = Z.times(dw) + (y * db if self.bias else 0.0)
-        return dw, db, d_alpha, dm
-
-    def _times(self, w: Array) -> Array:
-        """B w."""
-        out = self.E * w
-        if not self.single:
-            inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q
-            out[self.free] -= self.h * inner[self.atom]
-        return out + self.G @ self._rows_solve(self.G.T @ w)
-
-
-@dataclass(frozen=True, eq=False)
-class Factor:
-    """A Cholesky factor of a matrix whose diagonal was scaled to one, and the scale."""
-
-    factor: tuple[Array, bool]
-    root: Array
-
-    @classmethod
-    def of(cls, M: Array) -> Factor | None:
-        """Factor M by its lower triangle, which is overwritten; lifted where it is not positive definite.
-
-        None where that does not help.
-        """
-        diagonal = np.diag(M).copy()
-        if not np.all(np.isfinite(diagonal)) or np.any(diagonal <= 0):
             return None
-        root = 1.0 / np.sqrt(diagonal)
-        scale_lower(M, root)
-        lift = REGULAR
-        while lift < 1e-4:
-            np.fill_diagonal(M, 1.0 + lift)
-            try:
-                return cls(cho_factor(M, lower=True, check_finite=False), root)
-            except (LinAlgError, ValueError):
-                lift *= 100.0
-        return None
+        rs = self.penalty - 0.5 * squares - self.z + self.v + A.T @ self.tau
+        rr = polytope.u - A @ self.x - self.r
+        return Residuals(gap_low, gap_high, self.Z.pull(loss.alpha), sigma * self.omega - self.w, rs, rr)
 
-    def size(self, right: Array) -> float:
-        """Norm of a right side in the scale of the factor."""
-        return float(np.linalg.norm(self.root * right))
+    def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
+        """Where the products go to `target`; `second`: what the step of the predictor bends."""
+        low, high, q, A, equal = self.has_low, self.has_high, self.q, self.polytope.A, self.polytope.equal
+        cz, cv = target - self.z * left.gap_low, target - self.v * left.gap_high
+        ct, rp, R = target - self.tau * self.r, left.apart, -left.rs
+        if second is not None:
+            cz, cv, ct = cz - second.z, cv - second.v, ct - second.tau
+            rp, R = rp + second.bent, R + second.curved
+        R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
+        R = R + np.where(low, cz / np.where(low, left.gap_low, 1.0), 0.0)
+        R = R - np.where(high, cv / np.where(high, left.gap_high, 1.0), 0.0)
+        g = np.where(equal, left.rr, left.rr - ct / np.where(equal, 1.0, self.tau))
+        gamma = self.loss.target(target, second is not None)
+        pulled = left.pulled + (rp - self.sigma * self.omega) / self.sigma
+        dw, db, d_alpha, _ = self._directions(R, pulled, g, gamma)
+        U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
+        d_tau = self._rows_solve(A @ (U / q) - g)
+        dx = (U - A.T @ d_tau) / q
+        dz = np.where(low, (cz - self.z * dx) / np.where(low, left.gap_low, 1.0), 0.0)
+        dv = np.where(high, (cv + self.v * dx) / np.where(high, left.gap_high, 1.0), 0.0)
+        dr = np.where(equal, 0.0, left.rr - A @ dx)
+        d_omega = (dw - rp) / self.sigma
+        d_omega[self.free] += self.h * dx[self.atom]
+        self.loss.direction(d_alpha)
+        return Direction(dw, db, d_omega, dx, dz, dv, d_tau, dr)
 
-    def solve(self, right: Array) -> Array:
-        """M⁻¹ right, right (k,) or (k, r)."""
-        scale = self.root if right.ndim == 1 else self.root[:, None]
-        return np.asarray(scale * cho_solve(self.factor, scale * right, check_finite=False))
+    def _longest(self, left: Residuals, d: Direction) -> float:
+        """How far one may go along a direction: `BACK` of the way to the boundary, at most 1."""
+        low, high, unequal = self.has_low, self.has_high, ~self.polytope.equal
+        pairs = (
+            (left.gap_low[low], d.x[low]),
+            (left.gap_high[high], -d.x[high]),
+            (self.z[low], d.z[low]),
+            (self.v[high], d.v[high]),
+            (self.tau[unequal], d.tau[unequal]),
+            (self.r[unequal], d.r[unequal]),
+        )
+        return min(1.0, BACK * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
 
 
 def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:

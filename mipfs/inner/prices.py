@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.backends import highs
-from mipfs.certificate.proof import Multipliers
-from mipfs.drivers.multipliers import broken_row, farkas
-from mipfs.selection import Selection
+from mipfs.proof.multipliers import broken_row, farkas
+from mipfs.proof.proof import Multipliers
+from mipfs.selection.selection import Selection
+from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 

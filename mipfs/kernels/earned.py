@@ -1,6 +1,6 @@
 """Earned bounds in compiled code: dual vectors on the dyadic grid, their values rounded down, and their packing.
 
-The same formulas as `mipfs.losses.dyadic`, `mipfs.drivers.cuts` and `mipfs.atoms.features`, where they are explained.
+The same formulas as `mipfs.losses.dyadic`, `mipfs.proof.cuts` and `mipfs.atoms.features`, where they are explained.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.losses.columns import dot_columns
-from mipfs.losses.smooth import LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.columns import dot_columns
+from mipfs.kernels.kinds import LOGISTIC, SQUARED_HINGE
 
 U = 2.0**-53
 

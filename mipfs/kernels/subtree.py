@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
 from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
-from mipfs.losses.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
-from mipfs.losses.perspective import IN, classify
+from mipfs.kernels.perspective import IN, classify
 
 U = 2.0**-53
 """Unit round-off."""

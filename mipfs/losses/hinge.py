@@ -45,7 +45,7 @@ def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integer
 
 
 class Solver(solver.Solver):
-    """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.losses.newton`)."""
+    """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.kernels.newton`)."""
 
     def start(self) -> tuple[Array, float]:
         """α = 0, and a hinge smoothed over a width of 2."""
@@ -55,7 +55,7 @@ class Solver(solver.Solver):
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place."""
-        from mipfs.losses.newton import augmented_lagrangian
+        from mipfs.kernels.newton import augmented_lagrangian
 
         np.minimum(alpha, c, out=alpha)
         if u.size == 0:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.losses.dyadic import BITS, remove
 from mipfs.measures import Measure, Violated
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, xlog1py, xlogy
 
+from mipfs.kernels.kinds import LOGISTIC
 from mipfs.losses import smooth
 from mipfs.losses.dyadic import Integers, balanced
-from mipfs.losses.smooth import LOGISTIC
 
 Array = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""The inner solver of the smooth losses: Newton's method on the primal (`mipfs.losses.newton.newton`)."""
+"""The inner solver of the smooth losses: Newton's method on the primal (`mipfs.kernels.newton.newton`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from mipfs.losses import solver
 
 Array = npt.NDArray[np.float64]
 
-SQUARED_HINGE, LOGISTIC = 0, 1
-"""Which smooth loss a kernel is to take."""
 SLICE = 20
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
 MAX_STEPS = 200
@@ -33,7 +31,7 @@ class Solver(solver.Solver):
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
-        from mipfs.losses.newton import newton
+        from mipfs.kernels.newton import newton
 
         state = np.zeros(3)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.instance import Instance
-from mipfs.matrix import equal_rows
+from mipfs.data.instance import Instance
+from mipfs.data.matrix import equal_rows
 
 if TYPE_CHECKING:
     from mipfs.losses.labellings import Combination
@@ -202,7 +202,7 @@ class Solver(ABC):
         self, A: Any, k: int, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
     ) -> SVM:
         """Round the dual vector to a feasible one and evaluate both sides."""
-        from mipfs.losses.newton import combine, margins
+        from mipfs.kernels.newton import combine, margins
 
         n = self.data.n_samples
         whole, q = self._loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
@@ -248,7 +248,7 @@ def kernel_rows(
     A : (n, d) ndarray on what `room` gave, or a CSR triple
     shift : (k,) ndarray, center − z: the intercept is the rows' own plus shift'w
     """
-    from mipfs.losses.newton import gather
+    from mipfs.kernels.newton import gather
 
     y, n, k = data.y, data.n_samples, ids.size
     center, away = data.center[ids], off[ids]

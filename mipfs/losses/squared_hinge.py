@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.kinds import SQUARED_HINGE
 from mipfs.losses import smooth
 from mipfs.losses.dyadic import Integers, balanced
-from mipfs.losses.smooth import SQUARED_HINGE
 
 Array = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.losses.labellings import Combination, Labellings
 from mipfs.losses.solver import SVM
 from mipfs.measures import Measure
@@ -95,7 +95,7 @@ class Solver:
         SVM
             With ``alpha`` = y∘v and its `Combination`.
         """
-        from mipfs.losses.simplex_qp import PROXIMAL, maximise
+        from mipfs.kernels.simplex_qp import PROXIMAL, maximise
 
         ids = np.asarray(ids, dtype=np.int64)
         pool, C = self.labellings, self.C

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.instance import Instance, Labels
 from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
-from mipfs.instance import Instance, Labels
 from mipfs.mil.bags import Bags
 from mipfs.mil.miles import Miles, mean_distance
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.result.result import Result
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

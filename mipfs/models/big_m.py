@@ -26,10 +26,11 @@ import numpy.typing as npt
 
 from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
 from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.drivers.subproblem import Subproblem
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.formulation import check
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]

@@ -16,8 +16,9 @@ import numpy as np
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
 from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
+from mipfs.formulation import check
 from mipfs.problem import Problem
 
 

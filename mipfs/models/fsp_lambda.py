@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 
 

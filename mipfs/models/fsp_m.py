@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 

@@ -24,8 +24,9 @@ from scipy import sparse
 
 from mipfs.backends.conic import cp, design_of, dual_of
 from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
+from mipfs.formulation import check
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]

@@ -28,9 +28,10 @@ from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
 from mipfs.backends.conic import design_of
+from mipfs.backends.declared import check_size
 from mipfs.backends.pyomo_attach import attach
-from mipfs.formulation import check, check_size
-from mipfs.names import unique
+from mipfs.data.names import unique
+from mipfs.formulation import check
 from mipfs.problem import Problem
 
 # L of a sample, by its ξ and ℓ, and what y_i f(x_i) + ξ_i is at least: 1 (or ρ) or 0.

@@ -18,9 +18,10 @@ from dataclasses import replace
 import numpy as np
 
 from mipfs.backends.cvxpy_attach import attach
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.formulation import check
 from mipfs.models.boolean_relaxation import program_of
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted
@@ -64,7 +65,7 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
 def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
     """The selections of S that feature generation finds, as vectors (p,); over them the value is that over all of S."""
     from mipfs.drivers import kelley
-    from mipfs.drivers.run import Run
+    from mipfs.run.run import Run
 
     run = Run(problem, kelley.Options(gap=GAP, refit=False))
     kelley.run(run)

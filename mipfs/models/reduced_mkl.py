@@ -23,9 +23,10 @@ from scipy import sparse
 
 from mipfs.backends.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
 from mipfs.backends.cvxpy_attach import Sigma, attach
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.formulation import check
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]

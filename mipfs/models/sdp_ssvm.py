@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
 from mipfs.backends.cvxpy_attach import attach
+from mipfs.backends.declared import Formulation, TooLargeError, check_size
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, TooLargeError, check, check_size
-from mipfs.instance import Instance
+from mipfs.formulation import check
 from mipfs.problem import Problem
 
 MAX_FEATURES = 80

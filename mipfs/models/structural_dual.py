@@ -11,24 +11,24 @@ w_t = μ_t √σᵗ∘A_t α and σ = Σ_t μ_t σᵗ. Its size depends on K and
 
 `declare` states it in CVXPY, as the reference; `solve` hands the same program to Clarabel itself, which is what the
 driver ``two_layer`` does once per labelling where S has rows: K and T grow, and CVXPY would canonicalise it anew each
-time. Where S has none, its master is over all selections of some features at once (`mipfs.losses.saddle`).
+time. Where S has none, its master is over all selections of some features at once (`mipfs.inner.saddle`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from mipfs.backends.conic import Multiplier, cp
 from mipfs.backends.cvxpy_attach import Sigma, attach
+from mipfs.backends.declared import Formulation, check_size
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, check, check_size
-from mipfs.instance import Instance
+from mipfs.formulation import check
 from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.problem import Problem
 
@@ -116,10 +116,10 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
         No selection satisfies the rows.
     """
     from mipfs.drivers import two_layer
-    from mipfs.drivers.inner_layer import Inner
     from mipfs.drivers.kelley import Oracle
-    from mipfs.drivers.restricted import Pool as Members
-    from mipfs.drivers.run import Run
+    from mipfs.inner.inner_layer import Inner
+    from mipfs.inner.restricted import Pool as Members
+    from mipfs.run.run import Run
 
     run = Run(problem, two_layer.Options(gap=GAP))
     most_violated, members, inner = Oracle(run, "hull"), Members(), Inner(problem)
@@ -141,49 +141,6 @@ def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
     data, V = problem.data, problem.measured.direction(np.atleast_2d(counts))
     return np.asarray(data.X.T @ V.T) - np.outer(data.center, V.sum(axis=1))
-
-
-def solve(blocks: Sequence[Array], losses: Array, costs: Array, C: float) -> tuple[Array, Array] | None:
-    """Solve (16) by Clarabel.
-
-    Parameters
-    ----------
-    blocks : A_t of every selection, each of shape (m_t, K)
-    losses : (K,) Δ of every labelling
-    costs : (T,) cᵀσᵗ
-    C : float > 0
-
-    Returns
-    -------
-    alpha : (K,) >= 0, Σα ≤ C up to the solver's tolerance
-    mu : (T,) in the simplex
-        None instead of both where the numbers are too hard for Clarabel.
-    """
-    from mipfs.backends.cones import conic_solution
-
-    # In units of C: α = Cβ, θ = Cτ, x = (β, τ). With r = τ + cᵀσᵗ/C:  ½ C ‖A_t β‖² ≤ r  ⇔  ‖(√C A_t β, r − ½)‖ ≤ r + ½
-    K, T = losses.size, len(blocks)
-    parts = [np.zeros((K + 1, K + 1))]
-    parts[0][:K, :K], parts[0][K, :K] = -np.eye(K), 1.0
-    right, sizes = [np.append(np.zeros(K), 1.0)], []
-    for A_t, cost in zip(blocks, costs / C, strict=True):
-        R = A_t if A_t.shape[0] <= K else np.asarray(np.linalg.qr(A_t, mode="r"))  # ‖A_t β‖ = ‖R β‖
-        cone = np.zeros((R.shape[0] + 2, K + 1))
-        cone[:2, K], cone[2:, :K] = -1.0, -np.sqrt(C) * R
-        parts.append(cone)
-        right.append(np.concatenate([[cost + 0.5, cost - 0.5], np.zeros(R.shape[0])]))
-        sizes.append(R.shape[0] + 2)
-    A, b = sparse.csc_matrix(np.vstack(parts)), np.concatenate(right)
-    P, q = sparse.csc_matrix((K + 1, K + 1)), np.append(-losses, 1.0)
-    found = conic_solution(P, q, A, b, {"zero": 0, "nonneg": K + 1, "soc": sizes, "psd": [], "exp": 0})
-    if found is None:
-        return None
-    x, z = found
-    heads = K + 1 + np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(int)
-    mu = np.maximum(z[heads] + z[heads + 1], 0.0)
-    if not mu.sum() > 0.5:
-        return None
-    return C * np.maximum(x[:K], 0.0), (mu / mu.sum())[:T]
 
 
 def build(

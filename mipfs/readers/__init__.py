@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mipfs import checks
+from mipfs.data import checks
+from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.errors import UsageError
-from mipfs.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv

@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 from numpy.lib import format as npy
 
-from mipfs.checks import memory
+from mipfs.data.checks import memory
 from mipfs.errors import DataError
 from mipfs.readers.files import opened
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.instance import nearest
+from mipfs.data.matrix import compact
 from mipfs.errors import DataError, DataWarning, LabelError
-from mipfs.instance import nearest
-from mipfs.matrix import compact
 from mipfs.readers.table import Table
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]

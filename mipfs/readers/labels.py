@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError
-from mipfs.instance import Labels
 from mipfs.readers.table import Table
 
 Array = npt.NDArray[np.float64]

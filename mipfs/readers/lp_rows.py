@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
-from mipfs.instance import Instance, Row
 from mipfs.readers.lp_scan import Scan, scan
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 
 
 def read_rows(path: str | Path, data: Instance) -> Rows:

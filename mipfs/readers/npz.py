@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.instance import nearest
 from mipfs.errors import DataError, LabelError
-from mipfs.instance import nearest
 from mipfs.readers.arrays import load_arrays
 from mipfs.readers.columns import Label, label_among
 from mipfs.readers.files import MAX_FEATURES

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mipfs.instance import Row, SelectDefaults
+from mipfs.data.instance import Row, SelectDefaults
 from mipfs.readers.sidecar import Sidecar
 
 INF = math.inf

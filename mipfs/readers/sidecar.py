@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Never
 
+from mipfs.data.instance import SCALINGS, Scaling, nearest
 from mipfs.errors import DataError
-from mipfs.instance import SCALINGS, Scaling, nearest
 from mipfs.readers.files import description_of, opened
 
 TABLES: dict[str, tuple[str, ...] | None] = {

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.matrix import compact
 from mipfs.errors import DataError
-from mipfs.matrix import compact
 from mipfs.readers.files import MAX_FEATURES, opened
 from mipfs.readers.table import Table
 

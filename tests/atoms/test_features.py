@@ -14,8 +14,8 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features, centred_squares, largest
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 
 
 def draw(seed: int, n: int = 12, p: int = 9, kind: str = "dense", scale: str = "none") -> tuple[Instance, np.ndarray]:

@@ -8,8 +8,8 @@ import pytest
 from scipy import sparse
 
 from mipfs.atoms.groups import Groups, spans
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.losses import hinge
 
 

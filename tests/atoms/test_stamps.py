@@ -13,8 +13,8 @@ import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 from tests.oracles import allowed_supports, brute_force
 

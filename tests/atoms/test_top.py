@@ -8,7 +8,7 @@ from scipy import sparse
 
 from mipfs.atoms import top
 from mipfs.atoms.features import Features
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 
 
 def instance(seed: int, p: int, stored: bool, scale: str = "none") -> Instance:

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from mipfs.atoms.features import largest
 from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 
 
 def random_tree(seed: int) -> tuple[Instance, np.ndarray, np.ndarray]:

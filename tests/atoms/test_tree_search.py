@@ -11,7 +11,7 @@ from mipfs import Problem
 from mipfs.atoms.features import largest
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 
 
 def forest(r: np.random.Generator, p: int, k: int) -> np.ndarray:

@@ -10,8 +10,8 @@ import cvxpy
 import numpy as np
 import pytest
 
-from mipfs.backends import cones
 from mipfs.errors import MipfsError
+from mipfs.solvers import cones
 
 cp: Any = cvxpy
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.backends.conic import relaxation_reference, svm_reference
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import MipfsError
-from mipfs.instance import Instance, Row, SelectDefaults
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 from tests.oracles import svm_value
+from tests.references import relaxation_reference, svm_reference
 
 
 def draw(seed: int, n: int = 30, p: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

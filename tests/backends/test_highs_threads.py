@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from mipfs.backends import highs
+from mipfs.solvers import highs
 
 
 def knapsack(seed: int, n: int) -> tuple[object, np.ndarray]:

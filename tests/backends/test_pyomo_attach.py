@@ -11,10 +11,10 @@ import pytest
 
 from mipfs import models
 from mipfs.backends.pyomo_attach import attach
+from mipfs.data.instance import Instance
 from mipfs.errors import RowError
 from mipfs.formulation import compile as compile_model
 from mipfs.formulation import problem_of
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 
 

@@ -14,10 +14,10 @@ from pyomo.gdp import Disjunction
 from pyomo.mpec import Complementarity, complements
 
 from mipfs import models
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import RowError, UsageError
 from mipfs.formulation import compile as compile_model
 from mipfs.formulation import problem_of
-from mipfs.instance import Instance, Row, SelectDefaults
 
 NAMES = ("mean area", "b", "c", "d", "e")
 

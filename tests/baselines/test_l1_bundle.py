@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 
 from mipfs.baselines.l1_bundle import L1Bundle
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.measures import get_measure
 from tests.structural_oracles import cases, labellings
 

@@ -10,8 +10,8 @@ from sklearn.svm import LinearSVC
 
 from mipfs.baselines.l1_svm import l1_svm, l1_svm_of_size
 from mipfs.baselines.linear import Linear, bracket
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 
 
 def draw(seed: int, n: int = 80, p: int = 20) -> Instance:

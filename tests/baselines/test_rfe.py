@@ -10,8 +10,8 @@ from sklearn.feature_selection import RFE
 from sklearn.svm import LinearSVC
 
 from mipfs.baselines.rfe import eliminate, rfe
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 
 
 def draw(seed: int, n: int = 60, p: int = 12) -> Instance:

@@ -11,10 +11,10 @@ from scipy import sparse
 
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
-from mipfs.baselines.simple_mkl import Mixture, simple_mkl
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
-from mipfs.synthetic import tan_2010
+from mipfs.generators.synthetic import tan_2010
+from mipfs.inner.simple_mkl import Mixture, simple_mkl
 
 
 def draw(seed: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], float]:

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from mipfs.baselines.structural_svm import structural_svm
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from tests.structural_oracles import cases, labellings
 from tests.structural_oracles import structural_svm as reference
 

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 import mipfs
-from mipfs.certificate.check import Report, check
-from mipfs.certificate.check_joint import JOINT
-from mipfs.instance import Instance
+from mipfs.check.joint import JOINT
+from mipfs.check.tree import Report, check
+from mipfs.data.instance import Instance
 from tests.certificate import honest
 from tests.certificate.trees import no_incumbent
 from tests.certificate.truth import Truth, lies

@@ -16,10 +16,10 @@ import mipfs
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
-from mipfs.instance import Instance, Row, SelectDefaults
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.problem import Problem
-from mipfs.result import Result
-from mipfs.selection import Extras, Rows
+from mipfs.result.result import Result
+from mipfs.selection.selection import Extras, Rows
 
 Rng = np.random.Generator
 LOSSES = ("hinge", "squared-hinge", "logistic", "structural")
@@ -44,7 +44,7 @@ def data_of(rng: Rng, structural: bool) -> Instance:
     if rng.random() < 0.2:
         more["rows"] = (Row("own", {names[0]: 1.0, names[2]: 1.0}, -np.inf, 1.0, "data.toml"),)
         more["select"] = SelectDefaults(None, (names[1],) if rng.random() < 0.5 else (), ())
-    labels = mipfs.instance.Labels("no", "yes") if rng.random() < 0.5 else None
+    labels = mipfs.data.instance.Labels("no", "yes") if rng.random() < 0.5 else None
     scale = str(rng.choice(["none", "standard", "unit"]))
     return Instance.from_arrays(X, y, feature_names=names, scale=scale, labels=labels, **more)  # type: ignore[arg-type]
 

@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.instance import Instance, Labels, Row, SelectDefaults
+from mipfs.data.instance import Instance, Labels, Row, SelectDefaults
 from mipfs.problem import Problem
-from mipfs.result import Result
-from mipfs.rows import Extras, Rows
+from mipfs.result.result import Result
+from mipfs.selection.rows import Extras, Rows
 from tests.certificate import attack, honest
 from tests.certificate.trees import Arrays, arrays_of, checked, directly, document_of, make_data, no_incumbent
 from tests.certificate.truth import Truth, lies

@@ -9,10 +9,10 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.drivers.cuts import CutPool
 from mipfs.problem import Problem
-from mipfs.result import Status
-from mipfs.selection import Extras, Rows
+from mipfs.proof.cuts import CutPool
+from mipfs.result.result import Status
+from mipfs.selection.selection import Extras, Rows
 from tests.certificate.trees import LOSSES, make_data
 
 DRIVERS = ("branch", "gbd", "kelley")
@@ -90,7 +90,7 @@ def test_the_leaves_of_gbd_are_not_all_alike() -> None:
 
 def pool_of(problem: Problem) -> CutPool:
     from mipfs.drivers import gbd
-    from mipfs.drivers.run import Run
+    from mipfs.run.run import Run
 
     run = Run(problem, gbd.Options())
     gbd.run(run)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.result.result import Result
 from tests.certificate.trees import LOSSES, Arrays, checked, make_data, no_incumbent
 
 Edit = Callable[[dict[str, Any]], None]

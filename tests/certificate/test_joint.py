@@ -13,15 +13,15 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs.certificate.check_joint import JointDuals, JointStatement, Measure
-from mipfs.certificate.labelled import LabelledStore
-from mipfs.certificate.leaves import Tree, least_bound
-from mipfs.certificate.proof import Proof
-from mipfs.certificate.rounding import Rejected
-from mipfs.instance import Instance
+from mipfs.check.joint import JointDuals, JointStatement, Measure
+from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.rounding import Rejected
+from mipfs.data.instance import Instance
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
-from mipfs.result import Result, Status
+from mipfs.proof.labelled import LabelledStore
+from mipfs.proof.proof import Proof
+from mipfs.result.result import Result, Status
 from tests.certificate.trees import Arrays, checked, damages, make_data
 from tests.structural_oracles import cases, labellings, structural_svm
 

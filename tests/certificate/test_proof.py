@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.certificate.check import Report, check
-from mipfs.certificate.duals import DualStore
-from mipfs.certificate.proof import OPEN, Proof
-from mipfs.certificate.sidecar import Claim
-from mipfs.instance import Instance
+from mipfs.check.tree import Report, check
+from mipfs.data.instance import Instance
+from mipfs.proof.duals import DualStore
+from mipfs.proof.proof import OPEN, Proof
+from mipfs.proof.sidecar import Claim
 
 Array = npt.NDArray[np.float64]
 
@@ -173,9 +173,9 @@ def test_screening_leaves_share_one_sort() -> None:
 
 
 def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: int, least: float) -> None:
-    from mipfs.certificate.dual_vectors import Duals
-    from mipfs.certificate.leaves import Tree, least_bound
-    from mipfs.certificate.statement import Statement
+    from mipfs.check.dual_vectors import Duals
+    from mipfs.check.leaves import Tree, least_bound
+    from mipfs.check.statement import Statement
 
     params = {"M": M, "C": 1.0, "lambda": 0.0, "loss": "hinge", "bias": True}
     statement = Statement({"params": params, "rows": []}, data)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mipfs.certificate.proof import REFUTED
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.proof.proof import REFUTED
+from mipfs.result.result import Result
 from tests.certificate.trees import (
     LOSSES,
     Arrays,

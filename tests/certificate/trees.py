@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.certificate.check import Report, check
-from mipfs.certificate.proof import Proof
-from mipfs.certificate.sidecar import verify
+from mipfs.check.tree import Report, check
+from mipfs.data.instance import Instance
 from mipfs.drivers.branch import Options
-from mipfs.drivers.cuts import cut_from_dual, dual_value_below
-from mipfs.drivers.finish import result_of
-from mipfs.drivers.run import Run
-from mipfs.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.result import Result
+from mipfs.proof.cuts import cut_from_dual, dual_value_below
+from mipfs.proof.proof import Proof
+from mipfs.proof.sidecar import verify
+from mipfs.result.result import Result
+from mipfs.run.finish import result_of
+from mipfs.run.run import Run
 
 Array = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]

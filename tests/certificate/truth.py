@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import LinearConstraint, milp
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from tests import oracles
 from tests.structural_oracles import labellings, structural_svm
 

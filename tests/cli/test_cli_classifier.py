@@ -11,7 +11,7 @@ import pytest
 from sklearn import metrics
 
 import mipfs
-from mipfs.result import Result
+from mipfs.result.result import Result
 from tests.cli.outcome import Cli
 
 CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"

@@ -9,7 +9,7 @@ import pytest
 
 import mipfs
 from mipfs.cli.text import show_blocks
-from mipfs.report.near_optimal import SHOWN, near_optimal_blocks
+from mipfs.result.near_report import SHOWN, near_optimal_blocks
 from tests.cli.outcome import Cli
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

@@ -12,7 +12,7 @@ from mipfs.cli.live import _View, live_table
 from mipfs.cli.options import parse_names, parse_params
 from mipfs.cli.text import number, percent, show_table
 from mipfs.errors import UsageError
-from mipfs.result import Record
+from mipfs.result.result import Record
 
 
 def test_parameters_become_numbers_where_they_are() -> None:
@@ -90,7 +90,7 @@ def test_the_live_table_of_a_path_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
     from mipfs.cli.live_path import View
-    from mipfs.result import Status
+    from mipfs.result.result import Status
 
     view, screen = View(), io.StringIO()
     names = tuple(f"a rather long name {k}" for k in range(9))

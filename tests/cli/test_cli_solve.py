@@ -16,9 +16,9 @@ import mipfs
 from mipfs import drivers
 from mipfs.drivers import gbd
 from mipfs.drivers.gbd import Options
-from mipfs.drivers.run import Run
 from mipfs.models import structural_dual
-from mipfs.result import StopReason
+from mipfs.result.result import StopReason
+from mipfs.run.run import Run
 from tests.cli.outcome import Cli
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, Warm, carries
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, Warm, carries
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 

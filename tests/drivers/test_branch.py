@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.certificate.proof import Proof
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Record, Status, StopReason
+from mipfs.proof.proof import Proof
+from mipfs.result.result import Record, Status, StopReason
 from tests.drivers.test_gbd import best, draw
 
 

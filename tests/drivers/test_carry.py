@@ -10,13 +10,13 @@ import pytest
 from scipy.optimize import linprog
 
 from mipfs.atoms.features import Features
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
-from mipfs.drivers.carry import carry, support, taken_over
-from mipfs.drivers.cuts import CutPool
-from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
+from mipfs.proof.cuts import CutPool
+from mipfs.run.carry import carry, support, taken_over
 
 P = 9
 

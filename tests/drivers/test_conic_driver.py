@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs import formulation
-from mipfs.backends import cones
-from mipfs.backends.conic import relaxation_reference
+from mipfs.backends import declared
+from mipfs.data.instance import Instance, Row
 from mipfs.drivers import conic
 from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, load
-from mipfs.instance import Instance, Row
 from mipfs.models import nmmkl, reduced_mkl
 from mipfs.problem import Problem
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
+from mipfs.solvers import cones
+from tests.references import relaxation_reference
 
 cp: Any = cvxpy
 NAMES = tuple(f"x{j + 1}" for j in range(6))
@@ -162,7 +162,7 @@ def test_infeasible_rows_and_programs_that_are_too_large(monkeypatch: pytest.Mon
     result = solve(never)
     assert (result.status, result.conflict) == (Status.INFEASIBLE, ("no",))
     monkeypatch.setattr(conic, "MAX_WORK", 10.0)
-    with pytest.raises(formulation.TooLargeError, match="too large for a conic solver"):
+    with pytest.raises(declared.TooLargeError, match="too large for a conic solver"):
         solve(make(0))
 
 

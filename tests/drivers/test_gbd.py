@@ -8,16 +8,16 @@ import time
 import numpy as np
 import pytest
 
+from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, solve
-from mipfs.drivers.cuts import CutPool
 from mipfs.drivers.gbd import Options
-from mipfs.drivers.run import Run
 from mipfs.errors import UsageError
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance
 from mipfs.losses.hinge import Solver
 from mipfs.problem import Problem
-from mipfs.result import Record, Status, StopReason
+from mipfs.proof.cuts import CutPool
+from mipfs.result.result import Record, Status, StopReason
+from mipfs.run.run import Run
 
 
 def draw(seed: int, n: int = 50, p: int = 8) -> Instance:

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers import branch, kelley, selection_oracle, warm_up
-from mipfs.drivers.run import Run
+from mipfs.data.instance import Instance
+from mipfs.drivers import branch, kelley
 from mipfs.errors import StoppedError
-from mipfs.instance import Instance
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
+from mipfs.run import warm_up
+from mipfs.run.run import Run
+from mipfs.selection import oracle as selection_oracle
 
 
 def make(p: int = 8, n: int = 30, seed: int = 0) -> Instance:

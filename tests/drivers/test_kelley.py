@@ -14,13 +14,13 @@ from mipfs import verify
 from mipfs.atoms import Atoms
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance
 from mipfs.drivers import solve
-from mipfs.drivers.restricted import Cutting, Pool, Proximal
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.inner.restricted import Cutting, Pool, Proximal
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.result import Record, Status, StopReason
+from mipfs.result.result import Record, Status, StopReason
 
 LOSSES = ["hinge", "squared-hinge", "logistic"]
 ROWS = ["cardinality", "budget", "dependencies", "penalty"]

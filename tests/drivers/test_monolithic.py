@@ -16,12 +16,12 @@ import pytest
 
 import mipfs
 from mipfs import models
-from mipfs.backends import scip
-from mipfs.backends.conic import svm_reference
+from mipfs.data.instance import Instance, Row
+from mipfs.drivers import scip
 from mipfs.errors import MipfsError, MissingExtraError, UsageError
-from mipfs.instance import Instance, Row
 from mipfs.problem import Problem
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
+from tests.references import svm_reference
 
 pytest.importorskip("pyscipopt")
 

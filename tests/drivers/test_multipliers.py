@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.drivers.multipliers import cancelled
-from mipfs.rows import Extras, Rows
-from mipfs.selection import Selection
+from mipfs.proof.multipliers import cancelled
+from mipfs.selection.rows import Extras, Rows
+from mipfs.selection.selection import Selection
 
 
 @pytest.mark.parametrize("e", [1, 2, 3])

@@ -11,10 +11,10 @@ import pytest
 
 import mipfs
 from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
-from mipfs.result import Result, Status, StopReason
+from mipfs.result.result import Result, Status, StopReason
 from tests import oracles, strategies
 
 LOSSES = ("hinge", "squared-hinge", "logistic")

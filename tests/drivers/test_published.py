@@ -19,11 +19,11 @@ import mipfs
 from mipfs import Problem
 from mipfs.atoms.groups import Groups
 from mipfs.cli import main
+from mipfs.data.instance import Instance
 from mipfs.drivers.conic_subproblem import ConicSubproblem
-from mipfs.drivers.subproblem import Subproblem
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
-from mipfs.result import Result, Status, StopReason
+from mipfs.inner.subproblem import Subproblem
+from mipfs.result.result import Result, Status, StopReason
 from tests import atom_cases, differential, strategies
 
 MANY = int(os.environ.get("MIPFS_MANY", "8"))

@@ -11,12 +11,12 @@ from scipy import sparse
 import mipfs
 from mipfs import Problem
 from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
 from mipfs.drivers import kelley
-from mipfs.drivers.restricted import Pool, Solution
-from mipfs.drivers.run import Run
-from mipfs.drivers.subproblem import Subproblem
-from mipfs.instance import Instance
-from mipfs.synthetic import tan_2014
+from mipfs.generators.synthetic import tan_2014
+from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.subproblem import Subproblem
+from mipfs.run.run import Run
 
 
 def dense() -> Instance:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers.run import ABSOLUTE_GAP
-from mipfs.drivers.subproblem import Subproblem
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
-from mipfs.result import Result, Status
+from mipfs.result.result import Result, Status
+from mipfs.run.run import ABSOLUTE_GAP
 
 
 def closes(problem: Problem, result: Result, gap: float) -> bool:

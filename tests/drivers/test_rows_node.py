@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mipfs.drivers.boolean_node import FREE, INSIDE, OUTSIDE, Warm
-from mipfs.drivers.row_steps import step
-from mipfs.drivers.rows_node import RowsOutcome, RowsRelaxation, prices_suffice
 from mipfs.inner.boolean import Boolean
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
+from mipfs.inner.row_steps import step
+from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation, prices_suffice
 from mipfs.problem import Problem
-from mipfs.selection import Rows
+from mipfs.selection.selection import Rows
 from tests.drivers.test_rows_tree import KINDS, rows_of
 from tests.inner.test_boolean import LOSSES, atoms_of, declared, draw
 

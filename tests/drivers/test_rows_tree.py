@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.data.instance import Instance, Row
 from mipfs.drivers import solve
-from mipfs.drivers.propagation import FREE, INSIDE, OUTSIDE, Propagation
 from mipfs.generators import aytug_one
-from mipfs.instance import Instance, Row
+from mipfs.inner.propagation import FREE, INSIDE, OUTSIDE, Propagation
 from mipfs.problem import Problem
-from mipfs.result import Status
-from mipfs.selection import Extras, Rows
+from mipfs.result.result import Status
+from mipfs.selection.selection import Extras, Rows
 from tests import oracles
 from tests.inner.test_boolean import ATOMS, LOSSES, atoms_of, draw
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import mipfs
+from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, two_layer
-from mipfs.drivers.heuristics import Supports
-from mipfs.drivers.run import Run
-from mipfs.drivers.subproblem import Subproblem
-from mipfs.instance import Instance
+from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
 
 LOSSES: tuple[dict[str, Any], ...] = (
     {"loss": "hinge"},

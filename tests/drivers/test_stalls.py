@@ -9,7 +9,7 @@ import pytest
 
 import mipfs
 from mipfs import Instance, Problem
-from mipfs.result import Status
+from mipfs.result.result import Status
 from tests.oracles import hinge_value
 
 

@@ -14,11 +14,12 @@ from scipy import sparse
 
 from mipfs.atoms.groups import Groups
 from mipfs.cli import main
-from mipfs.drivers import face_layer, solve
+from mipfs.data.instance import Instance
+from mipfs.drivers import solve
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.inner import face_layer
 from mipfs.problem import Problem
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
 from tests.structural_oracles import cases, labellings, relaxation, selections, structural_svm
 
 

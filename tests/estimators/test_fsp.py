@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mipfs
 from mipfs import FSPClassifier
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
 from tests.oracles import svm_value
 
 Array = npt.NDArray[np.float64]
@@ -105,7 +105,7 @@ def test_a_limit_warns_and_leaves_bound_and_gap() -> None:
 
 
 def test_ctrl_c_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mipfs.drivers.run import Run
+    from mipfs.run.run import Run
 
     record = Run.record
 

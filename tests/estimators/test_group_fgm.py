@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mipfs import FGMClassifier, GroupFGMClassifier
+from mipfs.data.instance import Instance
 from mipfs.estimators.refit import refit
-from mipfs.instance import Instance
 
 RNG = np.random.default_rng(41)
 G, SIZE = 8, 3

@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.svm import SVC
 from sklearn.utils.class_weight import compute_class_weight
 
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.refit import central_intercept, refit
 from mipfs.estimators.samples import binary_instances, class_weights, sample_weights, scikit_errors
-from mipfs.instance import Instance
 
 Array = npt.NDArray[np.float64]
 RNG = np.random.default_rng(5)

@@ -13,10 +13,10 @@ from scipy import sparse
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
+from mipfs.data.instance import Instance, Row
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.instance import Instance, Row
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 ATOMS = ("features", "scaled", "groups", "overlapping", "tree")

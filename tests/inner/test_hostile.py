@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.backends.conic import relaxation_reference
+from mipfs.data.instance import Instance
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.pointwise import POINTWISE
-from mipfs.instance import Instance
 from mipfs.problem import Problem
+from tests.references import relaxation_reference
 
 Array = npt.NDArray[np.float64]
 LOSSES = ("hinge", "squared-hinge", "logistic")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.losses import hinge
 from tests.oracles import svm_value
 

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mipfs.losses.perspective import FRACTIONAL, IN, classify, phi, phi_slope
+from mipfs.kernels.perspective import FRACTIONAL, IN, classify, phi, phi_slope
 
 
 def declared(w: np.ndarray, c: np.ndarray, forced: int, K: int) -> float:

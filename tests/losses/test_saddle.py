@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.losses.polytope import Polytope
-from mipfs.losses.saddle import Saddle
+from mipfs.inner.polytope import Polytope
+from mipfs.inner.saddle import Saddle
 
 Array = npt.NDArray[np.float64]
 

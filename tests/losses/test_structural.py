@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.drivers.subproblem import Subproblem
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.instance import Instance
+from mipfs.inner.subproblem import Subproblem
+from mipfs.kernels.simplex_qp import PROXIMAL, maximise
 from mipfs.losses import hinge
 from mipfs.losses.labellings import Labellings, feasible
-from mipfs.losses.simplex_qp import PROXIMAL, maximise
 from mipfs.losses.structural import Solver
 from mipfs.measures import get_measure
 from mipfs.problem import Problem

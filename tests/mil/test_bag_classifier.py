@@ -14,8 +14,8 @@ import pytest
 from scipy import sparse
 
 import mipfs
+from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import DataError, UsageError
-from mipfs.instance import Instance, SelectDefaults
 from mipfs.mil import BagClassifier, embedded, mean_distance, solve_bags
 from tests.structural_oracles import labellings, relaxation, selections, structural_svm
 

@@ -13,10 +13,10 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize_scalar
 
 from mipfs import models
-from mipfs.backends import cones
+from mipfs.backends.declared import Formulation, TooLargeError
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, TooLargeError, load
-from mipfs.instance import Instance, Row, SelectDefaults
+from mipfs.formulation import load
 from mipfs.models import (
     big_m,
     boolean_relaxation,
@@ -29,7 +29,8 @@ from mipfs.models import (
     sdp_ssvm,
 )
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
+from mipfs.solvers import cones
 
 cp: Any = cvxpy
 Array = np.ndarray

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-PREPARE = "import numpy as np; from mipfs.instance import Instance; d = Instance.from_arrays([[1.0], [2.0]], [1, -1]); "
+PREPARE = "import numpy as np; from mipfs import Instance; d = Instance.from_arrays([[1.0], [2.0]], [1, -1]); "
 LIGHT = (
     "from mipfs import models; import sys; assert 'fsp_m' in dir(models);"
     " loaded = {'pyomo', 'cvxpy', 'sklearn', 'numba', 'highspy'} & set(sys.modules); assert not loaded, loaded"

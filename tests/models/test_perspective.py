@@ -11,12 +11,12 @@ import pytest
 from scipy import sparse
 
 from mipfs import models
-from mipfs.backends.conic import svm_reference
+from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.formulation import algebraic, problem_of
-from mipfs.instance import Instance, Row, SelectDefaults
 from mipfs.problem import Problem
-from mipfs.selection import Extras, Rows
+from mipfs.selection.selection import Extras, Rows
+from tests.references import svm_reference
 
 NAMES = ("mean area", "age", "x9", "t")
 

@@ -11,11 +11,11 @@ import pytest
 
 import mipfs
 from mipfs import models
-from mipfs.backends import cones
-from mipfs.instance import Instance
+from mipfs.data.instance import Instance
 from mipfs.models import boolean_relaxation, qcqp_relaxation, reduced_mkl
 from mipfs.problem import Problem
-from mipfs.result import Status, StopReason
+from mipfs.result.result import Status, StopReason
+from mipfs.solvers import cones
 
 
 def make(seed: int, bias: bool, rows: bool) -> Problem:
@@ -102,7 +102,7 @@ def test_columns_of_large_norm() -> None:
 @pytest.mark.parametrize("bias", [False, True])
 def test_what_is_written_has_the_value(suffix: str, bias: bool, tmp_path: Path) -> None:
     scip = pytest.importorskip("pyscipopt")
-    from mipfs.written import write
+    from mipfs.cli.written import write
 
     declared = boolean_relaxation.declare(make(2, bias, True))
     write(declared, tmp_path / f"model{suffix}")

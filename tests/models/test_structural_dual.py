@@ -9,12 +9,13 @@ import pytest
 
 from mipfs import models
 from mipfs.atoms.groups import Groups
-from mipfs.backends.cones import Canonical
+from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import load, problem_of
-from mipfs.instance import Instance
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
+from mipfs.solvers import minimax
+from mipfs.solvers.cones import Canonical
 from tests import structural_oracles
 from tests.structural_oracles import MEASURES, labellings, relaxation, selections
 
@@ -49,7 +50,7 @@ def test_both_doors_equal_the_reference(name: str) -> None:
         np.testing.assert_allclose(A, data.X.T @ V.T, atol=1e-12)
         blocks = [np.sqrt(sigma[sigma > 0])[:, None] * A[sigma > 0] for sigma in pool]
         costs = pool @ problem.penalty
-        found = structural_dual.solve(blocks, losses, costs, 5.0)
+        found = minimax.solve(blocks, losses, costs, 5.0)
         assert found is not None
         alpha, mu = found
         assert np.all(alpha >= 0)
@@ -66,7 +67,7 @@ def test_both_doors_equal_the_reference(name: str) -> None:
 
 
 def test_one_selection_and_an_empty_one() -> None:
-    found = structural_dual.solve([np.empty((0, 2))], np.array([0.5, 0.75]), np.zeros(1), 4.0)
+    found = minimax.solve([np.empty((0, 2))], np.array([0.5, 0.75]), np.zeros(1), 4.0)
     assert found is not None
     np.testing.assert_allclose(found[0], [0.0, 4.0], atol=1e-6)
     np.testing.assert_allclose(found[1], [1.0])

@@ -15,7 +15,7 @@ import pytest
 
 import mipfs
 from mipfs.errors import DataError, UsageError
-from mipfs.result import Result
+from mipfs.result.result import Result
 
 pd = pytest.importorskip("pandas")
 
@@ -51,7 +51,7 @@ def test_a_frame_is_the_file_of_the_same_contents(tmp_path: Path) -> None:
     assert (one.groups, one.words, one.label) == (other.groups, other.words, "survived")
     assert one.words["embarked"] == ("C", "Q", "S")
     assert one.sha256 == other.sha256
-    assert one.labels == other.labels == mipfs.instance.Labels("no", "yes")
+    assert one.labels == other.labels == mipfs.data.instance.Labels("no", "yes")
     again = mipfs.read(pd.read_csv(CREDIT), label="repaid")
     np.testing.assert_array_equal(again.X, mipfs.read(CREDIT, scale="none").X)
 
@@ -241,7 +241,7 @@ def test_labels_by_number_and_of_the_wrong_kind() -> None:
     with pytest.raises(UsageError, match="label is a Series; give the name"):
         mipfs.read(frame, label=frame[1])  # type: ignore[arg-type]
     coded = frame.rename(columns={1: "label"}).astype({"label": "category"})
-    assert mipfs.read(coded).labels == mipfs.instance.Labels(0, 1)
+    assert mipfs.read(coded).labels == mipfs.data.instance.Labels(0, 1)
 
 
 def test_predicting_on_words_that_are_no_frame() -> None:

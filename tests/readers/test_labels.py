@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mipfs.data.instance import Labels
 from mipfs.errors import DataError
-from mipfs.instance import Labels
 from mipfs.readers.labels import apply_labels, map_labels
 from mipfs.readers.table import Table
 

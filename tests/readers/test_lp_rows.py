@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mipfs.data.instance import Instance
 from mipfs.errors import DataError
-from mipfs.instance import Instance
 from mipfs.problem import Problem
 from mipfs.readers import lp_rows
 from mipfs.readers.lp_rows import read_rows

@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
+from mipfs.data.instance import Labels
 from mipfs.errors import DataError, UsageError
-from mipfs.instance import Labels
 from mipfs.readers import read, read_new
 
 INSTANCES = Path(__file__).parents[2] / "instances"

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
+from mipfs.data.instance import Row, SelectDefaults
 from mipfs.errors import DataError
-from mipfs.instance import Row, SelectDefaults
 from mipfs.readers.select_rows import read_select
 from mipfs.readers.sidecar import Sidecar
 

@@ -12,7 +12,7 @@ import pytest
 import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
-from mipfs.solution_path import SolutionPath
+from mipfs.studies.solution_path import SolutionPath
 
 WDBC = Path(__file__).resolve().parents[2] / "instances" / "wdbc.svm"
 DATA = mipfs.read(WDBC, scale="standard")

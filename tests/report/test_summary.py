@@ -17,11 +17,11 @@ import pytest
 import mipfs
 from mipfs.cli.output import show_result
 from mipfs.errors import UsageError
-from mipfs.report.advice import advice, trend
 from mipfs.report.blocks import Line, Pairs, Table, as_html, as_text
-from mipfs.report.live_lines import LiveLines, live_lines
 from mipfs.report.progress import progress
-from mipfs.result import Record, Result, Status, StopReason, Trace
+from mipfs.result.advice import advice, trend
+from mipfs.result.result import Record, Result, Status, StopReason, Trace
+from mipfs.run.live_lines import LiveLines, live_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = mipfs.read(ROOT / "instances" / "wdbc.svm", scale="standard")

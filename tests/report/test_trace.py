@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from mipfs.report.trace import plot_gap, thin
-from mipfs.result import Record
+from mipfs.result.result import Record
+from mipfs.result.trace import plot_gap, thin
 
 
 def geometric(n: int, ratio: float = 0.5) -> list[Record]:

@@ -1,1 +1,0 @@
-"""Certificates: what a run proves, written beside its result, and a checker that shares no code with the drivers."""

@@ -1,0 +1,176 @@
+"""The checker's part for measures: structural losses, whose dual vectors are combinations of labellings.
+
+Like all of the checker it shares no code with what found them; it knows the measures by their definitions and finds
+the most violated labelling by a search of its own. α = whole·2^−q ≥ 0 and Σα ≤ C are integer identities,
+v_i = (2/D) y_i Σ_k α_k counts_ki is off by 4 ulp at most, and Δ is rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.check.dual_vectors import Duals
+from mipfs.check.rounding import Array, Arrays, Document, Integers, U, require
+from mipfs.check.statement import Statement
+from mipfs.data.instance import Instance
+
+TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
+RANKINGS = ("roc-auc", "average-precision")
+STRETCH, STRETCHES = 64, 256
+"""Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
+
+
+class Measure:
+    """A multivariate measure by its definition.
+
+    `counts` of a labelling or ranking ȳ hold what it gets wrong about every sample: whether it is mislabelled, or for
+    a measure of a ranking how many samples of the other class are on its wrong side. w'a(ȳ) = (2/D) Σ y_i counts_i f_i.
+    """
+
+    def __init__(self, params: Mapping[str, Any], y: Array) -> None:
+        self.name, self.positive = params["measure"], y > 0
+        require(self.name in TABLES + RANKINGS, f"no certificate is known for the measure {self.name!r}")
+        self.P, self.N = int(self.positive.sum()), int((~self.positive).sum())
+        beta, k = params.get("beta"), params.get("k")
+        fits = (beta is None) == (self.name != "fbeta") and (
+            k is None or self.name in ("precision-at-k", "recall-at-k")
+        )
+        require(fits, f"the measure {self.name!r} has other parameters")
+        require(type(k) in (int, type(None)) and type(beta) in (int, float, type(None)), "k or beta is no number")
+        require(beta is None or 0 < beta < 1e100, f"beta = {beta!r} is out of its range")
+        self.weight, self.k = (1.0 if beta is None else float(beta) ** 2), (self.P if k is None else k)
+        self.whole = self.k if self.name == "precision-at-k" else self.P
+        self.D = float(self.P) * float(self.N) if self.name in RANKINGS else float(y.size)
+        both = self.P > 0 and (self.N > 0 or self.name in TABLES)
+        defined = self.name == "error" or (both and 1 <= self.k <= y.size)
+        require(defined, f"the measure {self.name!r} is not defined on these labels")
+
+    def delta(self, a: Any, b: Any) -> Array:
+        """Δ with a positives and b negatives labelled +1, off by 8 ulp of 1 at most; NaN where that is not allowed."""
+        if self.name == "error":
+            return np.asarray((self.P - a + b) / self.D)
+        if self.name in ("f1", "fbeta"):
+            return np.asarray(1.0 - (1.0 + self.weight) * a / (a + b + self.weight * self.P))
+        return np.where(a + b == self.k, 1.0 - a / self.whole, np.nan)
+
+    def losses(self, counts: npt.NDArray[Any]) -> Array:
+        """Δ of m labellings, counts (m, n), rounded down; they are checked to be labellings, or rankings."""
+        wrong, lifted = counts[:, self.positive], counts[:, ~self.positive]
+        if self.name in TABLES:
+            require(np.all((counts == 0) | (counts == 1)), "a sample is mislabelled or not; a labelling says otherwise")
+            found = self.delta(self.P - wrong.sum(axis=1, dtype=np.int64), lifted.sum(axis=1, dtype=np.int64))
+            require(not np.any(np.isnan(found)), f"a labelling does not label {self.k} samples +1")
+            return np.asarray(np.maximum(found - 16 * U, 0.0))
+        require(
+            np.all((counts >= 0) & (counts <= max(self.P, self.N))),
+            "what a ranking gets wrong does not fit together with the samples",
+        )
+        wrong = np.sort(wrong.astype(np.int64), axis=1)
+        lifted = np.sort(lifted.astype(np.int64), axis=1)[:, ::-1]
+        for row, other in zip(wrong, lifted, strict=True):  # the r-th negative passes those that r negatives pass
+            passed = self.P - np.searchsorted(row, np.arange(self.N), side="right")
+            fits = row[0] >= 0 and row[-1] <= self.N and np.array_equal(passed, other)
+            require(fits, "what a ranking gets wrong about its positives and its negatives does not fit together")
+        terms = wrong / self.D if self.name == "roc-auc" else wrong / (np.arange(1, self.P + 1) + wrong) / self.P
+        return np.array([max(0.0, math.fsum(row) * (1.0 - 8 * U)) for row in terms.tolist()])
+
+    def worst(self, f: Array) -> float:
+        """The largest Δ(ȳ) − w'a(ȳ) at scores f (n,)."""
+        top, others = np.sort(f[self.positive]), np.sort(f[~self.positive])[::-1]
+        if self.name == "roc-auc":  # every pair decides for itself: swapped where f_i < f_j + ½
+            swapped = np.searchsorted(-others, 0.5 - top, side="left")
+            sums = np.concatenate([[0.0], np.cumsum(others)])[swapped]
+            return math.fsum(swapped * (1.0 - 2.0 * top) + 2.0 * sums) / self.D
+        if self.name == "average-precision":  # every negative goes where it adds most
+            i, gains = np.arange(self.P, 0, -1), []
+            for j, one in enumerate(others, 1):
+                gain = i / ((i + j) * (i + j - 1.0) * self.P) - 2.0 * (top - one) / self.D
+                gains.append(max(0.0, float(np.cumsum(gain).max())))
+            return math.fsum(gains)
+        missed, lifted = (np.concatenate([[0.0], np.cumsum(part)]) * (2.0 / self.D) for part in (top, others))
+        if self.name not in ("error", "f1", "fbeta"):
+            a = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
+            return float((self.delta(a, self.k - a) + lifted[self.k - a] - missed[self.P - a]).max())
+        return self._worst_table(missed, lifted)
+
+    def _worst_table(self, missed: Array, lifted: Array) -> float:
+        """The maximum over all (a, b). Δ rises with b, so its end and the largest sum bound a stretch of b at once."""
+        starts = np.arange(0, self.N + 1, max(STRETCH, (self.N + 1) // STRETCHES))
+        ends, tops = np.append(starts[1:], self.N + 1), np.maximum.reduceat(lifted, starts)
+        hopes = np.array(
+            [float((self.delta(a, ends - 1) + tops).max()) - missed[self.P - a] for a in range(self.P + 1)]
+        )
+        best = -math.inf
+        for a in np.argsort(-hopes, kind="stable").tolist():
+            if hopes[a] <= best:
+                break
+            base = missed[self.P - a]
+            for c in np.flatnonzero(self.delta(a, ends - 1) + tops - base > best):
+                b = np.arange(starts[c], ends[c])
+                best = max(best, float((self.delta(a, b) + lifted[b]).max()) - base)
+        return best
+
+
+class JointStatement(Statement):
+    """(P) with a structural loss."""
+
+    LOSSES = ("structural",)
+
+    def __init__(self, document: Document, data: Instance) -> None:
+        super().__init__(document, data)
+        plain = not self.bias and bool(np.all(data.sample_weight == 1.0))
+        require(plain, "a structural loss has no bias and no sample weights")
+        self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
+
+    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
+        """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,); the sum of |v_i| is at most 2, of a ranking 4."""
+        worst = self.measure.worst(self.data.y * m)
+        size = (m.size + 16) * U * float(np.abs(m).max())  # of the sums in the search
+        require(math.isfinite(worst), "a loss is beyond floating point")
+        return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size)
+
+
+class JointDuals(Duals):
+    """Dual vectors over labellings: feasible as integers."""
+
+    def __init__(self, statement: Statement, arrays: Arrays) -> None:
+        assert isinstance(statement, JointStatement)
+        super().__init__(statement, arrays)
+        self.C, self.measure = statement.C, statement.measure
+        self.labellings = arrays["labelling"]
+        require(
+            self.labellings.ndim == 2 and self.labellings.shape[1] == self.n, "a labelling is not about these samples"
+        )
+        self.losses = self.measure.losses(self.labellings)
+
+    def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
+        """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
+        g, counts = np.empty(len(ids)), np.empty((len(ids), self.n))
+        start, labels, whole = (self.arrays[name] for name in ("dual_start", "dual_label", "dual_whole"))
+        largest = max(1, int(self.labellings.max(initial=0)))
+        for row, d in enumerate(ids):
+            part = slice(int(start[d]), int(start[d + 1]))
+            used, k = labels[part], whole[part].astype(np.int64)
+            require(used.size == k.size == start[d + 1] - start[d], f"dual vector {d} is incomplete")
+            require(np.all((used >= 0) & (used < self.losses.size)), f"dual vector {d} uses an unknown labelling")
+            require(np.all((k >= 0) & (k <= 2**53)), f"dual vector {d} is negative somewhere, or too wide")
+            total = sum(k.tolist())
+            require(total * largest < 2**62, f"dual vector {d} is too wide for exact sums")
+            inside = total <= math.floor(math.ldexp(self.C, int(q[row])))
+            require(inside, f"dual vector {d} leaves its simplex: the sum of alpha exceeds C")
+            exact = np.zeros(self.n, dtype=np.int64)
+            for whole_k, label in zip(k, used, strict=True):  # one after the other: they may be long
+                exact += whole_k * self.labellings[label].astype(np.int64)
+            counts[row] = np.ldexp(exact.astype(float), -int(q[row]))
+            g[row] = math.fsum(np.ldexp(k.astype(float), -int(q[row])) * self.losses[used])
+        v = self.statement.data.y * (counts * (2.0 / self.measure.D))
+        return g, v, v.sum(axis=1)
+
+
+JOINT = (JointStatement, JointDuals)
+"""How `mipfs.check.tree.check` reads a result with a structural loss."""

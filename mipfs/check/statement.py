@@ -1,0 +1,219 @@
+"""(P) as the JSON of a result states it, on the data: loss, weights c_i, penalties, what is selected, and the set S.
+
+    (P)  min over σ in S of  c'σ + v(σ),   v(σ) = min over w, b of ½ Σ_g ‖w_g‖²/(λ_g² σ_g) + L(y∘(Xw + b))
+
+σ has an entry for every atom g: a set of columns with a scale λ_g, by default one column with λ = 1 each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mipfs.check.rounding import TINY, Array, Document, Integers, U, absent_or, down, number, require
+from mipfs.data.instance import Instance
+
+LEAST_MULTIPLIER = 2.0**-500
+"""Multipliers that are smaller, and not zero, are refused: their products have no relative accuracy."""
+SMALLEST_C, LARGEST_C = 1e-100, 1e100
+LARGEST = 1e100
+"""Numbers of rows are up to this; beyond it the allowance on a row would be infinite."""
+ALLOWANCE = 2.0**-40
+"""δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
+ROUNDED = Fraction(1, 2**47)
+"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
+
+
+class Atoms:
+    """What is selected: names, the columns of every atom (one after the other) and λ."""
+
+    def __init__(self, stated: Any, data: Instance) -> None:
+        given: Mapping[str, Any] = {} if stated is None else stated
+        self.single = given.get("names") is None
+        columns = None if self.single else [_places(part, data.index) for part in given["columns"]]
+        require(not self.single or given.get("columns") is None, "the atoms have columns, but no names")
+        self.names = data.feature_names if self.single else list(given["names"])
+        self.count = len(self.names)
+        self.index: Mapping[str, int] = data.index if self.single else {name: g for g, name in enumerate(self.names)}
+        require(len(self.index) == self.count, "two atoms have one name")
+        require(columns is None or len(columns) == self.count, "the atoms and their columns are not equally many")
+        sizes = np.ones(self.count, dtype=np.int64) if columns is None else np.array([part.size for part in columns])
+        whole = columns is None or all(part.size == np.unique(part).size > 0 for part in columns)
+        require(whole, "an atom has no columns, or one twice")
+        self.sizes, self.starts = sizes, np.cumsum(sizes) - sizes
+        self.members = None if columns is None else np.concatenate(columns)
+        scale = given.get("scale")
+        self.scale: Array | None = None if scale is None else np.array([number(v, "a scale") for v in scale])
+        fits = self.scale is None or (self.scale.shape == (self.count,) and bool(np.all(self.scale >= 0)))
+        require(fits, "the scales are negative, or not one for every atom")
+
+    def columns(self, g: int) -> Integers:
+        """The columns of atom g."""
+        if self.members is None:
+            return np.array([g])
+        return self.members[self.starts[g] : self.starts[g] + self.sizes[g]]
+
+    def scores(self, size: Array) -> Array:
+        """λ_g² Σ_{j in g} size_j², not too small, of rows of bounds size (B, p) on |ω|."""
+        if self.members is None:
+            scaled = size if self.scale is None else size * self.scale
+            return np.asarray(scaled * scaled)
+        inside = size[:, self.members]
+        if self.scale is not None:
+            inside = inside * np.repeat(self.scale, self.sizes)
+        squares = np.add.reduceat(inside * inside, self.starts, axis=1)
+        return np.asarray(squares * (1.0 + (self.sizes + 4) * 1.01 * U))
+
+
+def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
+    """Positions of names, each of which must be there, and once."""
+    names = list(names)
+    for name in names:
+        require(name in index, f"the data has no {name!r} to select")
+    return np.array([index[name] for name in names], dtype=np.int64)
+
+
+class Statement:
+    """(P) as the JSON states it; a subclass knows other losses."""
+
+    LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
+
+    def __init__(self, document: Document, data: Instance) -> None:
+        params, C, M = document["params"], document["params"]["C"], document["params"]["M"]
+        self.atoms = Atoms(document.get("atoms"), data)
+        self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
+        self.params, self.margin = params, params.get("margin", "unit")
+        require(self.loss in self.LOSSES, f"no certificate is known for the loss {self.loss!r}")
+        typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
+        require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
+        self.c = float(C) * data.sample_weight
+        inside = float(self.c.min()) >= SMALLEST_C and float(self.c.max()) <= LARGEST_C
+        require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
+        require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
+        require(self.atoms.single or not data.penalty, "the data's penalties are about features, not about these atoms")
+        lam, self.penalty = params["lambda"], np.zeros(self.p)
+        by_name = isinstance(lam, Mapping)
+        given = lam.values() if by_name else lam if isinstance(lam, list) else [lam]
+        values = np.array([number(value, "a penalty") for value in given])
+        require(by_name or values.size in (1, self.p) or self.p == 0, "the penalties are not one for every atom")
+        self.penalty[self.ids(lam) if by_name else slice(None)] = values
+        self.penalty[self.ids(data.penalty)] += list(data.penalty.values())
+        require(np.all(np.isfinite(self.penalty) & (self.penalty >= 0)), "a penalty is negative or no number")
+        rho = self.margin == "rho" and self.loss == "squared-hinge" and not self.penalty.any()
+        require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
+        self.forced, out = np.full(self.p, -1, dtype=np.int8), self.ids(params.get("forced_out", ()))
+        self.forced[self.ids(params.get("forced_in", ()))] = 1
+        self.M = -1 if np.any(self.forced[out] == 1) else self.p if M is None else M  # forced in and out: nothing fits
+        self.forced[out] = 0
+        self._read_rows(document)
+
+    def _read_rows(self, document: Document) -> None:
+        self.rows, self.extra = document["rows"], document.get("extra", {})
+        require(not any(name in self.atoms.index for name in self.extra), "an extra variable is called as a feature is")
+        places, at, values = {name: self.p + k for k, name in enumerate(self.extra)}, [], []
+        for r, row in enumerate(self.rows):
+            at += [(r, places[name] if name in places else self.ids((name,))[0]) for name in row["terms"]]
+            values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
+        i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
+        self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
+        lb, ub = _ends(self.rows)
+        numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
+        inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
+        require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
+        self.lb, self.ub = _with_allowance(lb, ub, abs(self.A[:, : self.p]))
+        low, high = _ends(self.extra.values())
+        for one in self.extra.values():
+            require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
+        self.whole = whole = np.array([one["integer"] for one in self.extra.values()], dtype=bool)
+        self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
+        self.by_row = self.A.tocsr()
+
+    def ids(self, names: Any) -> Integers:
+        """Positions of the named atoms."""
+        return _places(names, self.atoms.index)
+
+    def reported(self, value: float) -> float:
+        """A lower bound of the unit margin as the problem reports it: −1/(4v) for the ρ-form, rounded down."""
+        if self.margin == "unit" or math.isinf(value):
+            return value
+        return down(-0.25 / value) if value > 0 else -math.inf
+
+    def holds(self, sigma: Array, extra: Array | None) -> str:
+        """Why σ (p,) is not in S, "" when it is; without values of the extra variables their rows are left out."""
+        if sigma.sum() > self.M:
+            return f"{int(sigma.sum())} features are selected, {self.M} are allowed"
+        if np.any((self.forced >= 0) & (self.forced != sigma)):
+            return "the selected features contradict the forced ones"
+        x = np.concatenate([sigma, np.zeros(len(self.extra)) if extra is None else extra])
+        for r, row in enumerate(self.rows):
+            part = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
+            places, values = self.by_row.indices[part], self.by_row.data[part].tolist()
+            if extra is None and np.any(places >= self.p):
+                continue
+            terms = [Fraction(a) * Fraction(v) for a, v in zip(values, x[places].tolist(), strict=True)]
+            exact = sum(terms, Fraction(0))
+            room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
+            if not self.lb[r] - room <= exact <= self.ub[r] + room:
+                return f"the selected features violate the row {row['name']!r}"
+        return ""
+
+    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
+        """L at margins m (n,), and how far it is off when they are off by at most `off` (n,)."""
+        short = np.maximum(0.0, rho - m)
+        losses = {"hinge": short, "squared-hinge": 0.5 * short * short, "logistic": np.logaddexp(0.0, -m)}
+        steepest = short + off if self.loss == "squared-hinge" else 1.0
+        value = float(self.c @ losses[self.loss])
+        return value, float(self.c @ (steepest * off)) + (m.size + 16) * U * value
+
+    def reduced(self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array]) -> tuple[list[float], Array]:
+        """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down.
+
+        `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
+        text where the extra variables need them exactly.
+        """
+        exact = [_rational(value) for value in multipliers]
+        require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
+        for r, value in enumerate(exact):  # one that points to an absent bound counts for nothing
+            if not math.isfinite(self.lb[r] if value > 0 else self.ub[r]):
+                exact[r] = Fraction(0)
+        y = np.array([float(value) for value in exact])
+        require(np.all((np.abs(y) >= LEAST_MULTIPLIER) | (y == 0)), "a multiplier is too small to be computed with")
+        parts = y * np.where(y > 0, self.lb, np.where(y < 0, self.ub, 0.0))
+        constants = [*parts, -4 * U * float(np.abs(parts).sum()) - (y.size + 2) * TINY]
+        reduced = cost - (self.A.T @ y)[: self.p]
+        size = (abs(self.A).T @ np.abs(y))[: self.p] + np.abs(cost)
+        for k in range(len(self.extra)):  # exactly: one without a bound needs its reduced cost to be zero
+            column = self.A[:, [self.p + k]].tocoo()
+            terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
+            left = -sum(terms, Fraction(0))
+            end = float(ends[0][k] if left > 0 else ends[1][k])
+            require(left == 0 or math.isfinite(end), "multipliers leave an extra variable without a bound")
+            constants.append(down(float(left * Fraction(end))) if left else 0.0)
+        lost = 1.01 * (y.size + 6) * U * size + (y.size + 6) * TINY
+        return constants, np.nextafter(reduced - lost, -math.inf)
+
+
+def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
+    """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms."""
+    a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
+    low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
+    return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
+
+
+def _rational(value: Any) -> Fraction:
+    """A float, or a text "p/q"; Python reads whole numbers of 4300 digits at most."""
+    if not isinstance(value, bytes):
+        return Fraction(value)
+    above, _, below = value.decode("ascii").partition("/")
+    return Fraction(int(above), int(below or "1"))
+
+
+def _ends(given: Iterable[Mapping[str, Any]]) -> tuple[Array, Array]:
+    ends = [(absent_or(one["lb"], -math.inf, "a bound"), absent_or(one["ub"], math.inf, "a bound")) for one in given]
+    low, high = np.array(ends, dtype=float).reshape(-1, 2).T
+    return low, high

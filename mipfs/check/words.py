@@ -1,0 +1,153 @@
+"""The statement that was checked, in words, and how it differs from what the data's own description asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mipfs.check.rounding import require
+from mipfs.check.statement import Statement
+from mipfs.data.instance import Row
+
+LOSSES = {
+    "hinge": "C Σ max(0, 1 − m_i)",
+    "squared-hinge": "(C/2) Σ max(0, 1 − m_i)²",
+    "logistic": "C Σ log(1 + exp(−m_i))",
+    "structural": "C max over labellings of Δ − w'a",
+}
+Key = tuple[str, tuple[tuple[str, float], ...], float, float]
+
+
+def in_words(statement: Statement) -> tuple[str, ...]:
+    """The problem, one line for each of its parts and rows."""
+    data, params, atoms = statement.data, statement.params, statement.atoms
+    what = "features" if atoms.single else "atoms"
+    loss = LOSSES[statement.loss] if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
+    bias = "a free intercept" if statement.bias else "no intercept"
+    lines = [
+        f"minimise ½‖w‖² + {loss}, C = {params['C']!r}, with {bias}",
+        f"data: {data.n_samples} samples, {data.n_features} features, scale {data.scaling!r}",
+        _selection(statement, what),
+    ]
+    if "measure" in params:
+        given = "".join(f", {name} = {params[name]!r}" for name in ("beta", "k") if params.get(name) is not None)
+        lines.insert(1, f"measure: {params['measure']}{given}")
+    if not np.all(data.sample_weight == 1.0):
+        lines.append("sample i has C times its own weight")
+    if not atoms.single:
+        lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_atom(statement, 0)}")
+    if atoms.scale is not None:
+        lines.append(f"the {what} are scaled by λ from {atoms.scale.min():.6g} to {atoms.scale.max():.6g}")
+    if statement.penalty.any():
+        lines.append(f"penalties: {_penalties(statement)}")
+    lines += [_row(row) for row in statement.rows]
+    lines += [_extra(name, one) for name, one in statement.extra.items()]
+    return tuple(lines)
+
+
+def _selection(statement: Statement, what: str) -> str:
+    names, forced = statement.atoms.names, statement.forced
+    most = "any number" if statement.params["M"] is None else f"at most {statement.params['M']}"
+    line = f"select {most} of {statement.p} {what}"
+    for value, word in ((1, "always"), (0, "never")):
+        ids = np.flatnonzero(forced == value)
+        line += f"; {word} {_list(names[int(j)] for j in ids)}" if ids.size else ""
+    return line
+
+
+def _list(names: Iterable[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown) if len(shown) <= 8 else f"{', '.join(shown[:8])} and {len(shown) - 8} more"
+
+
+def _atom(statement: Statement, g: int) -> str:
+    names = statement.data.feature_names
+    return f"{statement.atoms.names[g]} = {{{_list(names[int(j)] for j in statement.atoms.columns(g))}}}"
+
+
+def _penalties(statement: Statement) -> str:
+    c, names = statement.penalty, statement.atoms.names
+    if np.all(c == c[0]):
+        return f"{c[0]:g} each"
+    return _list(f"{names[int(j)]} {c[j]:g}" for j in np.flatnonzero(c))
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    terms = _sum(row["terms"])
+    low = "" if row["lb"] is None else f"{row['lb']:g} <= "
+    high = "" if row["ub"] is None else f" <= {row['ub']:g}"
+    if row["lb"] is not None and row["lb"] == row["ub"]:
+        low, high = "", f" = {row['ub']:g}"
+    origin = f" ({row['origin']})" if row.get("origin") else ""
+    return f"row {row['name']!r}: {low}{terms}{high}{origin}"
+
+
+def _sum(terms: Mapping[str, float]) -> str:
+    parts = [f"{'-' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in terms.items()]
+    return " ".join(parts).removeprefix("+ ") or "0"
+
+
+def _extra(name: str, one: Mapping[str, Any]) -> str:
+    low = "-inf" if one["lb"] is None else f"{one['lb']:g}"
+    high = "inf" if one["ub"] is None else f"{one['ub']:g}"
+    return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}"
+
+
+def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Reject a statement that lacks what the data's description asks for, or has other rows than those given.
+
+    Parameters
+    ----------
+    statement : Statement
+    given : mapping {"rows", "extra"}, optional
+        The rows that the user says hold beside those of the data, as the JSON of a result has them.
+
+    Returns
+    -------
+    tuple of str
+        What differs by an option that the user may set: M.
+    """
+    data, own = statement.data, [_key(row.name, row.terms, row.lb, row.ub) for row in statement.data.rows]
+    stated = [_stated(row) for row in statement.rows]
+    for row, key in zip(data.rows, own, strict=True):
+        require(key in stated, f"the data asks for {_text(row)}, which is no row of the result's problem")
+    for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
+        for name in names:
+            met = name in statement.atoms.index and statement.forced[statement.atoms.index[name]] == value
+            require(met or statement.M < 0, f"the data forces {name!r} {word}, the result's problem does not")
+    if given is not None:
+        _compare_rows(statement, [*own, *map(_stated, given["rows"])], given["extra"])
+    asked, M = data.select.M, statement.params["M"]
+    return () if asked is None or asked == M else (f"M is {'none' if M is None else M}; the data asks for {asked}",)
+
+
+def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:
+    """Reject rows and extra variables that are not exactly the wanted ones."""
+    left = list(wanted)
+    for row in statement.rows:
+        key = _stated(row)
+        hint = " (--model FILE.py gives those of a model)" if str(row.get("origin", "")).startswith("model.") else ""
+        require(key in left, f"{_row(row)}: it is neither a row of the data nor one of those given{hint}")
+        left.remove(key)
+    require(not left, f"the given row {left[0][0] if left else ''!r} is no row of the result's problem")
+    require(statement.extra.keys() == extra.keys(), "the extra variables are not those of the given rows")
+    for name, one in statement.extra.items():
+        same = all(one[what] == extra[name][what] for what in ("lb", "ub", "integer"))
+        require(same, f"extra variable {name!r} has other bounds, or another kind, than in the given rows")
+
+
+def _key(name: str, terms: Mapping[str, float], low: float, high: float) -> Key:
+    return name, tuple(sorted((term, float(a)) for term, a in terms.items() if a != 0)), low, high
+
+
+def _stated(row: Mapping[str, Any]) -> Key:
+    low, high = (-math.inf if row["lb"] is None else row["lb"]), (math.inf if row["ub"] is None else row["ub"])
+    return _key(row["name"], row["terms"], float(low), float(high))
+
+
+def _text(row: Row) -> str:
+    ends = [float(end) if math.isfinite(end) else None for end in (row.lb, row.ub)]
+    return _row({"name": row.name, "terms": row.terms, "lb": ends[0], "ub": ends[1], "origin": row.origin})

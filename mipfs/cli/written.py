@@ -1,0 +1,113 @@
+"""The declared model as a file that other solvers read: LP (.lp), MPS (.mps) or AMPL's .nl.
+
+A Pyomo model is written as it stands. A CVXPY program is written as its solver gets it, cones and all: a second-order
+cone as ‖s‖² ≤ s_0², an exponential cone by exp or by t + y log y ≤ 0, a semidefinite one by its factor, V = LLᵀ.
+What has an exponential or a logarithm in it, the logistic loss, fits into .nl alone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mipfs.backends.declared import Formulation
+from mipfs.errors import UsageError
+from mipfs.formulation import algebraic, compile
+from mipfs.plumbing import output_file
+from mipfs.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SUFFIXES = (".lp", ".mps", ".nl")
+
+
+def write(model: Any, path: str | Path, options: Mapping[str, Any] | None = None) -> None:
+    """Write the declared model of a problem or a formulation to a file.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model or Formulation
+        Of a `Problem` it is (P) in perspective form, or the program of the formulation that it was declared as.
+    path : str or Path, ending in .lp, .mps or .nl
+    options : mapping, optional
+        Those of the driver; its ``declare`` makes the program of a formulation.
+
+    Raises
+    ------
+    UsageError
+        Another ending, a place that cannot be written to, a model that the format does not hold, or a change of the
+        model that cannot be honoured.
+    """
+    target = Path(path)
+    check_suffix(target)
+    declared = declared_model(model, options)
+    output_file.save([(target, _content(declared, target.suffix.lower()))])
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file whose ending says no format.
+
+    Raises
+    ------
+    UsageError
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{path}: a model is written as {', '.join(SUFFIXES)}; give a file of such a name")
+
+
+def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
+    """The Pyomo model that states what a model declares.
+
+    Parameters
+    ----------
+    model : Problem, Pyomo model or Formulation
+    options : mapping, optional, as for `write`
+    """
+    problem = compile(model)
+    if isinstance(model, Formulation):
+        from mipfs.backends.canonical import pyomo_of
+        from mipfs.drivers.default import of_problem
+
+        return pyomo_of(model if problem is model.problem else of_problem(model, problem))
+    if not isinstance(model, Problem):
+        return model
+    declare = (options or {}).get("declare") or _declaration(problem)
+    return algebraic(problem) if declare is None else declared_model(declare(problem))
+
+
+def _declaration(problem: Problem) -> Any:
+    """What declares the program of a problem's formulation in CVXPY; None for those in Pyomo and for plain problems."""
+    from mipfs.drivers.default import entry_of
+    from mipfs.formulation import load
+
+    if problem.loss == "structural":
+        return load("structural").declare
+    entry = entry_of(problem, problem)
+    if entry is None:
+        return None
+    if "pool" in entry.declared:
+        raise UsageError(f"{entry.name} needs a pool: give models.{entry.module}(data, pool=...)")
+    return load(entry.name).declare
+
+
+def _content(model: Any, suffix: str) -> bytes:
+    """What Pyomo writes of a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{suffix}"
+        # the user's names where the format and their characters allow it, numbers otherwise
+        tries = [{}] if suffix == ".nl" else [{"symbolic_solver_labels": True}, {}]
+        for options in tries:
+            try:
+                model.write(str(path), io_options=options)
+                break
+            except (ValueError, RuntimeError) as error:
+                failure = error
+        else:
+            raise UsageError(
+                f"the model does not fit into {suffix}, which holds no exponentials and logarithms; write it as .nl"
+            ) from failure
+        content = path.read_bytes()
+    # SCIP reads squares without the space that Pyomo leaves in them
+    return content.replace(b" ^ 2\n", b" ^2\n") if suffix == ".lp" else content

@@ -1,0 +1,1 @@
+"""Data and labels: the instance, its matrix, names and checks."""

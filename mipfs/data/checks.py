@@ -1,0 +1,89 @@
+"""The checks on what stands beside the matrix of an `Instance`: names, labels and weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.names import Numbered
+from mipfs.errors import DataError, UsageError
+
+Array = npt.NDArray[np.float64]
+
+
+def as_float(value: Any, name: str) -> float:
+    """A parameter as a float; a whole number beyond floating point is a `UsageError`."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
+
+
+def memory() -> int:
+    """Bytes of memory that this machine has; of one that does not say it, what 64 bits can address."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
+
+
+def shown(value: Any) -> str:
+    """A number for a message: Python refuses to write whole numbers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return f"about 2^{value.bit_length()}"
+    return f"{value!r}"
+
+
+def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:
+    """The p unique names; x1 ... xp, which are not stored, where none or just these are given."""
+    if given is None or (len(given) == p and given[0] == "x1" and Numbered(p) == tuple(given)):
+        return Numbered(p)
+    names = tuple(given)
+    if len(names) != p:
+        raise DataError(f"{len(names)} feature names for {p} features", "give one name per feature", path=path)
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise DataError(f"{name!r} is no feature name", "give every feature a name", path=path)
+        if name in seen:
+            raise DataError(f"two features are called {name!r}", "give every feature its own name", path=path)
+        seen.add(name)
+    return names
+
+
+def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
+    """The labels as an (n,) array of -1 and +1, of both classes when `training`; otherwise NaN will do too."""
+    try:
+        found = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("y holds a label that is no number", "map the labels to -1 and +1", path=path) from None
+    if found.shape != (n,):
+        raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
+    odd = np.flatnonzero((np.abs(found) != 1) & (training | ~np.isnan(found)))
+    if odd.size:
+        message = f"label {found[odd[0]]:g} in row {odd[0] + 1}"
+        raise DataError(message, "map the labels to -1 and +1", path=path)
+    if training and np.all(found == found[0]):
+        raise DataError(f"one class only: every label is {found[0]:+g}", "give samples of both classes", path=path)
+    return found
+
+
+def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Array:
+    """The weights as an (n,) array of positive numbers; ones where none are given."""
+    if given is None:
+        return np.ones(n)
+    try:
+        weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("a sample weight is no number", "give positive numbers", path=path) from None
+    if weights.shape != (n,):
+        raise DataError(f"sample weights of shape {weights.shape} for {n} samples", "give one each", path=path)
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if bad.size:
+        message = f"sample weight {weights[bad[0]]:g} in row {bad[0] + 1}"
+        raise DataError(message, "give finite numbers above 0, or leave the sample out", path=path)
+    return weights

@@ -1,0 +1,266 @@
+"""Instance: the validated data of one problem (X, y, names, costs, groups, rows, bags)."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data import checks, matrix
+from mipfs.data.names import Defaulted, Numbered, NumberedIndex
+from mipfs.errors import DataError, UsageError
+
+Array = npt.NDArray[np.float64]
+Scaling = Literal["none", "standard", "unit"]
+SCALINGS: tuple[Scaling, ...] = ("none", "standard", "unit")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One linear row ``lb <= sum of terms <= ub`` over features (and extra variables), by name.
+
+    Parameters
+    ----------
+    name : str
+        How messages refer to it.
+    terms : mapping of str to float
+        Coefficient of each feature or extra variable.
+    lb, ub : float
+        Bounds; -inf and inf when absent.
+    origin : str
+        Where it was written, e.g. ``wdbc.toml`` or ``rows.lp:3``.
+    """
+
+    name: str
+    terms: Mapping[str, float]
+    lb: float
+    ub: float
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class SelectDefaults:
+    """The part of ``[select]`` that is no row: ``M`` and the forced features, by name."""
+
+    M: int | None = None
+    forced_in: tuple[str, ...] = ()
+    forced_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the two classes were called in the user's data."""
+
+    negative: Any = -1
+    positive: Any = 1
+
+    def of(self, sign: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Map values to the user's labels: positive where ``sign > 0``."""
+        return np.where(np.asarray(sign) > 0, np.asarray(self.positive), np.asarray(self.negative))
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Validated data. Build it with `mipfs.read` or `Instance.from_arrays`.
+
+    Attributes
+    ----------
+    X : (n, p) ndarray (Fortran order) or csc_array of float64
+        The scaled data; a CSC matrix is divided by `scale` but not centred (see `center`).
+    y : (n,) ndarray of {-1.0, +1.0}
+    feature_names : sequence of p str, unique
+    center : (p,) ndarray
+        Column j stands for ``X[:, j] - center[j]`` (implicit centring; zero for dense data).
+    shift, scale : (p,) ndarray
+        user's value = scaled value * scale + shift.
+    labels : Labels
+    sample_weight : (n,) ndarray > 0; C_i = C * sample_weight_i
+    cost : mapping of name to float >= 0, for every feature (used by budgets)
+    penalty : mapping of name to float >= 0 (the fixed cost c of selecting it), given ones only
+    groups : mapping of name to tuple of feature names
+    rows : tuple of Row, from the .toml beside the data
+    select : SelectDefaults
+    bags : (n,) ndarray of int, or None
+    source : str, the file it was read from
+    scaling : {"none", "standard", "unit"}
+    values_sha256 : str, digest of the user's values where `X` holds scaled ones (see `sha256`)
+    label : str, or None, the column of the file that the labels stood in, where it has a name
+    words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
+    """
+
+    X: Any
+    y: Array
+    feature_names: Sequence[str]
+    center: Array
+    shift: Array
+    scale: Array
+    labels: Labels = field(default_factory=Labels)
+    sample_weight: Array = field(default_factory=lambda: np.empty(0))
+    cost: Mapping[str, float] = field(default_factory=dict)
+    penalty: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rows: tuple[Row, ...] = ()
+    select: SelectDefaults = field(default_factory=SelectDefaults)
+    bags: npt.NDArray[np.int64] | None = None
+    source: str = ""
+    scaling: Scaling = "none"
+    values_sha256: str = ""
+    label: str | None = None
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
+        return f"<Instance {self.source}{': ' if self.source else ''}{about}>"
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sparse.issparse(self.X))
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """Position of each feature by name."""
+        if isinstance(self.feature_names, Numbered):
+            return NumberedIndex(self.feature_names)
+        return {name: j for j, name in enumerate(self.feature_names)}
+
+    def columns_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Positions of the named features; an unknown name is a `UsageError`."""
+        unknown = [name for name in names if name not in self.index]
+        if unknown:
+            raise UsageError(f"no feature is called {unknown[0]!r}; {nearest(unknown[0], self.feature_names)}")
+        return np.array([self.index[name] for name in names], dtype=np.int64)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        scale: Scaling = "none",
+        sample_weight: npt.ArrayLike | None = None,
+        labels: Labels | None = None,
+        cost: Mapping[str, float] | None = None,
+        penalty: Mapping[str, float] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        rows: Sequence[Row] = (),
+        select: SelectDefaults | None = None,
+        bags: npt.ArrayLike | None = None,
+        source: str = "",
+        training: bool = True,
+        label: str | None = None,
+        words: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Instance:
+        """Validate arrays and scale them; see `Instance` for the meaning of the parameters.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or SciPy sparse matrix of finite values
+            Kept without a copy where nothing has to be changed.
+        y : (n,) array-like of {-1, +1}
+        feature_names : sequence of p str, optional
+            Default: the columns of a data frame, otherwise x1 ... xp.
+        source : str
+            The file, named in the messages.
+        training : bool, default True
+            False: data to predict or evaluate, which may hold one class only, and NaN for an unknown label.
+
+        Raises
+        ------
+        DataError
+            Shapes that disagree, no rows or columns, NaN or infinity, labels other than -1 and +1,
+            one class only, duplicate names, weights that are not positive.
+        UsageError
+            An unknown scaling, or a name that is no feature.
+        """
+        if scale not in SCALINGS:
+            raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
+        path = source or None
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]
+        X = matrix.as_matrix(X, path=path)
+        n, p = X.shape
+        names = checks.feature_names(feature_names, p, path)
+        signs = checks.signs(y, n, training, path)
+        weights = checks.sample_weights(sample_weight, n, path)
+        bag = None if bags is None else np.asarray(bags)
+        if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
+            raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)
+        values, center, shift, divisor = matrix.scaled(X, scale)
+        beyond = matrix.too_large(values) if training else None
+        if beyond is not None:
+            message = (
+                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed"
+            )
+            raise DataError(message, "divide the column, or scale it: 'standard' or 'unit'", path=path)
+        instance = cls(
+            values,
+            signs,
+            names,
+            center,
+            shift,
+            divisor,
+            labels=labels or Labels(),
+            sample_weight=weights,
+            cost={name: float(number) for name, number in (cost or {}).items()},
+            penalty={name: float(value) for name, value in (penalty or {}).items()},
+            groups={name: tuple(members) for name, members in (groups or {}).items()},
+            rows=tuple(rows),
+            select=select or SelectDefaults(),
+            bags=None if bag is None else bag.astype(np.int64),
+            source=source,
+            scaling=scale,
+            values_sha256="" if scale == "none" else matrix.digest(X),
+            label=label,
+            words=dict(words or {}),
+        )
+        instance.columns_of(
+            [*instance.cost, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out]
+        )
+        for name, members in instance.groups.items():
+            if not members or len(set(members)) < len(members):
+                raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)
+            instance.columns_of(members)
+        for what, table in (("cost", instance.cost), ("penalty", instance.penalty)):
+            for name, number in table.items():
+                if not 0 <= number < math.inf:
+                    raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
+        return replace(instance, cost=Defaulted(instance.index, instance.cost))
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the data as the user gave it, before scaling and however it is stored.
+
+        It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
+        """
+        names = None if isinstance(self.feature_names, Numbered) else list(self.feature_names)
+        parts = [json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()]
+        parts += [(self.values_sha256 or matrix.digest(self.X)).encode()]
+        parts += [self.y.astype("<f8").tobytes(), self.sample_weight.astype("<f8").tobytes()]
+        parts += [] if self.bags is None else [self.bags.astype("<i8").tobytes()]
+        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """A hint for a misspelt name."""
+    close = difflib.get_close_matches(name, list(names[:20000]), n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"features are called like {names[0]!r}" if names else "there are none"

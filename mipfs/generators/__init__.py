@@ -1,0 +1,259 @@
+"""The instances that `mipfs generate` writes: the same seed gives the same bytes."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.checks import memory, shown
+from mipfs.errors import UsageError
+from mipfs.generators import shipped
+from mipfs.generators.synthetic import INFORMATIVE, tan_2010, tan_2014
+from mipfs.plumbing import output_file
+from mipfs.readers.files import FORMATS
+
+__all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "tan_2010", "tan_2014", "write"]
+
+Array = npt.NDArray[np.float64]
+
+AYTUG_TWO_M = (20, 100, 200, 400, 600)
+"""The M of Aytug's second data set."""
+
+
+def aytug_one(n_samples: int, n_features: int, M: int | None = None, seed: int = 0) -> dict[str, Any]:
+    """An instance as in Aytug (2015), section 4, data set one: separable on M of the features.
+
+    Training rows are drawn first and scaled into the unit ball, then the features that matter and their
+    weights; validation and test rows come next from the same stream, with the same divisor.
+
+    Parameters
+    ----------
+    n_samples, n_features : int >= 1
+        Sizes of each of the three parts; the paper has n in {500, 1000, 5000} and p in {20, 50, 100}.
+    M : int from 1 to `n_features`, optional
+        Features that matter; drawn when absent.
+    seed : int >= 0
+
+    Returns
+    -------
+    dict
+        ``train``, ``validation``, ``test``: each (X of shape (n, p), y of shape (n,) in {-1, +1});
+        ``w`` (p,), ``b`` = 0.0, ``S`` (M,) the positions that matter, and ``M``.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
+    """
+    n, p = n_samples, n_features
+    if n < 1 or p < 1:
+        raise UsageError(f"{n} samples and {p} features: both must be at least 1")
+    if seed < 0:
+        raise UsageError(f"seed = {seed} must be at least 0")
+    if M is None:
+        M = int(np.random.default_rng([seed, 1]).integers(1, p + 1))
+    if not 1 <= M <= p:
+        raise UsageError(f"M = {M} must lie between 1 and {p}, the number of features")
+    r = np.random.default_rng(seed)
+    X = r.standard_normal((n, p))
+    divisor = np.linalg.norm(X, axis=1).max()
+    X /= divisor
+    S = r.choice(p, M, False)
+    w = np.zeros(p)
+    w[S] = r.standard_normal(M)
+    parts = {"train": (X, _signs(X, w))}
+    for part in ("validation", "test"):
+        rows = r.standard_normal((n, p)) / divisor
+        parts[part] = (rows, _signs(rows, w))
+    return {**parts, "w": w, "b": 0.0, "S": S, "M": M}
+
+
+def aytug_two(M: int | None = None, seed: int = 0) -> dict[str, Any]:
+    """Data set two of Aytug (2015), section 4: 1000 samples of 800 features; the paper's M are `AYTUG_TWO_M`.
+
+    The draws and what is returned are those of `aytug_one`.
+    """
+    return aytug_one(1000, 800, M, seed)
+
+
+def write(
+    name: str,
+    out: str | Path = ".",
+    *,
+    n_samples: int | None = None,
+    n_features: int | None = None,
+    M: int | None = None,
+    seed: int = 0,
+    force: bool = False,
+) -> Path:
+    """Write an instance and the .toml beside it.
+
+    Parameters
+    ----------
+    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "credit", "wdbc"}
+    out : path-like
+        A folder, made where it is missing, or the path of the data file.
+    n_samples, n_features, M, seed
+        Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed. Of `tan_2010`
+        (500 of 103, of which 3 are no noise), without M. Of `tan_2014` (4096 of 4096, M = 400): 8 bytes an
+        entry for training and test each.
+    force : bool
+        Whether files of these names with other contents are replaced.
+
+    Returns
+    -------
+    Path
+        The data file, svmlight or CSV, npz for Tan's. Made data comes with ``STEM-test`` beside it, Aytug's
+        also with ``STEM-validation``.
+
+    Raises
+    ------
+    UsageError
+        An unknown name, a parameter that the instance does not take, a path that cannot be written, or one where
+        something else stands.
+    """
+    given = {"n_samples": n_samples, "n_features": n_features, "M": M}
+    every = tuple(given)
+    taken = {
+        "aytug-one": every,
+        "aytug-two": ("M",),
+        "tan-2010": every[:2],
+        "tan-2014": every,
+        "credit": (),
+        "wdbc": (),
+    }
+    if name not in taken:
+        raise UsageError(f"no instance is called {name!r}; there are {', '.join(taken)}")
+    sizes = {key: value for key, value in given.items() if value is not None}
+    for key, value in sizes.items():
+        if key not in taken[name]:
+            raise UsageError(f"{key} = {value}: in {name} it is fixed")
+    if seed != 0 and not taken[name]:
+        raise UsageError(f"seed = {seed}: {name} is always the same")
+    entries = sizes.get("n_samples", 1) * sizes.get("n_features", 1)
+    if 8 * entries > memory():
+        raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
+    if name == "credit":
+        return _save(Path(out), name, ".csv", {"": shipped.credit}, shipped.CREDIT_TOML, force)
+    if name == "wdbc":
+        X, y, description = shipped.wdbc()
+        return _save(Path(out), name, ".svm", {"": lambda: _svmlight(X, y)}, description, force)
+    made = _drawn(name, sizes, seed)
+    n, p = made["train"][0].shape
+    stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + f"-seed{seed}"
+    suffix, form = (".npz", _npz) if name.startswith("tan") else (".svm", _svmlight)
+    parts = {"train": "", "validation": "-validation", "test": "-test"}
+    contents = {
+        tail: partial(form, *made[part], *([made["names"]] if "names" in made else []))
+        for part, tail in parts.items()
+        if part in made
+    }
+    return _save(Path(out), stem, suffix, contents, _description(name, made, taken[name], seed), force)
+
+
+def _drawn(name: str, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
+    """The made instance of a name, with what the user gave in place of its usual sizes."""
+    if name == "aytug-one":
+        return aytug_one(**{"n_samples": 500, "n_features": 20, **sizes}, seed=seed)
+    if name == "aytug-two":
+        return aytug_two(**sizes, seed=seed)
+    if name == "tan-2014":
+        return tan_2014(sizes.get("n_samples", 4096), sizes.get("n_features", 4096), sizes.get("M", 400), seed)
+    p = sizes.get("n_features", INFORMATIVE + 100)
+    if p < INFORMATIVE:
+        raise UsageError(f"n_features = {p} must be at least {INFORMATIVE}: f1, f2, f3 and then the noise")
+    return {**tan_2010(sizes.get("n_samples", 500), p - INFORMATIVE, seed), "M": 2}
+
+
+def _signs(X: Array, w: Array) -> npt.NDArray[np.int64]:
+    return np.where(X @ w > 0, 1, -1)
+
+
+def _svmlight(X: Array, y: npt.ArrayLike) -> str:
+    """Every value in the shortest form that reads back as the same float64."""
+    lines = []
+    for label, row in zip(np.asarray(y).tolist(), X.tolist(), strict=True):
+        lines.append(f"{label:+d} " + " ".join(f"{j}:{value!r}" for j, value in enumerate(row, 1)))
+    return "\n".join(lines) + "\n"
+
+
+def _npz(X: Array, y: npt.ArrayLike, names: tuple[str, ...] | None = None) -> bytes:
+    """The arrays as `mipfs.read` takes them; the archive holds no time stamps."""
+    stream = io.BytesIO()
+    arrays: dict[str, Any] = {"X": X, "y": np.asarray(y)}
+    if names is not None:
+        arrays["feature_names"] = np.array(names)
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def _save(
+    out: Path,
+    stem: str,
+    suffix: str,
+    contents: Mapping[str, Callable[[], str | bytes]],
+    description: str,
+    force: bool,
+) -> Path:
+    """Write the parts and the description; `out` is a folder or, by its suffix, the data file itself."""
+    if out.suffix in FORMATS and out.suffix not in ("", suffix) and not os.path.isdir(out):
+        raise UsageError(f"{out}: {stem} is written as {suffix}; give a folder or a name that ends so")
+    data = out if out.suffix == suffix else out / f"{stem}{suffix}"
+    made = {data.with_name(f"{data.stem}{tail}{suffix}"): content for tail, content in contents.items()}
+    made[data.with_suffix(".toml")] = lambda: description
+    try:
+        data.parent.mkdir(parents=True, exist_ok=True)
+        for path, content in made.items():
+            if not force and os.path.exists(path) and path.read_bytes() != _bytes(content()):
+                raise UsageError(f"{path} is there already and holds something else; give another --out, or --force")
+    except OSError as error:
+        raise UsageError(f"{data}: cannot be written: {error.strerror}") from None
+    output_file.save((path, _bytes(content())) for path, content in made.items())
+    return data
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8")
+
+
+def _description(name: str, made: Mapping[str, Any], taken: tuple[str, ...], seed: int) -> str:
+    """The .toml of made data: how to make it again, and which features matter."""
+    n, p = made["train"][0].shape
+    support = np.sort(made["S"])
+    sizes = {"n_samples": n, "n_features": p, "M": made["M"]}
+    options = "".join(f"--{key.replace('_', '-')} {sizes[key]} " for key in sizes if key in taken)
+    names = made.get("names") or [f"x{j + 1}" for j in range(p)]
+    weights = f"weights = {made['w'][support].tolist()!r}\n" if "w" in made else ""
+    return f"""\
+# {_RECIPES[name][0]}
+[data]
+source = "made by `mipfs generate {name} {options}--seed {seed}`, after {_RECIPES[name][1]}"
+licence = "CC0-1.0"
+
+[select]
+M = {made["M"]}
+
+[generator]
+name = "{name}"
+n_samples = {n}
+n_features = {p}
+M = {made["M"]}
+seed = {seed}
+support = [{", ".join(f'"{names[j]}"' for j in support)}]
+{weights}"""
+
+
+_SIGNS = "Labels are the signs of X w; "
+_RECIPES = {
+    "aytug-one": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
+    "aytug-two": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
+    "tan-2010": ("The support is the composite pair; test rows stand in a file of their own.", "Tan 2010, section 3.3"),
+    "tan-2014": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 6.2.1, type I"),
+}

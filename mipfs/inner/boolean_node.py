@@ -1,0 +1,344 @@
+"""One node of `branch`: the Boolean relaxation with some features fixed, its earned bound, and what it fixes.
+
+    bound = g(α) − ½ Σ_{S₁} s_j − the sum of the K largest positive ½ s_j − c_j of the free features
+
+for a dual vector on the dyadic grid, with every rounding error on the safe side (mathematics of `mipfs.proof.cuts`).
+Screening: a feature whose other value would lift this bound to the cutoff is fixed, by one more of these sums each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms.features import Features, omega_radius, sum_error
+from mipfs.inner.boolean import Boolean
+from mipfs.inner.reduced_costs import screened
+from mipfs.kernels import boolean_newton as kernel
+from mipfs.kernels import perspective, subtree
+from mipfs.kernels.columns import by_rows
+from mipfs.kernels.kinds import HINGE, LOGISTIC, SQUARED_HINGE
+from mipfs.losses import get_loss
+from mipfs.losses.dyadic import balance, finest, grid
+from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+States = npt.NDArray[np.int8]
+
+_ONE = np.ones(1)
+FREE, INSIDE, OUTSIDE = subtree.FREE, subtree.INSIDE, subtree.OUTSIDE
+"""States of a feature in a node."""
+KINDS = {"hinge": HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+DUST = 1e-4
+"""Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
+SLICES = 12
+"""Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
+MOST_NODES, EXPLORED = 32, 20_000_000
+"""Nodes of one exploration at most, and what their number times samples and features may come to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Warm:
+    """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart)."""
+
+    w: npt.NDArray[np.float32]
+    b: float
+    rho: float
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What a compiled exploration from one node left behind; see `mipfs.kernels.subtree.explore`."""
+
+    states: States
+    weights: npt.NDArray[np.float32]
+    intercepts: Array
+    rhos: Array
+    bounds: Array
+    parents: Integers
+    grids: Integers
+    feature: Integers
+    children: Integers
+    dual: Integers
+    values: Array
+    packed: npt.NDArray[np.uint8]
+    ends: Integers
+    tops: Integers
+    widths: Integers
+    found: Integers
+    offers: npt.NDArray[np.float32]
+    sums: Array
+    totals: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A solved node.
+
+    Attributes
+    ----------
+    bound : float, earned by the dual vector
+    whole, q : (n,) int64 and int, the dual vector α = whole·2^−q
+    warm : Warm, for the children
+    sigma : (k,) σ of the relaxation on the alive features
+    fixed_in, fixed_out : positions of the alive features that screening fixes
+    steps : Newton steps taken
+    """
+
+    bound: float
+    whole: Integers
+    q: int
+    warm: Warm
+    sigma: Array
+    fixed_in: Integers
+    fixed_out: Integers
+    steps: int
+
+
+def carries(problem: Problem) -> bool:
+    """Whether the kernel can take the problem: single unscaled features, a plain S, a pointwise loss.
+
+    Sparse columns are centred implicitly, which only a free bias can absorb.
+    """
+    data = problem.data
+    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
+    absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
+    return bool(plain and problem.loss in KINDS and absorbed)
+
+
+def _stays_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X) and X.nnz < DENSE_ABOVE * X.shape[0] * X.shape[1])
+
+
+class Relaxation:
+    """The node solver on the features that are still alive.
+
+    Parameters
+    ----------
+    problem : Problem with `carries`
+    alive : (k,) positions of the features that no screening has excluded
+    stop : (1,) int8, set from outside to give up in the middle of a node
+
+    Notes
+    -----
+    Holds y∘(X − z) of the alive columns, scaled: as many bytes as they have in the data.
+    """
+
+    def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
+        data = problem.data
+        self.problem, self.alive, self.stop = problem, alive, stop
+        self.M = problem.M
+        self.loss, self.kind = get_loss(problem.loss), KINDS[problem.loss]
+        self.penalty = np.array(problem.penalty[alive])
+        self.top = problem.c_i if problem.loss != "squared-hinge" else np.full(data.n_samples, np.inf)
+        _, limit, q = grid(np.zeros(data.n_samples), self.top)
+        self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
+        self.size = float(problem.c_i.max())
+        self.bits, self.coarse = finest(data.n_samples), np.inf
+        self._c = problem.c_i / self.size
+        self._unit_penalty = self.penalty / self.size
+        root = np.sqrt(self.size)
+        everything = alive.size == data.n_features
+        self._X = data.X if everything else data.X[:, alive]
+        self.center = data.center[alive]
+        self._is_centred = bool(np.any(self.center))
+        if _stays_sparse(self._X):
+            part = sparse.csc_array(self._X)
+            signed = part.data * data.y[part.indices] * root
+            triple = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+            self._Z: Any = (*triple, *by_rows(*triple, data.n_samples))
+        else:
+            dense = self._X.toarray() if sparse.issparse(self._X) else self._X
+            off = taken_off(data, problem.bias)[alive]
+            self._Z = np.asfortranarray((dense - off) * (data.y * root)[:, None])
+            self._X = np.asfortranarray(dense)
+        if sparse.issparse(self._X):
+            part = sparse.csc_array(self._X)
+            self._raw: Any = (part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+        else:
+            self._raw = self._X
+        self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
+
+    def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
+        """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""
+        low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
+        low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
+        solved = Boolean(self.problem, must_stop).solve(low, high, tol)
+        place = np.full(self.problem.atoms.count, -1)
+        place[self.alive] = np.arange(self.alive.size)
+        weights = np.zeros(self.alive.size, dtype=np.float32)
+        weights[place[solved.ids]] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
+        assert solved.cut.dual is not None
+        whole, q = solved.cut.dual
+        warm = Warm(weights, solved.b, 0.5)
+        nothing = np.empty(0, dtype=np.int64)
+        return Outcome(solved.lower, whole, q, warm, solved.sigma[self.alive], nothing, nothing, solved.steps)
+
+    def solve(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        cutoff: float,
+        tol: float,
+        share: float,
+        known: float,
+    ) -> Outcome:
+        """Solve the relaxation of a node, to `tol` or until its fate is clear.
+
+        Parameters
+        ----------
+        states : (k,) FREE, INSIDE or OUTSIDE of the alive features
+        warm, alpha : where to begin; alpha is the (n,) dual vector of the parent
+        cutoff : the node is given up once its bound reaches it
+        tol : relative gap of the relaxation
+        share : stop when upper − lower is at most this share of cutoff − upper
+        known : a bound that it must rise from, part of the way to what the node allows; −inf for none
+        """
+        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+        columns = np.concatenate([inside, free])
+        room = free.size if self.M is None else min(self.M - inside.size, free.size)
+        w = np.zeros(columns.size)
+        w[:] = warm.w[columns] / np.sqrt(self.size)
+        start = np.zeros(7)
+        beta, penalty = alpha / self.size, self._unit_penalty[columns]
+        best, found = beta, -np.inf
+        start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
+        y, unit = self.problem.data.y, cutoff / self.size
+        steps = 0
+        for _ in range(SLICES):
+            dual = np.empty(beta.size)
+            try:
+                kernel.relax(
+                    self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
+                    w, beta, dual, start, unit, tol, share, known / self.size, subtree.SLICE,
+                    subtree.GROWTH, self.stop,
+                )  # fmt: skip
+            except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
+                w[:] = np.nan
+                break
+            steps += int(start[kernel.STEPS])
+            if start[kernel.LOWER] > found:
+                best, found = dual, start[kernel.LOWER]
+            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < subtree.SLICE or self.stop[0]:
+                break
+        if not np.all(np.isfinite(w)):
+            w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
+        whole, q = self.rounded(self.size * best)
+        weights = np.zeros(self.alive.size, dtype=np.float32)
+        weights[columns] = w * np.sqrt(self.size)
+        sigma = np.zeros(self.alive.size)
+        sigma[inside] = 1.0
+        sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
+        bound, fixed_in, fixed_out = self.bound(whole, q, states, cutoff)
+        after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
+        return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
+
+    def coarsen(self, loss: float) -> None:
+        """Let explorations round dual vectors to whole bytes, where that takes at most about `loss` off a bound.
+
+        An entry at the top of its box costs what it loses. The others are where the bound is flat, and cost the square.
+        """
+        n, scores = self.problem.data.n_samples, (self.alive.size if self.M is None else self.M)
+        square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
+        if loss > 0.0 and np.isfinite(square):
+            least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
+            self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
+            self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE
+
+    @property
+    def budget(self) -> int:
+        """Nodes of one exploration: some hundredths of a second, whatever the size; independent of the machine."""
+        n, k = self.problem.data.n_samples, max(1, self.alive.size)
+        return max(1, min(MOST_NODES, EXPLORED // (n * k)))
+
+    def explore(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        bound: float,
+        cutoff: float,
+        level: float,
+        tol: float,
+        share: float,
+        rises: bool,
+    ) -> Piece:
+        """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
+        problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
+        m, places = budget + 1, 2 * (budget + 1) * (k + 1) + 1
+        alphas = np.empty((m, n))
+        alphas[0] = alpha
+        piece = Piece(
+            np.empty((m, k), np.int8), np.empty((m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
+            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((places, 2), np.int64),
+            np.empty(places, np.int64), np.full(places, -np.inf), np.empty(m * (8 * n + n // 4 + 4), np.uint8),
+            np.zeros(m + 1, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((m, 2), -1),
+            np.empty((m, k), np.float32), np.empty(m), np.zeros(9),
+        )  # fmt: skip
+        piece.states[0], piece.weights[0] = states, warm.w
+        piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
+        c = problem.c_i
+        subtree.explore(
+            self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
+            self.center, self.norms, -1 if self.M is None else self.M, self.bits, self.coarse,
+            bool(np.any(c != c[0])), cutoff, level, tol, share, rises, self.stop,
+            piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
+            alphas, np.empty((m, n), np.int64), piece.grids,
+            piece.feature, piece.children, piece.dual, piece.values, piece.packed, piece.ends, piece.tops, piece.widths,
+            piece.found, piece.offers, piece.sums, piece.totals,
+        )  # fmt: skip
+        return piece
+
+    def cut(self, outcome: Outcome) -> Cut:
+        """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
+        dual, problem = (outcome.whole, outcome.q), self.problem
+        alpha = decoded(dual)
+        g = dual_value_below(self.loss, alpha, problem.c_i)
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
+
+    def rounded(self, alpha: Array) -> tuple[Integers, int]:
+        """The dual vector on the grid on which box and y'α = 0 hold exactly."""
+        if self._limit is None:  # the grid depends on α where the box has no top
+            whole, ends, q = grid(alpha, self.top)
+        else:
+            ends, q = self._limit
+            whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, ends).astype(np.int64)
+        if self.problem.bias:
+            balance(whole, ends, self.problem.data.y)
+        return whole, q
+
+    def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
+        """g rounded down and s rounded up (k,) of a dual vector, on the alive features."""
+        alpha = np.ldexp(whole.astype(float), -q)
+        v = alpha * self.problem.data.y
+        omega = np.asarray(self._X.T @ v, dtype=float)
+        if self._is_centred:
+            omega -= self.center * float(v.sum())
+        s = np.square(omega)
+        s += sum_error(s, omega_radius(v, self.norms, np.abs(self.center)), _ONE)
+        return dual_value_below(self.loss, alpha, self.problem.c_i), s
+
+    def bound(self, whole: Integers, q: int, states: States, cutoff: float) -> tuple[float, Integers, Integers]:
+        """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
+        g, s = self.scores(whole, q)
+        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+        return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
+
+
+def _sigma(w: Array, penalty: Array, room: int) -> Array:
+    """σ of weights: clip(|w_j|/τ_j, 0, 1)."""
+    if room <= 0 or w.size == 0:
+        return np.zeros(w.size)
+    classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
+    perspective.classify(w, penalty, 0, room, classes, tau)
+    return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))

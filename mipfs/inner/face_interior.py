@@ -1,0 +1,48 @@
+"""The restricted problem of `kelley` where S is a cardinality row and forced atoms: over a face of S, for every loss.
+
+The pool's selections are taken with all others that are made of their atoms, as in `mipfs.inner.face_layer`: the
+polytope is larger, its value at most the pool's, and both end at the same relaxation. Solved by an interior point
+(`mipfs.inner.boolean`), which knows neither scales nor kinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean import Boolean
+from mipfs.inner.face_layer import Face
+from mipfs.inner.restricted import Pool, Solution
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+
+class FaceInterior:
+    """The Boolean relaxation on the atoms of a `Face`; μ of the solution is σ.
+
+    Parameters
+    ----------
+    problem : Problem, its S plain, its loss a sum over the samples
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._boolean: Boolean | None = None
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve to an absolute gap `tol`."""
+        assert isinstance(pool, Face)
+        problem = self.problem
+        if self._boolean is None:
+            self._boolean = Boolean(problem, must_stop)
+        low, high = problem.selection.sigma_bounds()
+        reachable = low.copy()
+        reachable[pool.atoms] = high[pool.atoms]
+        solved = self._boolean.solve(low, reachable, 0.0, lambda lower, upper: upper - lower <= tol)
+        assert solved.cut.dual is not None
+        whole, q = solved.cut.dual
+        alpha = np.ldexp(whole.astype(float), -q)
+        return Solution(solved.upper, alpha, solved.sigma[pool.atoms], solved.ids, solved.w, solved.b)

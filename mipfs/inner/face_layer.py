@@ -1,0 +1,158 @@
+"""The inner layer of `two_layer` where S is a cardinality row and forced atoms: over a face of S, not over a pool.
+
+    min over 0 ≤ σ ≤ 1, Σσ ≤ M, σ = 0 off F, x   ½ Σ_g ‖x_g‖²/σ_g + c'σ + C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊
+
+F is what the selections found so far are made of. The polytope is the hull of all selections made of F, those of the
+pool among them: its value is at most that of Mao 2013, (16), and both end at the same relaxation. A mixture needs about
+as many selections as σ has fractional entries; here every selection brings up to M atoms at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.inner_layer import INWARD, Bundle, Columns
+from mipfs.inner.polytope import Polytope
+from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.saddle import Saddle
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MAX_ROUNDS = 2000
+"""Masters per solve of the layer."""
+SHARE = 0.3
+"""A master is solved to this share of the layer's open gap."""
+SHARPEST = 1e-4
+"""A master solved this much tighter that still yields no new labelling is exact up to round-off."""
+EVERY, PATIENCE, ENOUGH = 5, 10, 100
+"""Every so many masters labellings are dropped that were inactive in more than PATIENCE, once there are ENOUGH."""
+ACTIVE = 3.0
+"""How far above the middle between active and inactive labellings β_k counts as active."""
+
+
+class Face(Pool):
+    """The selections generated so far, and with them all others made of their atoms; its weights are σ of the atoms.
+
+    Attributes
+    ----------
+    atoms : (G,) positions of the atoms, in the order of their arrival
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.atoms: Integers = np.empty(0, dtype=np.int64)
+
+    def add(self, ids: Integers, sigma: Array) -> bool:
+        """Add a selection; False when it is made of atoms that are there already."""
+        fresh = np.setdiff1d(ids, self.atoms)
+        self.atoms = np.concatenate([self.atoms, fresh])
+        return super().add(ids, sigma) and (fresh.size > 0 or len(self) == 1)
+
+    def sparse_mixture(self, mu: Array) -> dict[int, float]:
+        """σ by position."""
+        return dict(zip(self.atoms.tolist(), mu.tolist(), strict=True))
+
+    def mixture(self, mu: Array, count: int) -> Array:
+        """σ, shape (count,)."""
+        sigma = np.zeros(count)
+        sigma[self.atoms] = mu
+        return sigma
+
+
+class FaceLayer(Bundle):
+    """Algorithm 1 over a `Face`, by a bundle of labellings and the interior-point master `Saddle`.
+
+    Parameters
+    ----------
+    problem : Problem, its S plain
+
+    Notes
+    -----
+    Holds the columns of F, and for every labelling its counts (n of them, one to four bytes each) and its rows of A
+    (8 bytes for every column that was ever in F); a master takes twice the latter and 24 K² bytes for K labellings.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._saddle = Saddle()
+        # The best point of the primal: x of every column of F, and σ of every atom; new atoms enter with zeros.
+        self._x, self._sigma, self._upper = np.empty(0), np.empty(0), math.inf
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""
+        labellings, saddle, C = self.labellings, self._saddle, self.problem.C
+        columns, S = self._extend(pool)
+        lower, alpha, sharpness = -math.inf, np.empty(0), 1.0
+        for _ in range(MAX_ROUNDS):
+            B = math.sqrt(C) * columns.blocks(labellings)[0]  # in units of C: α = Cβ, x = √C σ∘Bβ
+            gap = min(C, max(tol, self._upper - lower)) / C
+            saddle.solve(B, labellings.losses, S, sharpness * SHARE * gap)  # Step 1
+            self.masters += 1
+            beta = saddle.beta[1:]
+            omega = B @ beta
+            proven = C * (float(labellings.losses @ beta) - S.most(S.sums(np.square(omega))))
+            if proven > lower:
+                lower, alpha = proven, C * beta
+            if self.masters % EVERY == 0 and len(labellings) > ENOUGH:
+                self._keep(alpha)
+                alpha = np.empty(0)
+            self._forget(columns.ids.size + 1)
+            is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega)  # Step 2
+            sharpness = 1.0 if is_new else 0.1 * sharpness
+            if self._upper <= lower + tol or sharpness < SHARPEST or must_stop():
+                break
+        self._keep(alpha)
+        weights = columns.scale * self._x
+        return Solution(self._upper, self.measure.y * self.dual.v, self._sigma, columns.ids, weights, 0.0)
+
+    def _extend(self, face: Pool) -> tuple[Columns, Polytope]:
+        """The columns of the face and its σ, and zeros in the best point for what is new."""
+        assert isinstance(face, Face)
+        problem, selection = self.problem, self.problem.selection
+        found = problem.atoms.columns(face.atoms)
+        free = selection.sigma_bounds()[0][face.atoms] < 0.5
+        room = selection.n_features if selection.M is None else selection.M
+        cost = problem.penalty[face.atoms] / problem.C
+        self._x = np.append(self._x, np.zeros(found.ids.size - self._x.size))
+        self._sigma = np.append(self._sigma, np.zeros(free.size - self._sigma.size))
+        columns = Columns(problem, [(found.ids, found.scale)], np.zeros(1))
+        return columns, Polytope(cost, free, room - len(selection.forced_in), found.atom)
+
+    def _ask(self, columns: Columns, S: Polytope, x: Array) -> bool:
+        """Ask for the labellings that are most violated between the best point and x, and at x; whether one is new."""
+        C, begin, is_new = self.problem.C, self._x, False
+        for step in (INWARD, 1.0) if math.isfinite(self._upper) else (1.0,):
+            here = begin + step * (x - begin)
+            violated = self.measure.violated(columns.scores(here))
+            self.oracles += 1
+            size, sigma = S.least(S.sums(np.square(here)) / C)
+            value = C * (size + max(0.0, violated.value))
+            if value < self._upper:
+                self._x, self._sigma, self._upper = here, sigma, value
+            is_new |= self.labellings.add(violated)
+        return is_new
+
+    def _keep(self, alpha: Array) -> None:
+        """Keep a dual vector, which may lack the last labellings; an empty one is kept already."""
+        if alpha.size:
+            self.dual = self.labellings.combine(
+                np.append(alpha, np.zeros(len(self.labellings) - alpha.size)), self.problem.C
+            )
+
+    def _forget(self, most: int) -> None:
+        """Take note of which labellings are active, `most` at most, and drop those that have long been inactive."""
+        labellings, saddle = self.labellings, self._saddle
+        # near the central path β_k s_k = μ: β is about 1/K where s is small, and s about the value where β is
+        value = min(1.0, self._upper / self.problem.C)
+        least = ACTIVE * math.sqrt(saddle.mu / (len(labellings) * max(value, 1e-12)))
+        if len(labellings) > most:
+            least = max(least, float(np.partition(saddle.beta[1:], -most)[-most]))
+        labellings.mark(saddle.beta[1:] >= least)
+        if self.masters % EVERY == 0 and len(labellings) > ENOUGH:
+            saddle.keep(labellings.drop(PATIENCE, ENOUGH // 2))

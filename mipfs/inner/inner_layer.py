@@ -1,0 +1,196 @@
+"""The inner layer of `two_layer`: a measure's problem over a pool of selections (Mao 2013, Algorithm 1).
+
+    min over μ in the simplex, x   ½ Σ_t ‖x_t‖²/μ_t + Σ_t μ_t c'σᵗ + C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊,   w = Σ_t √σᵗ∘x_t
+
+by a bundle of labellings: (16), whose size does not depend on the number of samples, gives α and μ; the labelling that
+is most violated near its w is the next one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.restricted import Pool, Solution
+from mipfs.losses.labellings import Combination, Labellings
+from mipfs.problem import Problem
+from mipfs.solvers import minimax
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MAX_LABELLINGS = 500
+"""Labellings per solve of the inner layer."""
+PATIENCE = 15
+"""A labelling that was inactive in so many inner problems is dropped."""
+ENOUGH = 30
+"""So many labellings must there be before any is dropped."""
+NEGLIGIBLE = 1e-9
+"""Share of C below which the interior-point method's α_k is what it leaves of a zero."""
+INWARD = 0.3
+"""Labellings are asked for at this share of the way from the best w to that of (16)."""
+
+
+class Bundle:
+    """The labellings that a layer keeps, and what it has counted.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Attributes
+    ----------
+    dual : Combination, the last dual vector; at first that of w = 0
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.measure = problem, problem.measured
+        self.labellings = Labellings(problem.data, self.measure)
+        self.labellings.add(self.measure.violated(np.zeros(self.measure.n)))
+        self.dual: Combination = self.labellings.combine(np.array([problem.C]), problem.C)
+        self.oracles = self.masters = 0
+
+    def counters(self, pool: Pool) -> dict[str, int]:
+        """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
+        labellings = len(self.labellings)
+        return {"selections": len(pool), "labellings": labellings, "oracles": self.oracles, "masters": self.masters}
+
+
+class Inner(Bundle):
+    """Algorithm 1: the problem over a pool of selections, by a bundle of labellings that is kept.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self._solve = minimax.solve
+        self._entries: list[tuple[Integers, Array]] = []
+        # The best point of the primal: μ, and x_t = μ_t A_t α in one vector; new selections enter with zeros.
+        self._mu, self._x, self._upper = np.empty(0), np.empty(0), math.inf
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
+        labellings, C = self.labellings, self.problem.C
+        columns, lower = self._extend(pool), -math.inf
+        alpha = np.zeros(len(labellings))
+        if len(labellings) > ENOUGH:
+            labellings.drop(PATIENCE, ENOUGH // 2)
+        for _ in range(MAX_LABELLINGS):
+            blocks = columns.blocks(labellings)
+            found = self._solve(blocks, labellings.losses, columns.costs, C)  # Step 1
+            self.masters += 1
+            if found is None:
+                break
+            given, mu = found
+            given *= min(1.0, C / max(given.sum(), 1e-300))
+            labellings.mark(given > NEGLIGIBLE * C)
+            proven = float(labellings.losses @ given) - max(
+                0.5 * float(np.sum(np.square(A_t @ given))) - c for A_t, c in zip(blocks, columns.costs, strict=True)
+            )
+            if proven > lower:
+                lower, alpha = proven, given
+            x = polished(blocks, labellings.losses, mu, given, C)
+            if not self._ask(columns, mu, x, lower + tol) or must_stop():  # Step 2
+                break
+        if lower > -math.inf:
+            self.dual = labellings.combine(np.append(alpha, np.zeros(len(labellings) - alpha.size)), C)
+        weights = columns.scale * self._x
+        return Solution(self._upper, self.measure.y * self.dual.v, self._mu, columns.ids, weights, 0.0)
+
+    def _extend(self, pool: Pool) -> Columns:
+        """Take in the selections that are new: their columns, and zeros in the best point."""
+        problem = self.problem
+        for atoms, sigma in pool.members[len(self._entries) :]:
+            columns = problem.atoms.columns(atoms)
+            self._entries.append((columns.ids, np.sqrt(sigma[columns.atom]) * columns.scale))
+        costs = np.array([float(problem.penalty[atoms] @ sigma) for atoms, sigma in pool.members])
+        made = Columns(problem, self._entries, costs)
+        if not self._mu.size:
+            self._mu = np.full(len(pool), 1.0 / len(pool))
+        self._mu = np.append(self._mu, np.zeros(len(pool) - self._mu.size))
+        self._x = np.append(self._x, np.zeros(made.ids.size - self._x.size))
+        return made
+
+    def _ask(self, columns: Columns, mu: Array, x: Array, goal: float) -> bool:
+        """Ask for the labelling that is most violated between the best point and (μ, x), or else at (μ, x).
+
+        Returns
+        -------
+        bool
+            Whether it is a new one, and the best point's value still above `goal`.
+        """
+        C, begin = self.problem.C, (self._mu, self._x)
+        for step in (INWARD, 1.0) if math.isfinite(self._upper) else (1.0,):
+            here, there = begin[0] + step * (mu - begin[0]), begin[1] + step * (x - begin[1])
+            violated = self.measure.violated(columns.scores(there))
+            self.oracles += 1
+            size, here = columns.regulariser(here, there)
+            value = size + C * max(0.0, violated.value)
+            if value < self._upper:
+                self._mu, self._x, self._upper = here, there, value
+            if self._upper <= goal:
+                return False
+            if self.labellings.add(violated):
+                return True
+        return False
+
+
+def polished(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: float) -> Array:
+    """x_t = μ_t A_t α for the α that is best for this μ, found by an active set from the given one.
+
+    An interior-point α is right in its value; what is linear in its error, such as w, is not.
+    """
+    from mipfs.kernels.simplex_qp import PROXIMAL, maximise
+
+    B = np.vstack([np.sqrt(C * m) * A_t for m, A_t in zip(mu, blocks, strict=True)])
+    B = np.column_stack([np.zeros(B.shape[0]), B])
+    kept = np.where(alpha > NEGLIGIBLE * C, alpha / C, 0.0)
+    beta = np.append(max(0.0, 1.0 - kept.sum()), kept)
+    maximise(B.T @ B, np.append(0.0, losses), beta, PROXIMAL)
+    return np.concatenate([m * C * (A_t @ beta[1:]) for m, A_t in zip(mu, blocks, strict=True)])
+
+
+class Columns:
+    """The columns of a pool's selections, one selection after the other.
+
+    Parameters
+    ----------
+    problem : Problem
+    entries : (ids, scale) of every selection, scale = √σ∘λ
+    costs : (T,) c'σ of every selection
+    """
+
+    def __init__(self, problem: Problem, entries: list[tuple[Integers, Array]], costs: Array) -> None:
+        self.ids = np.concatenate([ids for ids, _ in entries])
+        self.scale = np.concatenate([scale for _, scale in entries])
+        self.owner = np.repeat(np.arange(len(entries)), [ids.size for ids, _ in entries])
+        self.costs = costs
+        self._ends = np.cumsum([ids.size for ids, _ in entries])[:-1]
+        self._used, self._places = np.unique(self.ids, return_inverse=True)
+        self._Z, self._center = problem.data.X[:, self._used], problem.data.center[self._used]
+
+    def blocks(self, labellings: Labellings) -> list[Array]:
+        """A_t of every selection, shape (m_t, K)."""
+        A = labellings.block(self._used, self._Z)[self._places]
+        return np.split(self.scale[:, None] * A, self._ends)
+
+    def scores(self, x: Array) -> Array:
+        """w'x_i of every sample, shape (n,), for the weights scale∘x."""
+        w = np.bincount(self._places, self.scale * x, self._used.size)
+        return np.asarray(self._Z @ w - float(self._center @ w))
+
+    def regulariser(self, mu: Array, x: Array) -> tuple[float, Array]:
+        """½ Σ ‖x_t‖²/μ_t + Σ μ_t c_t, and μ: without penalties that of least value, which makes it ½ (Σ ‖x_t‖)²."""
+        squares = np.bincount(self.owner, np.square(x), mu.size)
+        if not np.any(self.costs):
+            norms = np.sqrt(squares)
+            total = float(norms.sum())
+            return 0.5 * total * total, norms / total if total > 0.0 else mu
+        parts = np.divide(squares, mu, out=np.where(squares > 0.0, np.inf, 0.0), where=mu > 0.0)
+        return 0.5 * float(parts.sum()) + float(mu @ self.costs), mu

@@ -1,0 +1,267 @@
+"""A node of `branch` with rows, groups, trees or scaled features: the Boolean relaxation over the rows' polytope.
+
+    bound = g(α) + y'(row bounds) + min over Σσ ≤ M of (c − ½ s(α) − A'y)'σ        for any α ∈ A and any multipliers y
+
+Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
+for the rows: at y the node is a plain one with penalties c − A'y, which the Newton kernel solves from its parent's
+weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays
+(`row_steps`), or is found anew where it seems to lose much.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.inner import row_steps
+from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.inner.prices import Prices, Pricing
+from mipfs.inner.propagation import Propagation
+from mipfs.inner.reduced_costs import screened
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.proof import Multipliers
+from mipfs.selection.selection import Rows
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+WORTH = 0.03
+"""A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
+AGED, LOST = 2, 0.3
+"""Nodes on the way down from one interior point to the next at least; and the share of a node's distance to the cutoff
+that its prices must seem to lose for it."""
+NOTHING: Integers = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOutcome(Outcome):
+    """A solved node and the prices of its rows.
+
+    Attributes
+    ----------
+    prices : Prices, which with the dual vector earn the bound
+    age : nodes above this one whose prices were only stepped since the interior point found some
+    ray : (r,) multipliers that show that the rows leave the node no selection, or None
+    """
+
+    prices: Prices
+    age: int = 0
+    ray: Multipliers | None = None
+
+
+def prices_suffice(problem: Problem) -> bool:
+    """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
+    assert problem.rows is not None
+    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count)))
+
+
+class RowsRelaxation:
+    """The node solver on the atoms that are still alive.
+
+    Parameters
+    ----------
+    problem : Problem with a pointwise loss
+    alive : (k,) positions of the atoms that no screening has excluded
+    must_stop : asked in the middle of a solve
+    stop : as for `Relaxation`, which solves the plain nodes
+    """
+
+    def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool], stop: States) -> None:
+        self.problem, self.alive, self.must_stop = problem, alive, must_stop
+        self.loss, self.M = get_loss(problem.loss), problem.M
+        self.penalty = np.array(problem.penalty[alive])
+        self.pricing, self.boolean = Pricing(problem.selection), Boolean(problem, must_stop)
+        self.propagation = Propagation(problem.selection, alive)
+        self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
+        self._rows = sparse.csr_array(problem.selection.rows.matrix[:, alive])
+
+    def restricted(self, keep: Integers) -> RowsRelaxation:
+        """The same on some of the atoms that are alive."""
+        other = copy.copy(self)
+        other.alive, other.penalty = self.alive[keep], self.penalty[keep]
+        other.propagation, other._rows = Propagation(self.problem.selection, other.alive), self._rows[:, keep]
+        other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive, self.kernel.stop)
+        return other
+
+    def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
+        """Solve a node to `tol` by the interior point; what it earned and its cut."""
+        solved = copy.copy(self.boolean).solve(*self._ends(states), tol)
+        return self._outcome(solved, states, np.inf), solved.cut
+
+    def solve(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        prices: Prices,
+        age: int,
+        cutoff: float,
+        tol: float,
+        share: float,
+        known: float,
+    ) -> RowsOutcome:
+        """Solve the relaxation of a node, to `tol` or until its fate is clear.
+
+        Parameters
+        ----------
+        states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
+        warm, alpha, prices, age : of the parent
+        cutoff, tol, share, known : as for `Relaxation.solve`
+        """
+        if self.kernel is not None:
+            found, broken = self._priced(states, warm, alpha, prices, cutoff, tol, share, known)
+            left = LOST * (cutoff - found.bound)
+            if found.bound >= cutoff or age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
+                return replace(found, age=age + 1)
+            alpha = np.ldexp(found.whole.astype(float), -found.q)
+        return self._interior(states, warm, alpha, cutoff, tol, share)
+
+    def _lost(self, outcome: RowsOutcome) -> float:
+        """What better prices could add at most: by how much σ misses the ends that the prices are paid for."""
+        activity, y = self._rows @ outcome.sigma, outcome.prices.y
+        end = np.where(y < 0, self.pricing.high, np.where(y > 0, self.pricing.low, activity))
+        return float(np.abs(y) @ np.abs(end - activity))
+
+    def bound(
+        self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float
+    ) -> tuple[float, Integers, Integers]:
+        """The node's bound by a dual vector and prices, and which free atoms it fixes in and out at the cutoff."""
+        g, s = self.scores(whole, q)
+        gains = 0.5 * s - self._prices(prices)
+        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+        found, goes_in, goes_out = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
+        return found - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), goes_in, goes_out
+
+    def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
+        """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
+        if self.kernel is not None:
+            return self.kernel.scores(whole, q)
+        cut = self.cut(whole, q)
+        return cut.constant, cut.slopes[self.alive]
+
+    def cut(self, whole: Integers, q: int) -> Cut:
+        """The Benders cut of a dual vector."""
+        problem, alpha = self.problem, decoded((whole, q))
+        value = dual_value_below(self.loss, alpha, problem.c_i)
+        return cut_from_dual(problem.atoms, alpha, problem.data.y, value, (whole, q))
+
+    def rounded(self, alpha: Array) -> tuple[Integers, int]:
+        """The dual vector on the grid on which box and y'α = 0 hold exactly."""
+        whole, q = self.loss.feasible_dual(alpha, self.problem.c_i, self.problem.data.y, self.problem.bias)
+        return whole, q
+
+    def _prices(self, prices: Prices) -> Array:
+        """Penalties (k,) of the alive atoms with those of the rows, rounded down."""
+        return np.asarray(self.penalty - prices.shift[self.alive] - prices.slack[self.alive])
+
+    def _ends(self, states: States) -> tuple[Array, Array]:
+        low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
+        low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
+        return low, high
+
+    def _interior(
+        self, states: States, warm: Warm, alpha: Array, cutoff: float, tol: float, share: float
+    ) -> RowsOutcome:
+        """By the interior point, where neither the rows nor the parent's dual vector settle the node."""
+        low, high = self._ends(states)
+        if len(self.problem.selection.rows):
+            whole, q = self.rounded(alpha)
+            cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
+            prices, ray = self.pricing.by_lp(cost, low, high)
+            sigma = np.zeros(self.alive.size)
+            if ray is not None:
+                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray=ray)
+            if prices is not None:
+                bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
+                if bound >= cutoff:
+                    return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, 0, prices)
+
+        def enough(lower: float, upper: float) -> bool:
+            return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
+
+        return self._outcome(copy.copy(self.boolean).solve(low, high, tol, enough), states, cutoff)
+
+    def _outcome(self, solved: Solved, states: States, cutoff: float) -> RowsOutcome:
+        assert solved.cut.dual is not None
+        whole, q = solved.cut.dual
+        prices = self.pricing.of(solved.multipliers)
+        assert prices is not None
+        bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
+        warm = Warm(self._weights(solved), solved.b, 0.5)
+        sigma = solved.sigma[self.alive]
+        return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, solved.steps, prices)
+
+    def _weights(self, solved: Solved) -> npt.NDArray[np.float32]:
+        """Weights of the alive features, or norms of the alive atoms."""
+        if self.kernel is None:
+            return solved.sizes[self.alive].astype(np.float32)
+        w = np.zeros(self.problem.atoms.count, dtype=np.float32)
+        w[solved.ids] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
+        return np.asarray(w[self.alive])
+
+    def _priced(
+        self,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        prices: Prices,
+        cutoff: float,
+        tol: float,
+        share: float,
+        known: float,
+    ) -> tuple[RowsOutcome, float]:
+        """By the Newton kernel at the parent's prices, less those of rows that cannot bind, and a step further.
+
+        Returns the outcome, and what the step promised and did not keep.
+        """
+        y = self.propagation.binding(prices.y, states)
+        mine = self.pricing.of(y) if np.any(y != prices.y) else prices
+        assert mine is not None
+        kernel = self._at(mine)
+        first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share, known)
+        if not first.bound < cutoff < np.inf or self.must_stop():
+            return first, 0.0
+        y, gain = row_steps.step(kernel, self._rows, (self.pricing.low, self.pricing.high), mine.y, states, first)
+        if gain < WORTH * (cutoff - first.bound):
+            return first, 0.0
+        moved = self.pricing.of(y)
+        assert moved is not None
+        dual = np.ldexp(first.whole.astype(float), -first.q)
+        second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share, known)
+        best = second if second.bound > first.bound else first
+        return replace(best, steps=first.steps + second.steps), gain - (best.bound - first.bound)
+
+    def _at(self, prices: Prices) -> Relaxation:
+        """The kernel of the plain nodes that prices make of these."""
+        kernel: Any = copy.copy(self.kernel)
+        kernel.penalty = self._prices(prices)
+        kernel._unit_penalty = kernel.penalty / kernel.size
+        return cast(Relaxation, kernel)
+
+    def _solved(
+        self,
+        kernel: Relaxation,
+        prices: Prices,
+        states: States,
+        warm: Warm,
+        alpha: Array,
+        cutoff: float,
+        tol: float,
+        share: float,
+        known: float,
+    ) -> RowsOutcome:
+        """A node at some prices."""
+        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share, known - prices.constant)
+        bound = outcome.bound + prices.constant
+        bound -= 2.0 * UNIT_ROUNDOFF * (abs(outcome.bound) + abs(prices.constant))
+        return RowsOutcome(**{**vars(outcome), "bound": bound}, prices=prices)

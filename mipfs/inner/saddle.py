@@ -1,0 +1,232 @@
+"""The master of a bundle method over all selections of some atoms: a saddle point, by a primal-dual interior point.
+
+    max over β ≥ 0, Σβ = 1   min over 0 ≤ σ ≤ 1, Σσ ≤ M   d'β + c'σ − ½ Σ_g σ_g ‖ω_g‖²,   ω = Bβ
+
+This is Mao 2013, (16), with the hull of a pool replaced by a polytope; a forced atom has σ_g = 1. With x_g = σ_g ω_g it
+is the primal min ½ Σ ‖x_g‖²/σ_g + c'σ + ξ with ξ ≥ d_k − b_k'x, whose slack is s_k. The optimality conditions are
+
+    ½‖ω_g‖² − c_g + z_g − y_g − η = 0,   Σβ = 1,   β_k s_k = σ_g z_g = (1 − σ_g) y_g = η (M − Σσ) = μ → 0
+
+and a Newton step on them is one Cholesky factorisation of the order of β, whatever the number of atoms. Points near the
+central path are what cutting planes want, vertices are not (Gondzio, González-Brevis and Munari 2013): μ is brought
+down to what the gap of the caller is worth and no further, and the next call goes on from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from mipfs.inner.polytope import Polytope
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+STEPS = 60
+"""Newton steps per call at most."""
+SHRINK = 0.1
+"""Factor by which μ is to fall in one step."""
+BOUNDARY = 0.95
+"""Share of the way to the boundary that a step may go."""
+SHORT = 0.1
+"""After a step shorter than this μ hardly falls in the next, which leads back to the central path."""
+STUCK = 1e-9
+"""A step as short as this is round-off, or too far from the central path."""
+EXCESS = 2.0
+"""A step is halved, but not below SHORT, while curvature adds more than so many times the sum of the products."""
+CLOSE = 1.5
+"""The mean product may be so much larger than what was asked for."""
+INSIDE = 1e-3
+"""Share of M that is left free where σ begins."""
+RIDGES = 4
+"""Tries to make the matrix of a step positive definite in floating point."""
+
+
+class Saddle:
+    """The iterate, kept from call to call.
+
+    Attributes
+    ----------
+    beta : (K + 1,) the first is that of ȳ = y, with d = 0 and b = 0: it takes up the slack of Σα ≤ C
+    sigma : (G,)
+    mu : mean product at the end of the last call
+    """
+
+    def __init__(self) -> None:
+        self.beta, self._s, self._xi = np.ones(1), np.ones(1), 1.0
+        self.sigma, self._z, self._y = np.empty(0), np.empty(0), np.empty(0)
+        self._eta, self.mu = 0.0, 1.0
+
+    def keep(self, labellings: Mask) -> None:
+        """Forget all labellings but some, shape (K,)."""
+        kept = np.append(True, labellings)
+        self.beta, self._s = self.beta[kept] / self.beta[kept].sum(), self._s[kept]
+
+    def solve(self, B: Array, d: Array, S: Polytope, gap: float) -> None:
+        """Follow the central path until the products add up to about `gap`, or round-off ends it.
+
+        Parameters
+        ----------
+        B : (m, K), a column for every labelling: those of the last call first
+        d : (K,)
+        S : Polytope of the atoms, those of the last call first
+        gap : float > 0
+        """
+        d, f = np.append(0.0, d), S.free
+        self._grow(B, d, S)
+        count = d.size + 2 * int(np.count_nonzero(f)) + int(S.bounded)
+        target, step, anew = gap / count, 1.0, False
+        for _ in range(STEPS):
+            omega, half, slack, dual = self._exact(B, d, S)
+            # s and z are free of constraints: they take their exact values where these are well positive
+            self._s = np.where(slack > 0.1 * self._s, slack, self._s)
+            self._z = np.where(f & (dual > 0.1 * self._z), dual, self._z)
+            off = max(np.abs(self._s - slack).max(), np.abs(self._z - dual)[f].max(initial=0.0))
+            self.mu = self._products(S) / count
+            if (self.mu <= CLOSE * target and off <= gap) or (step <= STUCK and anew):
+                break
+            if step <= STUCK:
+                self._begin_anew(B, d, S)
+                step, anew = 1.0, True
+                continue
+            shrink = SHRINK if step > SHORT else 1.0 - (1.0 - SHRINK) * step
+            step = self._step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
+
+    def _products(self, S: Polytope) -> float:
+        f, sigma = S.free, self.sigma
+        total = float(self.beta @ self._s + sigma[f] @ self._z[f] + (1.0 - sigma[f]) @ self._y[f])
+        return total + (self._eta * (S.room - float(sigma[f].sum())) if S.bounded else 0.0)
+
+    def _grow(self, B: Array, d: Array, S: Polytope) -> None:
+        """Central values for atoms that are new, then for labellings that are new."""
+        known, K, mu = self.sigma.size, self.beta.size, self.mu
+        beta = np.append(self.beta, np.zeros(d.size - K))
+        omega = B @ beta[1:]
+        if S.bounded and self._eta == 0.0:  # Σσ ≤ M is new: all atoms begin anew
+            known = 0
+        self._place(0.5 * S.sums(omega * omega) - S.cost, S, known, mu)
+        if d.size > K:
+            pull = _pull(B, S, self.sigma, omega)
+            # ξ ≤ 1 can always be had: where x needs more it shrinks, and β with it
+            shares = np.linspace(1.0, 0.1, 10)
+            tops = np.max(d[:, None] - pull[:, None] * shares, axis=0)
+            share = float(shares[np.argmin(tops)]) if tops[0] > 1.0 else 1.0
+            beta *= share
+            beta[0] += 1.0 - share
+            slack = self._xi - d + share * pull
+            lift = 1.001 * max(0.0, -float(slack.min())) + mu
+            self._xi += lift
+            self._s = np.maximum(slack + lift, 1e-3 * mu)
+            beta[K:] = np.minimum(mu / self._s[K:], 0.5 / d.size)
+        self.beta = beta / beta.sum()
+
+    def _place(self, gains: Array, S: Polytope, known: int, mu: float) -> None:
+        """σ, z, y of all atoms but the first `known`, and with known = 0 also η, on the central path at their gains."""
+        f = S.free
+        if known == gains.size and known > 0:
+            return
+        if S.bounded and known == 0:
+            self._eta = max(float(np.sort(gains[f])[::-1][S.room]), mu / np.count_nonzero(f))
+        # excess + μ/σ − μ/(1 − σ) = 0 at σ = ½ (1 + e/(1 + √(1 + e²))), e = excess/2μ
+        e = 0.5 * (gains[known:] - self._eta) / mu
+        sigma = np.clip(0.5 * (1.0 + e / (1.0 + np.sqrt(1.0 + e * e))), 1e-9, 1.0 - 1e-9)
+        self.sigma = np.append(self.sigma[:known], np.where(f[known:], sigma, 1.0))
+        self._z = np.append(self._z[:known], np.where(f[known:], mu / sigma, 0.0))
+        self._y = np.append(self._y[:known], np.where(f[known:], mu / (1.0 - sigma), 0.0))
+        total = float(self.sigma[f].sum())
+        if S.bounded and total > (1.0 - INSIDE) * S.room:
+            self.sigma[f] *= (1.0 - INSIDE) * S.room / total
+
+    def _begin_anew(self, B: Array, d: Array, S: Polytope) -> None:
+        """A point well inside, with a β near the present one."""
+        self.beta = 0.9 * self.beta / self.beta.sum() + 0.1 / d.size
+        omega, size = B @ self.beta[1:], 0.1 * max(float(d @ self.beta), 1e-12)
+        self._place(0.5 * S.sums(omega * omega) - S.cost, S, 0, size / d.size)
+        slack = _pull(B, S, self.sigma, omega) - d
+        self._xi = size - float(slack.min())
+        self._s = self._xi + slack
+
+    def _step(self, B: Array, d: Array, S: Polytope, at: tuple[Array, Array, Array], mu: float) -> float:
+        """One Newton step towards the products `mu`; its length in [0, 1]."""
+        (omega, half, slack), f, beta, s, xi = at, S.free, self.beta, self._s, self._xi
+        sigma, z, y, eta = self.sigma, self._z, self._y, self._eta
+        rest = np.where(f, 1.0 - sigma, 1.0)
+        weights = np.where(f, 1.0 / np.where(f, z / sigma + y / rest, 1.0), 0.0)
+        rho = np.where(f, half - S.cost - eta + mu / sigma - mu / rest, 0.0)
+        # H dβ − Q'Θ1 dη + 1 dξ = right,   h dη − 1'ΘQ dβ = level,   1'dβ = 1 − Σβ
+        H = np.diag(s / beta)  # + Σ_g σ_g B_g'B_g + Q'ΘQ with rows q_g = B_g'ω_g and Θ = diag(weights)
+        H[1:, 1:] += S.gram(B, sigma, omega, weights)
+        right = mu / beta - slack - _pull(B, S, weights * rho, omega)
+        gather, h, level = np.zeros(beta.size), 1.0, 0.0
+        room = S.room - float(sigma[f].sum())
+        if S.bounded:
+            gather = _pull(B, S, weights, omega)
+            h, level = room / eta + float(weights.sum()), mu / eta - room + float((weights * rho).sum())
+            H -= np.outer(gather, gather / h)
+            right += gather * (level / h)
+        factor = _factor(H)
+        if factor is None:
+            return 0.0
+        one, beta_step = cho_solve(factor, np.ones(beta.size)), cho_solve(factor, right)
+        xi_step = (float(beta_step.sum()) - (1.0 - float(beta.sum()))) / float(one.sum())
+        beta_step = beta_step - xi_step * one
+        eta_step = (level + float(gather @ beta_step)) / h if S.bounded else 0.0
+        sigma_step = weights * (S.sums(omega * (B @ beta_step[1:])) - eta_step + rho)
+        s_step = mu / beta - s - s / beta * beta_step
+        z_step = np.where(f, mu / sigma - z - z / sigma * sigma_step, 0.0)
+        y_step = np.where(f, mu / rest - y + y / rest * sigma_step, 0.0)
+        pairs = [(beta, beta_step), (s, s_step), (sigma, sigma_step), (rest, -sigma_step), (z, z_step), (y, y_step)]
+        if S.bounded:
+            pairs += [(np.array([eta, room]), np.array([eta_step, -float(sigma_step.sum())]))]
+        step = min(_longest(value, change) for value, change in pairs)
+        if not step > STUCK:
+            return 0.0
+        worst = EXCESS * self.mu * (beta.size + 2 * f.size)
+        while True:
+            self.beta, self._s, self._xi = beta + step * beta_step, s + step * s_step, xi + step * xi_step
+            self.sigma, self._z, self._y = sigma + step * sigma_step, z + step * z_step, y + step * y_step
+            self._eta = eta + step * eta_step
+            if step <= SHORT or self._excess(B, d, S) <= worst:
+                return step
+            step *= 0.5
+
+    def _exact(self, B: Array, d: Array, S: Polytope) -> tuple[Array, Array, Array, Array]:
+        """ω, ½‖ω_g‖², and the exact values of s and z."""
+        omega = B @ self.beta[1:]
+        half = 0.5 * S.sums(omega * omega)
+        slack = self._xi - d + _pull(B, S, self.sigma, omega)
+        return omega, half, slack, self._eta + self._y + S.cost - half
+
+    def _excess(self, B: Array, d: Array, S: Polytope) -> float:
+        """What the curvature of the conditions has added to the products."""
+        _, _, slack, dual = self._exact(B, d, S)
+        extra = np.where(S.free, self.sigma * np.maximum(0.0, dual - self._z), 0.0)
+        return float(self.beta @ np.maximum(0.0, slack - self._s)) + float(extra.sum())
+
+
+def _pull(B: Array, S: Polytope, weights: Array, omega: Array) -> Array:
+    """Σ_g weights_g b_kg'ω_g of every labelling, with a zero for ȳ = y, shape (K + 1,)."""
+    return np.append(0.0, B.T @ (S.spread(weights) * omega))
+
+
+def _factor(H: Array) -> Any:
+    """Cholesky's factor of H, with the least ridge that makes it positive definite in floating point, or None."""
+    ridge, diagonal = 1e-16 * float(np.max(np.diag(H))), H.ravel()[:: H.shape[0] + 1]
+    for _ in range(RIDGES):
+        try:
+            return cho_factor(H)
+        except (LinAlgError, ValueError):  # ValueError: not all entries are finite
+            diagonal += ridge
+            ridge *= 10.0
+    return None
+
+
+def _longest(value: Array, change: Array) -> float:
+    """The step in (0, 1] that leaves the values positive."""
+    falling = change < 0.0
+    if not np.any(falling):
+        return 1.0
+    return min(1.0, BOUNDARY * float(np.min(-value[falling] / change[falling])))

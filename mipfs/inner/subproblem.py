@@ -1,0 +1,107 @@
+"""The subproblem of Benders' decomposition: v(σ), an SVM on the selected columns, and the cut it yields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner import boolean
+from mipfs.losses import loss_of
+from mipfs.losses.solver import SVM
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+
+Array = npt.NDArray[np.float64]
+
+SUPPORT = 1e-7
+"""A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""
+STALLED, ROUGH = 10.0, 1e-6
+"""An SVM whose gap stays this many times the asked one, and above this, goes to the interior point."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solved subproblem.
+
+    Attributes
+    ----------
+    ids : positions of the atoms with σ > 0
+    svm : SVM on their columns (`Atoms.columns`)
+    value : float, c'σ + v(σ) as the primal side has it
+    cut : Cut
+    """
+
+    ids: npt.NDArray[np.int64]
+    svm: SVM
+    value: float
+    cut: Cut
+
+
+class Subproblem:
+    """v(σ) of one problem, with a warm start from one call to the next.
+
+    Parameters
+    ----------
+    problem : Problem
+    must_stop : asked in the middle of a solve; what is found by then is a solution, if not to the asked gap
+    """
+
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool] = bool) -> None:
+        self.problem, self.must_stop = problem, must_stop
+        self.atoms = problem.atoms
+        self.loss = loss_of(problem)
+        self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
+        self._solver.must_stop = must_stop
+        self._weights = np.zeros(problem.data.n_features)
+        self._sizes = np.zeros(problem.atoms.count)
+        self._last: SVM | None = None
+        self.count = 0
+
+    def solve(self, sigma: Array, tol: float) -> Solved:
+        """Solve at σ in [0, 1]^p to a relative gap `tol`."""
+        problem = self.problem
+        ids = np.flatnonzero(sigma > SUPPORT)
+        columns = self.atoms.columns(ids)
+        part = sigma[ids][columns.atom] * np.square(columns.scale)
+        start = None
+        if self._last is not None:
+            start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
+        svm = self._svm(columns.ids, part, tol, start)
+        if svm.gap > max(STALLED * tol, ROUGH) and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
+            svm = self._rescued(svm, sigma, tol)
+        self.count += 1
+        self._weights[:], self._sizes[:] = 0.0, 0.0
+        self._weights[columns.ids] = svm.w
+        self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
+        self._last = svm
+        dual: Dual
+        if svm.combination is None:
+            g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+            dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
+        else:
+            g, dual = svm.combination.value_below, svm.combination.dual
+        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
+        return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
+
+    def _svm(
+        self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None
+    ) -> SVM:
+        """The SVM on columns (k,) with their shares σ_j λ_j² (k,)."""
+        svm: SVM = self._solver.solve(ids, None if np.all(part == 1.0) else part, tol=tol, start=start)
+        return svm
+
+    def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
+        """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
+        solved = boolean.Boolean(self.problem, self.must_stop).solve(sigma, sigma, tol)
+        if (solved.upper - solved.lower) / max(1e-10, abs(solved.upper)) >= svm.gap:
+            return svm
+        base = float(self.problem.penalty @ sigma)
+        q, alpha = int(solved.cut.dual[1]), decoded(solved.cut.dual)
+        return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
+
+    def weights(self) -> Array:
+        """‖w_g‖ of every atom at the last solve, shape (count,)."""
+        return self._sizes.copy()

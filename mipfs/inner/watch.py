@@ -1,0 +1,165 @@
+"""Both values of an iterate of the interior point, on the columns in play: what tells when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.designs import Dense, Sparse
+from mipfs.inner.interior import Point
+from mipfs.inner.reduced_system import Polytope
+from mipfs.kernels.perspective import phi
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+FEASIBLE = 1e-6
+"""Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
+FAR = 100.0
+"""An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
+DUST = 1e-7
+"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns of atoms in play: positions in X, the atom and the σ of each (-1: fixed at 1), factors, the atoms."""
+
+    ids: Integers
+    owner: Integers
+    atom: Integers
+    scale: Array
+    movable: Integers
+    inside: Integers
+
+    def among(self, others: Columns, size: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which columns, and which of `size` entries of x, belong to fixed atoms, to others' atoms or to no atom."""
+        places = np.ones(size, bool)
+        places[: self.movable.size] = np.isin(self.movable, others.movable, assume_unique=True)
+        return np.append(places, True)[self.atom], places  # −1: fixed at 1, in play as before
+
+
+class Watch:
+    """Looks at the iterates: both values on the columns in play, the best point so far, and whether it is enough."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        Z: Dense | Sparse,
+        y: Array,
+        c: Array,
+        columns: Columns,
+        penalty: Array,
+        polytope: Polytope,
+        goal: float,
+        enough: Callable[[float, float], bool],
+    ) -> None:
+        self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
+        self.penalty, self.polytope, self.goal, self.enough = penalty, polytope, goal, enough
+        self.loss = get_loss(problem.loss)
+        self.lower, self.upper = -np.inf, np.inf
+        self.best: Point | None = None
+        self.primal: Point | None = None
+        self.movable = columns.atom >= 0
+
+    def __call__(self, point: Point) -> bool:
+        lower = self._lower(point)
+        upper = self._upper(point)
+        if lower > self.lower:
+            self.lower, self.best = lower, point
+        if upper < self.upper:
+            self.upper, self.primal = upper, point
+        closed = np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper)
+        return bool(closed) or self.enough(self.lower, self.upper)
+
+    def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
+        count = self.columns.movable.size
+        scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
+        held = float(squares[~self.movable].sum())
+        gains = np.maximum(0.5 * scores - penalty[:count], 0.0)
+        return held, np.append(self._taken(gains, point) * 2.0, held)
+
+    def _taken(self, gains: Array, point: Point | None) -> Array:
+        """The gains that the inner minimum takes: the largest under a cardinality row, all without."""
+        rows = self.polytope.u.size
+        if rows == 0:
+            return gains
+        room = round(float(self.polytope.u[0]))
+        return np.sort(gains)[::-1][:room]
+
+    def _lower(self, point: Point) -> float:
+        problem, c = self.problem, self.c
+        alpha = np.clip(point.alpha, 0.0, np.inf if problem.loss == "squared-hinge" else c)
+        if problem.bias:
+            alpha = balanced(alpha, self.y)
+        squares = np.square(self.Z.pull(alpha))
+        if problem.selection.is_plain:
+            taken = self._gains(squares, self.penalty, point)[1]
+            if not np.any(self.penalty) and problem.loss != "logistic":
+                t = best_multiple(self.loss, alpha, c, float(taken.sum()), problem.loss)
+                return float(self.loss.dual_value(t * alpha, c)) - 0.5 * t * t * float(taken.sum())
+            return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
+        count, polytope = self.columns.movable.size, self.polytope
+        scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
+        reduced = self.penalty + polytope.A.T @ point.multipliers
+        reduced[:count] -= 0.5 * scores
+        ends = np.where(reduced > 0, polytope.low, polytope.high)
+        bounded = np.isfinite(ends)
+        box = float(np.sum(reduced[bounded] * ends[bounded]))
+        box -= FAR * float(np.sum(np.abs(reduced[~bounded]) * (1.0 + np.abs(point.x[~bounded]))))
+        g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
+        return g + box - float(polytope.u @ point.multipliers)
+
+    def _upper(self, point: Point) -> float:
+        m = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
+        value = float(self.loss.value(m, self.c))
+        count = self.columns.movable.size
+        plain = self.problem.selection.is_plain
+        if count == 0:
+            return value + 0.5 * float(point.w @ point.w)
+        if plain and self.columns.ids.size == count + self.columns.inside.size:
+            forced = self.columns.inside.size
+            costs = np.concatenate([np.zeros(forced), self.penalty])
+            room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
+            classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
+            return value + float(phi(point.w, costs, forced, room, classes, tau))
+        sigma = np.clip(point.x, 1e-12, 1.0)
+        if plain and self.polytope.u.size:
+            sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
+        else:
+            over = self._violation(point.x)
+            if over.max(initial=0.0) > FEASIBLE:
+                return np.inf
+            value += 2.0 * float(np.abs(point.multipliers) @ over)
+        own = np.ones(point.w.size)
+        own[self.movable] = sigma[self.columns.atom[self.movable]]
+        return value + 0.5 * float(np.sum(np.square(point.w) / own)) + float(self.penalty[:count] @ sigma[:count])
+
+    def _violation(self, x: Array) -> Array:
+        """How far a point is outside of every row, (r,)."""
+        short = self.polytope.A @ x - self.polytope.u
+        return np.asarray(np.where(self.polytope.equal, np.abs(short), np.maximum(short, 0.0)))
+
+
+def balanced(alpha: Array, y: Array) -> Array:
+    """α with the heavier class scaled down to the weight of the other."""
+    positive = y > 0
+    up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
+    least = min(up, down)
+    return alpha * np.where(positive, least / max(up, 1e-300), least / max(down, 1e-300))
+
+
+def best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
+    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust), for the two hinges."""
+    total = float(alpha.sum())
+    if name == "squared-hinge":
+        return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
+    held = alpha > DUST * float(alpha.max(initial=0.0))
+    most = float(np.min(c[held] / alpha[held], initial=np.inf))
+    return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

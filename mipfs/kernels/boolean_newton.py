@@ -1,0 +1,276 @@
+"""The Boolean relaxation with some features fixed, by proximal Newton: the kernel of `branch`.
+
+    min over w, b of  ½ Σ_{j in S₁} w_j² + Φ(w_F) + L(y∘(Xw + b)),   Φ as in `mipfs.kernels.perspective`
+
+A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.model_step`), and searches
+on the slope of the true function along the step, so every step descends. The hinge is smoothed as in
+`mipfs.kernels.newton` (augmented Lagrangian, β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
+a proximal term ½·prox·‖w − w̄‖², both let go from one minimisation to the next; the other losses need no smoothing.
+Every iterate yields β in the box of the dual set and with it a bound, so a node stops as soon as it can be pruned
+or clearly cannot.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+from mipfs.kernels.columns import add_columns, curvature, dot_columns
+from mipfs.kernels.kinds import HINGE
+from mipfs.kernels.model_step import minimise_model
+from mipfs.kernels.newton import smooth_terms
+from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
+
+"""Kind of the hinge; the smooth kinds are those of `mipfs.losses.smooth`."""
+PRUNED, SOLVED, CLEAR, STALLED = 1.0, 2.0, 3.0, 4.0
+"""Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
+RHO, LOWER, UPPER, WHY, STEPS, INTERCEPT, PROX = 0, 1, 2, 3, 4, 5, 6
+"""Places in the state array."""
+EASY, HARD = 6, 15
+"""A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
+AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
+"""A minimisation ends at this share of the gap; it falls, down to the least, where the bound does not rise."""
+ENTERING = 40
+"""Features of weight zero in a working set at most."""
+MOST, LITTLE = 0.25, 1e-2
+"""A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
+SMOOTH_STEPS = 3
+"""Steps on one working set where nothing is smoothed."""
+
+
+@compiled(nogil=True, fastmath=True)
+def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-untyped-def]
+    """β and the curvature at margins m; returns (number of rows with curvature, true loss, g(β))."""
+    count, value, dual = 0, 0.0, 0.0
+    for i in range(m.size):
+        if kind == HINGE:
+            v = alpha[i] + rho * (1.0 - m[i])
+            value += c[i] * max(0.0, 1.0 - m[i])
+            if v <= 0.0:
+                beta[i] = 0.0
+            elif v >= c[i]:
+                beta[i] = c[i]
+            else:
+                beta[i] = v
+                curve[i] = rho
+                inner[count] = i
+                count += 1
+            dual += beta[i]
+        else:
+            loss, beta[i], curve[i] = smooth_terms(kind, m[i], c[i])
+            value += loss
+            dual += loss + m[i] * beta[i]
+            if curve[i] > 1e-12 * c[i]:
+                inner[count] = i
+                count += 1
+    return count, value, dual
+
+
+@compiled(nogil=True, fastmath=True)
+def loss_slope(kind, t, m, q, alpha, c, rho):  # type: ignore[no-untyped-def]
+    """Derivative along q of the (smoothed) loss at m + tq."""
+    total = 0.0
+    for i in range(m.size):
+        margin = m[i] + t * q[i]
+        if kind == HINGE:
+            total -= min(max(alpha[i] + rho * (1.0 - margin), 0.0), c[i]) * q[i]
+        else:
+            total -= smooth_terms(kind, margin, c[i])[1] * q[i]
+    return total
+
+
+@compiled(nogil=True)
+def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[no-untyped-def]
+    """Positions of the forced features, those of non-zero weight or negative price, and those near their thresholds.
+
+    At most `limit` features of weight zero are taken, those of largest excess.
+    """
+    q = omega.size
+    count = 0
+    for t in range(forced):
+        chosen[count] = t
+        count += 1
+    excess = np.empty(q - forced)
+    waiting = 0
+    for t in range(forced, q):
+        tau = np.sqrt(max(0.0, 2.0 * (penalty[t] + mu)))
+        if w[t] != 0.0 or (penalty[t] < 0.0 and tau == 0.0):
+            chosen[count] = t
+            count += 1
+            excess[t - forced] = -1.0
+        else:
+            excess[t - forced] = abs(omega[t]) - 0.8 * tau
+            if excess[t - forced] > 0.0:
+                waiting += 1
+    floor = 0.0
+    if waiting > limit:
+        floor = -np.partition(-excess, limit - 1)[limit - 1]
+    for t in range(forced, q):
+        if excess[t - forced] > 0.0 and excess[t - forced] >= floor:
+            chosen[count] = t
+            count += 1
+    return count
+
+
+@compiled(nogil=True)
+def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
+    """How far the gradient g of the smooth part is from −∂Φ(w), in units of the objective."""
+    total = 0.0
+    for t in range(w.size):
+        if cls[t] == IN:
+            total += 0.5 * (w[t] + g[t]) ** 2
+        elif cls[t] == FRACTIONAL:
+            total += abs(w[t]) * abs(abs(g[t]) - tau[t])
+        else:
+            over = max(0.0, abs(g[t]) - tau[t])
+            total += over * (tau[t] + over)
+    if bias:
+        total += abs(g[w.size]) * (1.0 + abs(b))
+    return total
+
+
+@compiled(nogil=True)
+def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start, bend, cls, tau, point):  # type: ignore[no-untyped-def]
+    """A step in (0, 1] at which the slope of the true function is small; `first` < 0 is the slope at zero."""
+    t, low, high = 1.0, 0.0, 1.0
+    for _ in range(12):
+        slope = loss_slope(kind, t, m, move, alpha, c, rho) + start + t * bend
+        slope += phi_slope(w, d, t, penalty, forced, K, cls, tau, point)
+        if slope <= -0.1 * first and (t == 1.0 or slope >= 0.5 * first):
+            break
+        if slope <= 0.0:
+            low = t
+            t = 0.5 * (low + high)
+        else:
+            high = t
+            t = high * max(0.1, min(0.9, first / (first - slope))) if low == 0.0 else 0.5 * (low + high)
+    return t
+
+
+@compiled(nogil=True)
+def relax(  # type: ignore[no-untyped-def]
+    Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state,
+    cutoff, tol, share, known, max_steps, grow, stop,
+):  # fmt: skip
+    """Solve the relaxation of a node, or stop where its fate is clear.
+
+    Parameters
+    ----------
+    Z : columns y∘x_j; y, c : (n,) labels and loss weights
+    kind : HINGE, SQUARED_HINGE or LOGISTIC
+    bias : bool
+    cols : (q,) columns that are not fixed out, the forced ones first
+    forced : number of forced features; K : how many free ones may be in
+    penalty : (q,) c_j of the columns
+    w : (q,) in and out: weights; alpha : (n,) in and out: multipliers of the hinge's smoothing
+    best : (n,) out: the dual vector of the largest bound, in its box
+    state : (7,) in and out, places RHO … PROX
+    cutoff : the node is given up once its bound reaches this
+    tol : relative gap at which the relaxation counts as solved
+    share : stop once upper − lower ≤ share·(cutoff − upper)
+    known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
+    max_steps : Newton steps at most; grow : factor of ρ
+    stop : (1,) int8, set from outside to give up: heard after every step
+    """
+    n, q = y.size, cols.size
+    m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
+    inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
+    all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.empty(q)
+    b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
+    steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
+    state[LOWER], state[UPPER], state[WHY] = -np.inf, np.inf, 0.0
+    base = penalty[:forced].sum()
+    add_columns(Z, cols, w, m)
+    if bias:
+        m += y * b
+    while True:
+        # both values at the current point, over all columns
+        count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
+        if kind == HINGE and steps == 0:
+            beta[:] = alpha
+            dual = alpha.sum()
+        dot_columns(Z, cols, beta, omega)
+        slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
+        lower = dual - best_gain(omega, penalty, forced, K) - slack + base
+        state[UPPER] = min(state[UPPER], phi(w, penalty, forced, K, all_cls, all_tau) + loss + base)
+        better = lower > state[LOWER]
+        if better:
+            state[LOWER] = lower
+            best[:] = beta
+        top = state[UPPER]
+        lower = state[LOWER]
+        missing = (1.0 - MOST) * (top - known)
+        if lower >= cutoff:
+            state[WHY] = PRUNED
+        elif top - lower <= tol * abs(top):
+            state[WHY] = SOLVED
+        elif top < cutoff and top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
+            state[WHY] = CLEAR
+        elif steps >= max_steps or stalls > 2 or stop[0] != 0:
+            state[WHY] = STALLED
+        if state[WHY] > 0.0:
+            break
+        if kind == HINGE:
+            alpha[:] = beta
+            if steps > 0 and moved <= EASY and not better and aim > AIM_LEAST:
+                aim *= AIM_FALL
+            elif steps > 0 and moved <= EASY:
+                rho *= grow
+                prox = max(prox / grow, 1e-9)
+            elif moved > HARD:
+                rho /= grow
+                prox *= grow
+        mu = threshold_level(all_tau, penalty, forced)
+        size = working_set(omega, w, mu, penalty, forced, ENTERING, chosen)
+        ids = chosen[:size].copy()
+        J, wj, cj = cols[ids], w[ids], penalty[ids]
+        whole = size + (1 if bias else 0)
+        if whole == 0:  # nothing to move but the multipliers
+            steps, moved = steps + 1, 0
+            continue
+        H, g, d = np.empty((whole, whole)), np.empty(whole), np.empty(whole)
+        cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        gap, moved, center = max(top - lower, 0.0), 0, wj.copy()
+        while steps < max_steps and stop[0] == 0:
+            # inner minimisation at fixed α and ρ on the working set
+            count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
+            dot_columns(Z, J, beta, g)
+            g[:size] = prox * (wj - center) - g[:size]
+            if bias:
+                g[size] = -(y * beta).sum()
+            classify(wj, cj, forced, K, cls, tau)
+            error = stationarity(wj, g, cls, tau, b, bias)
+            if moved > 0 and error <= max(aim * gap, 0.3 * tol * abs(top)):
+                break
+            if kind != HINGE and moved >= SMOOTH_STEPS:
+                break
+            curvature(Z, y, J, inner[:count], curve, bias, H)
+            lift = 1.0
+            for t in range(whole):
+                H[t, t] += prox if t < size else 0.0
+                lift = max(lift, 1.0 + H[t, t])
+            minimise_model(H, g, wj, b, cj, forced, K, bias, max(damping, 1e-10) * lift, 0.3 * error, count, d)
+            move[:] = 0.0
+            if bias:
+                move += y * d[size]
+            add_columns(Z, J, d[:size], move)
+            steps += 1
+            moved += 1
+            start, bend = prox * ((wj - center) * d[:size]).sum(), prox * (d[:size] * d[:size]).sum()
+            first = loss_slope(kind, 0.0, m, move, alpha, c, rho) + start
+            first += phi_slope(wj, d, 0.0, cj, forced, K, cls, tau, point)
+            if not first < -1e-15 * abs(top):
+                if damping < 1e-3 and first > 0.0:
+                    damping = max(1e-8, damping * 100.0)
+                    continue
+                stalls += 1
+                break
+            damping *= 0.1
+            t = search(first, kind, m, move, alpha, c, rho, wj, d, forced, K, cj, start, bend, cls, tau, point)
+            for r in range(size):
+                wj[r] = wj[r] + t * d[r] if t < 1.0 or abs(wj[r] + d[r]) > 1e-14 * abs(wj[r]) else 0.0
+            if bias:
+                b += t * d[size]
+            m += t * move
+        w[ids] = wj
+    state[RHO], state[STEPS], state[INTERCEPT], state[PROX] = rho, steps, b, prox

@@ -1,0 +1,218 @@
+"""The model of a proximal Newton step: a quadratic plus Φ (`mipfs.kernels.perspective`), by an active set.
+
+On fixed classes Φ is quadratic: the identity on *in*, and on *fractional* the rank one a a'/Σ|w_j|τ_j⁻³,
+a_j = ±1/τ_j, because μ moves with w. So a step of the active set is one Cholesky factor of the face's size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
+
+MODEL_STEPS = 4
+"""Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
+best, 40 take three times as long."""
+WIDE, WIDE_STEPS = 64, 16
+"""From so many features on another model costs more than these steps on it."""
+HALF, SHORT = 0.5, 0.02
+"""A step that does not pay is shortened by this factor, cut off at zero again, down to so short a one."""
+JAM = 0.05
+"""After a shorter step features enter one at a time, and only where the face is solved."""
+BLOCKED = 1e-9
+"""A step to zero shorter than this share of the direction is made at once, at no cost."""
+
+
+@compiled(nogil=True, fastmath=True)
+def multiply(H, v, out):  # type: ignore[no-untyped-def]
+    """out = Hv, four rows at a time."""
+    n = v.size
+    whole = n - n % 4
+    for r in range(0, whole, 4):
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        for t in range(n):
+            x = v[t]
+            a += H[r, t] * x
+            b += H[r + 1, t] * x
+            c += H[r + 2, t] * x
+            e += H[r + 3, t] * x
+        out[r], out[r + 1], out[r + 2], out[r + 3] = a, b, c, e
+    for r in range(whole, n):
+        total = 0.0
+        for t in range(n):
+            total += H[r, t] * v[t]
+        out[r] = total
+
+
+@compiled(nogil=True, fastmath=True)
+def linear(g, pulled, d):  # type: ignore[no-untyped-def]
+    """(g + ½ pulled)'d."""
+    total = 0.0
+    for r in range(d.size):
+        total += (g[r] + 0.5 * pulled[r]) * d[r]
+    return total
+
+
+@compiled(nogil=True)
+def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
+    """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
+    k, size = x.size, grad.size
+    active, rank = np.empty(size, np.int64), np.empty(size)
+    count, spread = 0, 0.0
+    for r in range(size):
+        out[r] = 0.0
+        if r == k or cls[r] != OUT:
+            active[count], rank[count] = r, 0.0
+            if r < k and cls[r] == FRACTIONAL and mu > 0.0:
+                rank[count] = sign[r] / tau[r]
+                spread += abs(x[r]) / tau[r] ** 3
+            count += 1
+    inverse = 1.0 / spread if spread > 0.0 else 0.0
+    G, rhs = np.empty((count, count)), np.empty(count)
+    for a in range(count):
+        r = active[a]
+        row, share = H[r], rank[a] * inverse
+        for e in range(a + 1):
+            G[a, e] = row[active[e]] + share * rank[e]
+        G[a, a] += damping
+        rhs[a] = -grad[r]
+        if r < k and cls[r] == IN:
+            G[a, a] += 1.0
+            rhs[a] -= x[r]
+        elif r < k:
+            rhs[a] -= sign[r] * tau[r]
+    cholesky(G)
+    cholesky_solve(G, rhs)
+    for a in range(count):
+        out[active[a]] = rhs[a]
+
+
+@compiled(nogil=True)
+def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
+    """Minimise g'd + ½d'Hd + Φ(w + d_w) over d by a monotone active set on the classes; d goes to `out`.
+
+    H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
+    `count` samples. A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
+    """
+    k, size = w.size, g.size
+    x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
+    trial, trial_cls, trial_tau = np.empty(k), np.empty(k, np.int64), np.empty(k)
+    moved, trial_moved, pulled, trial_pulled = np.zeros(size), np.zeros(size), np.zeros(size), np.empty(size)
+    grad, d, sign = np.empty(size), np.empty(size), np.empty(k)
+    value = phi(x, c, forced, K, cls, tau)
+    many = True
+    most = MODEL_STEPS if k < WIDE else max(MODEL_STEPS, min(WIDE_STEPS, 2 * count // k))
+    for _ in range(most):
+        mu = threshold_level(tau, c, forced)
+        nonzero, error, outside, best, excess = 0, 0.0, 0.0, -1, 0.0
+        for r in range(size):
+            total = g[r] + pulled[r]
+            grad[r] = total
+            if r == k:
+                error += abs(total) * (1.0 + abs(b))
+            elif cls[r] == OUT:
+                over = abs(total) - tau[r]
+                if over > 0.0:
+                    outside += over * (tau[r] + over)
+                if over > excess:
+                    best, excess = r, over
+            else:
+                nonzero += r >= forced
+                sign[r] = 1.0 if x[r] > 0.0 else -1.0
+                if cls[r] == IN:
+                    error += 0.5 * (total + x[r]) ** 2
+                else:
+                    error += abs(x[r]) * abs(total + sign[r] * tau[r])
+        if error + outside <= tol:
+            break
+        if not many and error > 0.1 * outside:
+            best = -1
+        room = K - nonzero
+        entered = 0
+        for t in range(forced, k):
+            wanted = best >= 0 and cls[t] == OUT and abs(grad[t]) - tau[t] > 0.01 * excess
+            if wanted and (t == best or (many and (tau[t] > 0.0 or entered + 1 < room))):
+                cls[t] = IN if tau[t] <= 0.0 else FRACTIONAL
+                sign[t] = -1.0 if grad[t] > 0.0 else 1.0
+                entered += 1
+        # features that the direction would push through zero at once leave the face (of the entering: all but the best)
+        for attempt in range(k + 1):
+            face_direction(H, grad, x, cls, tau, sign, mu, damping, d)
+            blocked = 0
+            for t in range(forced, k):
+                held = (t == best and error <= 0.1 * outside) or (tau[t] == 0.0 and c[t] < 0.0)
+                if cls[t] != OUT and not held and d[t] * sign[t] <= 0.0 and abs(x[t]) <= BLOCKED * abs(d[t]):
+                    x[t] = 0.0
+                    cls[t] = OUT
+                    blocked += 1
+            if blocked == 0:
+                break
+            if attempt == 2:
+                for t in range(forced, k):
+                    if x[t] == 0.0 and t != best and not (tau[t] == 0.0 and c[t] < 0.0):
+                        cls[t] = OUT
+        end, length, found = 1.0, 1.0, value
+        while length > max(end, SHORT) or length == 1.0:
+            for t in range(k):
+                trial[t] = x[t] + length * d[t]
+                if t < forced or (tau[t] == 0.0 and c[t] < 0.0):  # in whatever the weight: it may change its sign
+                    continue
+                if trial[t] * sign[t] < 0.0 or cls[t] == OUT:
+                    if x[t] != 0.0 and cls[t] != OUT:
+                        end = min(end, -x[t] / d[t])
+                    trial[t] = 0.0
+            for t in range(k):
+                trial_moved[t] = trial[t] - w[t]
+            if bias:
+                trial_moved[k] = moved[k] + length * d[k]
+            multiply(H, trial_moved, trial_pulled)
+            found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
+            if found < value - 1e-3 * length * (error + outside):
+                break
+            length *= HALF
+        if not found < value - 1e-3 * length * (error + outside):
+            multiply(H, d, trial_pulled)
+            base, bend = 0.0, 0.0
+            for r in range(size):
+                base += grad[r] * d[r]
+                bend += trial_pulled[r] * d[r]
+            low, high, t_step = 0.0, end, end
+            for attempt in range(8):
+                slope = base + t_step * bend + phi_slope(x, d, t_step, c, forced, K, trial_cls, trial_tau, trial)
+                if slope <= 0.0:
+                    low = t_step
+                else:
+                    high = t_step
+                if high - low <= 0.1 * high or (slope <= 0.0 and t_step == end):
+                    break
+                if attempt == 0:
+                    first = base + phi_slope(x, d, 0.0, c, forced, K, trial_cls, trial_tau, trial)
+                    t_step = end * min(0.9, max(0.05, first / (first - slope)))
+                else:
+                    t_step = 0.5 * (low + high)
+            t_step = low if low > 0.0 else t_step
+            many = many and t_step > JAM
+            dropped = 0
+            for t in range(k):
+                trial[t] = x[t] + t_step * d[t] if cls[t] != OUT else 0.0
+                firm = t < forced or (tau[t] == 0.0 and c[t] < 0.0)
+                if not firm and cls[t] != OUT and x[t] != 0.0 and trial[t] * sign[t] <= 1e-12 * abs(x[t]):
+                    trial[t] = 0.0
+                    dropped += 1
+                trial_moved[t] = trial[t] - w[t]
+            if bias:
+                trial_moved[k] = moved[k] + t_step * d[k]
+            multiply(H, trial_moved, trial_pulled)
+            found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
+            if not (found < value or (dropped and found <= value + 1e-13 * abs(value))):
+                if not many:
+                    break
+                many = False
+                classify(x, c, forced, K, cls, tau)
+                continue
+        x[:], cls[:], tau[:] = trial, trial_cls, trial_tau
+        moved[:], pulled[:] = trial_moved, trial_pulled
+        value = found
+    out[:] = moved

@@ -1,0 +1,1 @@
+"""What any program needs: files that are written whole, users' own files, signals."""

@@ -1,0 +1,191 @@
+"""Output files: written beside their place, and moved there when whole. All files of the package go through `save`.
+
+An error, a full disk or an interrupt leaves what stood there before. Of several files that belong together all are
+whole before the first is moved, and the last one is the one that names the others: who reads it finds them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mipfs.errors import UsageError
+from mipfs.plumbing import signals
+
+_STREAM = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
+"""What stands for an open stream, even where that leads to a file."""
+_NAME = 40
+"""Characters of a name that its temporary file repeats: names end at 255 bytes."""
+
+
+def save(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Write files, all of them or none.
+
+    Parameters
+    ----------
+    files : pairs of a path and its contents
+        Taken one by one, so that a generator need not hold all contents at once. A link keeps its target, an existing
+        file its permissions; a pipe or a device is written to as it is. The last file is moved last.
+
+    Raises
+    ------
+    UsageError
+        A file cannot be written; everything is as it was.
+    """
+    with signals.held():
+        parts: list[_Part] = []
+        try:
+            for path, content in files:
+                if is_stream(path):
+                    _pour(path, content)
+                else:
+                    parts.append(_Part.of(path, content))
+            _move(parts)
+        finally:
+            for part in parts:
+                for left in (part.beside, part.kept):
+                    with suppress(OSError):
+                        left.unlink()
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path leads to a pipe, a terminal or a device, where nothing can stand beside it."""
+    if _STREAM.fullmatch(os.path.abspath(path)):
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def check(path: Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse a place where nothing can be written, or that is one of the inputs, before hours of work are lost to it.
+
+    Raises
+    ------
+    UsageError
+    """
+    for read in inputs:
+        if _same(path, Path(read)):
+            raise UsageError(f"{path} is read here, and would be overwritten; give the output another name")
+    if not is_stream(path):
+        place = _place(path)
+        if not os.access(place.parent, os.W_OK):
+            reason = "no such folder" if not place.parent.exists() else "the folder is not yours to write in"
+            raise _cannot(path, reason)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A file that is whole, beside its place."""
+
+    path: Path
+    place: Path
+    beside: Path
+    kept: Path
+
+    @classmethod
+    def of(cls, path: Path, content: bytes) -> _Part:
+        place = _place(path)
+        token = secrets.token_hex(4)
+        beside, kept = (place.with_name(f".{place.name[:_NAME]}.{token}.{end}") for end in ("part", "kept"))
+        try:
+            # As `open` would: the umask decides, unless there is a file whose permissions it takes over.
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            with os.fdopen(handle, "wb") as stream:
+                if place.exists():
+                    _take_over(handle, place.stat())
+                stream.write(content)
+                stream.flush()
+                os.fsync(handle)
+        except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
+            raise _cannot(path, error) from None
+        return cls(path, place, beside, kept)
+
+
+def _place(path: Path) -> Path:
+    """Where the file itself is or will be, at the end of all links."""
+    try:
+        place = Path(os.path.realpath(path))
+        if not path.name:
+            raise _cannot(path, "this is no file name")
+        mode = os.stat(place).st_mode
+    except FileNotFoundError:
+        return place
+    except (OSError, ValueError) as error:
+        raise _cannot(path, error) from None
+    if stat.S_ISDIR(mode):
+        raise _cannot(path, "this is a folder")
+    if not os.access(place, os.W_OK):
+        raise _cannot(path, "the file is write-protected")
+    return place
+
+
+def _take_over(handle: int, old: os.stat_result) -> None:
+    """Permissions and, where that is allowed, the owner of the file that is replaced."""
+    if hasattr(os, "fchown"):
+        with suppress(PermissionError):
+            os.fchown(handle, old.st_uid, old.st_gid)
+        os.fchmod(handle, stat.S_IMODE(old.st_mode))
+
+
+def _move(parts: Sequence[_Part]) -> None:
+    """Move every part to its place; when one cannot be moved, those before it go back."""
+    moved: list[tuple[_Part, bool]] = []
+    try:
+        for part in parts:
+            is_new = not part.place.exists()
+            with suppress(OSError):  # not every file system has hard links
+                os.link(part.place, part.kept)
+            os.replace(part.beside, part.place)
+            moved.append((part, is_new))
+    except OSError as error:
+        for done, is_new in reversed(moved):
+            with suppress(OSError):
+                done.place.unlink() if is_new else os.replace(done.kept, done.place)
+        raise _cannot(part.path, error) from None
+    for folder in {part.place.parent for part in parts}:
+        with suppress(OSError):  # not every system can do this with a folder
+            handle = os.open(folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def _pour(path: Path, content: bytes) -> None:
+    """Write to a pipe or device; who waits for its reader hears Ctrl-C."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    try:
+        with signals.heard():
+            handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+    except BrokenPipeError:
+        raise  # its reader has seen enough
+    except (OSError, ValueError) as error:
+        raise _cannot(path, error) from None
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether two paths lead to one file."""
+    try:
+        return os.path.samefile(path, other) and not is_stream(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _cannot(path: Path, error: OSError | ValueError | str) -> UsageError:
+    reason = error if isinstance(error, str) else getattr(error, "strerror", None) or str(error)
+    return UsageError(f"{path}: cannot be written: {reason}; give another place for it")

@@ -1,0 +1,225 @@
+"""What the nodes of the master's tree rest on, and the proof that is made of it (`mipfs.certificate`).
+
+A node's bound is a combination Σ μ_s (cut s) with multipliers y of the rows. g is concave and every s_j convex in α, so
+the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much as that combination. During a search only
+μ and y are kept; the dual vectors are combined when the certificate is written.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.losses import get_loss
+from mipfs.losses.labellings import feasible
+from mipfs.problem import Problem
+from mipfs.proof.cuts import CutPool, Dual, decoded
+from mipfs.proof.labelled import LabelledStore
+from mipfs.proof.multipliers import cancelled
+from mipfs.proof.proof import Multipliers, Proof
+from mipfs.proof.row_tree import is_refuted
+
+if TYPE_CHECKING:
+    from mipfs.drivers.master import Node
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Parts = list[tuple[list[int], list[float]]]
+"""Positions of dual vectors and their shares, combination after combination."""
+
+SLACK = 5e-10
+"""The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
+WIDE = 1e5
+"""Largest weight over smallest from which on that rounding is measured: one grid has to hold all of α."""
+CACHE = 1 << 25
+"""Numbers in the decoded dual vectors that are kept while combinations are made."""
+
+
+@dataclass(eq=False)
+class Evidence:
+    """Cuts by position, their shares (sum 1), and the multipliers (r,) of the user's rows; no cuts: α = 0."""
+
+    cuts: Integers
+    share: Array
+    multipliers: Multipliers | None = None
+    place: int = -1
+
+
+class Record:
+    """The tree as it grows, with evidence in place of dual vectors.
+
+    Parameters
+    ----------
+    problem : Problem
+    pool : CutPool
+
+    Attributes
+    ----------
+    lost : bool, whether something was used that no multiplier at hand shows: there is no certificate
+    """
+
+    def __init__(self, problem: Problem, pool: CutPool) -> None:
+        self.problem, self.pool, self.lost = problem, pool, False
+        self.tree = empty_proof(problem, pool.duals)
+        self._used: list[Evidence] = []
+        self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
+
+    def split(self, node: Node, feature: int) -> tuple[int, int]:
+        """Places of the children of a node."""
+        return self.tree.split(node.place, feature)
+
+    def close(self, node: Node) -> None:
+        """Close a node with what its bound rests on."""
+        evidence = self._keep(node.evidence)
+        self.tree.close(node.place, evidence.place, evidence.multipliers)
+
+    def fix(self, node: Node, features: Integers, values: Integers, evidence: Evidence) -> None:
+        """Fix features of a node; the evidence rules their other values out."""
+        evidence = self._keep(evidence)
+        node.place = self.tree.fix(node.place, features, values, evidence.place, evidence.multipliers)
+
+    def refute(self, node: Node, ray: Multipliers | None) -> None:
+        """Close a node without a selection: by its cardinality, a Farkas ray, or a tree of its rows."""
+        selection = self.problem.selection
+        if ray is not None or selection.exceeds(node.lb):
+            self.tree.refute(node.place, ray)
+            return
+        box, dual = (node.lb.astype(float), node.ub.astype(float)), self._keep(None).place
+        self.lost = not is_refuted(self.tree, node.place, box, dual, selection) or self.lost
+
+    def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
+        """Close what is open; what makes the proof, or None when it was lost."""
+        for node in open_nodes:
+            self.close(node)
+        if self.lost:
+            return None
+        parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self._used]
+        return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
+
+    def _keep(self, evidence: Evidence | None) -> Evidence:
+        """The evidence with a place among those used."""
+        evidence = self._nothing if evidence is None else evidence
+        if evidence.place < 0:
+            evidence.place = len(self._used)
+            self._used.append(evidence)
+            if evidence.multipliers is not None and len(self.problem.selection.rows.extra):
+                y = np.array([float(v) for v in evidence.multipliers])
+                evidence.multipliers = cancelled(self.problem.selection, y)
+                self.lost = self.lost or evidence.multipliers is None
+        return evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Combined:
+    """The tree of a search, which makes the proof when it is called: plain data, so that a result can be pickled.
+
+    Attributes
+    ----------
+    dual_set : Box or Simplex, where the combinations are rounded to
+    tree : Proof, still without dual vectors
+    duals : DualStore, LabelledStore or None, those of the cuts
+    parts : Parts, a combination for every dual vector that the tree refers to
+    """
+
+    dual_set: Box | Simplex
+    tree: Proof
+    duals: Any
+    parts: Parts
+
+    def __call__(self) -> Proof:
+        """The proof, with its dual vectors; the tree at hand stays as it is, so several threads may ask."""
+        proof = copy.copy(self.tree)
+        proof.duals = copy.deepcopy(self.tree.duals)
+        for dual in self.dual_set.combinations(self.duals, self.parts):
+            proof.duals.add(*dual)
+        return proof
+
+    def rounding(self, problem: Problem) -> float:
+        """What rounding costs the bound, at most, where the weights are so far apart that `SLACK` may not cover it."""
+        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
+            return 0.0
+        return max(
+            (self.dual_set.cost(problem, *pair) for pair in self.dual_set.rounded(self.duals, self.parts)), default=0.0
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The dual set of a loss that is a sum over the samples: its name, c (n,), y (n,), and whether y'α = 0."""
+
+    loss: str
+    c: Array
+    y: Array
+    bias: bool
+
+    def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
+        """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
+        return (dual for _, dual in self.rounded(duals, parts))
+
+    def rounded(self, duals: Any, parts: Parts) -> Iterator[tuple[Array, Dual]]:
+        """The combinations before and after they are rounded."""
+        loss, cached = get_loss(self.loss), dict[int, Array]()
+        for ids, share in parts:
+            alpha = np.zeros(self.c.size)
+            for d, weight in zip(ids, share, strict=True):
+                if d not in cached:
+                    if len(cached) * self.c.size > CACHE:
+                        cached.clear()
+                    cached[d] = decoded(duals.get(d))
+                alpha += weight * cached[d]
+            yield alpha, loss.feasible_dual(alpha, self.c, self.y, self.bias)
+
+    def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
+        """How much lower than α a rounded dual vector may lie on any selection."""
+        loss, near = get_loss(self.loss), decoded(dual)
+        worse = np.maximum(problem.atoms.scores(near * self.y) - problem.atoms.scores(alpha * self.y), 0.0)
+        chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
+        return max(
+            0.0, float(loss.dual_value(alpha, self.c) - loss.dual_value(near, self.c)) + 0.5 * float(chosen.sum())
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Simplex:
+    """The dual set of a structural loss, Σα ≤ C over labellings; `nothing` is α = 0, `largest` that of the measure."""
+
+    C: float
+    largest: int
+    nothing: Dual
+
+    def combinations(self, duals: Any, parts: Parts) -> Iterator[Dual]:
+        """Combinations Σ share_d α_d of stored dual vectors, rounded to feasible ones."""
+        for ids, share in parts:
+            if ids:
+                counts, alpha = duals.mixture(ids, share)
+                yield counts, *feasible(alpha, self.C, self.largest)
+            else:
+                yield self.nothing
+
+
+def dual_set(problem: Problem) -> Box | Simplex:
+    """The dual set of a problem, by the few numbers that say what it is."""
+    if problem.loss == "structural":
+        return Simplex(problem.C, problem.measured.largest, no_dual(problem))
+    return Box(problem.loss, problem.c_i, problem.data.y, problem.bias)
+
+
+def no_dual(problem: Problem) -> Dual:
+    """α = 0."""
+    n = problem.data.n_samples
+    if problem.loss == "structural":
+        return np.empty((0, n), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
+    return np.zeros(n, dtype=np.int64), 0
+
+
+def empty_proof(problem: Problem, duals: Any = None) -> Proof:
+    """A proof without nodes; `duals`: where the dual vectors of a structural loss come from, if they exist."""
+    n, count = problem.data.n_samples, problem.atoms.count
+    if problem.loss == "structural":
+        return Proof(n, count, duals=LabelledStore(n, duals))
+    return Proof(n, count, None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i)

@@ -1,0 +1,125 @@
+"""Multipliers of the user's rows: what they show of a selection's box, exactly where extra variables need it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.proof.proof import Multipliers
+from mipfs.selection.rows import UNIT_ROUNDOFF
+from mipfs.selection.selection import Selection
+
+if TYPE_CHECKING:
+    from mipfs.solvers.highs import SelectionModel
+
+Array = npt.NDArray[np.float64]
+
+DUST = 1e-9
+"""Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""
+
+
+def cancelled(selection: Selection, y: Array) -> Multipliers | None:
+    """Multipliers (r,) of the user's rows that bound the extra variables: y, or y corrected exactly; None if neither.
+
+    The reduced cost of an extra variable must be zero or point to an end that it has, exactly: where that fails by
+    round-off, a few of the largest multipliers become rational numbers that make it zero.
+    """
+    rows, box = selection.rows, selection.rows.extra.box
+    limit = np.where(y > 0, rows.lb, rows.ub)
+    exact = [Fraction(v) for v in np.where(np.isfinite(limit), y, 0.0).tolist()]
+    columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
+    ends = list(zip(np.isfinite(box[0]).tolist(), np.isfinite(box[1]).tolist(), strict=True))
+    vanish: list[int] = []
+    for attempt in range(len(rows.extra) + 1):
+        reduced = [-sum((a * exact[r] for r, a in column.items()), Fraction(0)) for column in columns]
+        unbounded = [k for k, v in enumerate(reduced) if v and not ends[k][0 if v > 0 else 1]]
+        if not unbounded:
+            return y if attempt == 0 else tuple(exact)
+        sizes = [float(sum((abs(a * exact[r]) for r, a in column.items()), Fraction(0))) for column in columns]
+        small = (k for k, v in enumerate(reduced) if not all(ends[k]) and abs(float(v)) <= DUST * sizes[k])
+        vanish = sorted({*vanish, *unbounded, *small})
+        _make_vanish(exact, [columns[k] for k in vanish])
+        if any(v and not math.isfinite(rows.lb[r] if v > 0 else rows.ub[r]) for r, v in enumerate(exact)):
+            return None
+    return None
+
+
+def _column(matrix: Any, j: int) -> dict[int, Fraction]:
+    """The non-zeros of a column by row, exactly."""
+    found = matrix[:, [j]].tocoo()
+    return {int(r): Fraction(a) for r, a in zip(found.row, found.data.tolist(), strict=True) if a}
+
+
+def _make_vanish(y: list[Fraction], columns: list[dict[int, Fraction]]) -> None:
+    """Change as many entries of y, the largest first, as it takes that Σ_r a_r y_r = 0 for every column; in place."""
+    equations = [(dict(column), sum((a * y[r] for r, a in column.items()), Fraction(0))) for column in columns]
+    pivots: list[tuple[int, dict[int, Fraction], Fraction]] = []
+    for column, total in equations:
+        for r, row, rest in pivots:  # what the pivots before leave of it
+            share = column.get(r, Fraction(0)) / row[r]
+            column = {
+                i: v for i in {*column, *row} if (v := column.get(i, Fraction(0)) - share * row.get(i, Fraction(0)))
+            }
+            total -= share * rest
+        held = [r for r in column if y[r]]
+        if held:
+            best = max(held, key=lambda r: abs(column[r] * y[r]))
+            pivots.append((best, column, total))
+    step: dict[int, Fraction] = {}
+    for r, row, rest in reversed(pivots):
+        step[r] = (-rest - sum((row[i] * v for i, v in step.items() if i in row), Fraction(0))) / row[r]
+    for r, v in step.items():
+        y[r] += v
+
+
+def farkas(
+    model: SelectionModel, selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]
+) -> Multipliers | None:
+    """Multipliers (r,) of the user's rows that show that an infeasible LP holds no selection; None when none do."""
+    ray = model.ray()
+    if ray is None:
+        return None
+    first = int(selection.M is not None)
+    y = np.where(np.abs(ray) > DUST, ray, 0.0)[first:] * model.units[first:]
+    return shown_empty(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
+
+
+def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+    """Multipliers (r,) of a single row that holds nowhere between low and high (p,); None when there is none."""
+    r = selection.refuted_by(low, high)
+    if r < 0:
+        return None
+    least, _ = selection.rows.activities(*selection.box(low, high))
+    y = np.zeros(len(selection.rows))
+    y[r] = -1.0 if least[r] > selection.rows.high[r] else 1.0
+    return shown_empty(selection, y, low, high)
+
+
+def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
+    """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
+    bounding = cancelled(selection, y)
+    return bounding if bounding is not None and inner_below(selection, bounding, low, high) > 0.0 else None
+
+
+def inner_below(
+    selection: Selection, multipliers: Multipliers, low: npt.NDArray[Any], high: npt.NDArray[Any], cost: Any = 0.0
+) -> float:
+    """A lower bound on the minimum of cost'σ over the box and the rows by their multipliers, rounded down."""
+    rows, p, ends = selection.rows, selection.n_features, selection.rows.extra.box
+    y = np.array([float(v) for v in multipliers])
+    limit = np.where(y > 0, rows.low, rows.high)
+    y, limit = np.where(np.isfinite(limit), y, 0.0), np.where(np.isfinite(limit), limit, 0.0)
+    reduced, size = -(rows.matrix.T @ y), rows.sizes.T @ np.abs(y)
+    lost = 2.0 * (y.size + 8) * UNIT_ROUNDOFF
+    sigma = reduced[:p] + cost - lost * (size[:p] + np.abs(cost))
+    end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none
+    end = np.where(np.isfinite(end), end, 0.0)
+    inside, free = low > 0.5, (low < 0.5) & (high > 0.5)
+    room = p if selection.M is None else selection.M - int(inside.sum())
+    taken = np.sort(np.minimum(sigma[free], 0.0))[: max(room, 0)]
+    terms = np.concatenate([y * limit, reduced[p:] * end, -lost * size[p:] * np.abs(end), sigma[inside], taken])
+    return math.fsum(terms.tolist()) - 8.0 * UNIT_ROUNDOFF * float(np.abs(terms).sum()) - 1e-300

@@ -1,0 +1,268 @@
+"""What a run proves: dual vectors, and a binary tree over the features whose leaves they bound.
+
+    bound of a leaf = g(α) + y'(row bounds) + min over {σ of the leaf, Σσ ≤ M} of (c − ½ s(α) − A'y)'σ
+
+Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S. A node may also be split on an extra
+variable that is a whole number: z ≤ value, or z ≥ value + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.proof.duals import DualStore
+from mipfs.proof.labelled import LabelledStore
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Multipliers = Array | tuple[Fraction, ...]
+"""y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
+
+VERSION = 1
+"""Version of the sidecar."""
+OPEN, REFUTED = -1, -2
+"""In place of a dual vector's position: a node that has none, a leaf without any selection."""
+
+
+class Proof:
+    """Dual vectors and the tree; a node costs 28 bytes, a dual vector what its store says.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+    top : (n,) float, optional
+        The weights c_i, where they differ from sample to sample: keeps hinge duals small, see `DualStore`.
+    duals : LabelledStore, optional
+        An empty store for the dual vectors of a structural loss; by default a `DualStore`.
+
+    Attributes
+    ----------
+    duals : DualStore or LabelledStore
+    root : int, the root of the tree
+    bound : float or None
+        What the leaves prove where that is less than the bound of the run; None when they prove all of it.
+    """
+
+    root: int = 0
+
+    def __init__(
+        self, n_samples: int, n_features: int, top: Array | None = None, duals: LabelledStore | None = None
+    ) -> None:
+        self.n_features = n_features
+        self.duals: DualStore | LabelledStore = DualStore(n_samples, top) if duals is None else duals
+        self.bound: float | None = None
+        self._size = 1
+        self._feature = np.full(64, -1, dtype=np.int32)
+        self._children = np.full((64, 2), -1, dtype=np.int32)
+        self._dual = np.full(64, OPEN, dtype=np.int32)
+        self._multiplier = np.full(64, -1, dtype=np.int32)
+        self._value = np.full(64, -np.inf)
+        self._whole: dict[int, int] = {}
+        self._multipliers: list[Multipliers] = []
+        self._last: Multipliers | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        return self._size
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self._feature[: self._size] < 0).sum())
+
+    def add_dual(self, k: Integers, q: int) -> int:
+        """Store α = k·2^−q, k (n,) of 0 … 2^53, y'k = 0 with a free bias; returns its position."""
+        assert isinstance(self.duals, DualStore)
+        return self.duals.add(k, q)
+
+    def dual(self, index: int) -> tuple[Integers, int]:
+        """k (n,) and q of a stored dual vector."""
+        assert isinstance(self.duals, DualStore)
+        return self.duals.get(index)
+
+    def split(self, node: int, feature: int) -> tuple[int, int]:
+        """Children σ_feature = 0 and σ_feature = 1 of an open node."""
+        self._check_open(node)
+        assert 0 <= feature < self.n_features
+        first = self._grow(2)
+        self._feature[node] = feature
+        self._children[node] = first, first + 1
+        return first, first + 1
+
+    def split_whole(self, node: int, k: int, value: int) -> tuple[int, int]:
+        """Children z ≤ value and z ≥ value + 1 of an open node, z the k-th extra variable, a whole number."""
+        self._check_open(node)
+        assert abs(value) < 2**53
+        first = self._grow(2)
+        self._feature[node], self._whole[node] = self.n_features + k, value
+        self._children[node] = first, first + 1
+        return first, first + 1
+
+    def close(self, node: int, dual: int, multipliers: Multipliers | None = None) -> None:
+        """Make an open node a leaf that this dual vector bounds.
+
+        Parameters
+        ----------
+        node : int
+        dual : int, position of the dual vector, which may be added later
+        multipliers : (r,) float or rational numbers, optional
+            y of the problem's rows, in their order, without the cardinality row; zeros by default.
+        """
+        self._check_open(node)
+        self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
+
+    def refute(self, node: int, multipliers: Multipliers | None = None) -> None:
+        """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
+        self._check_open(node)
+        self._dual[node], self._multiplier[node] = REFUTED, self._keep(multipliers)
+
+    def fix(
+        self,
+        node: int,
+        features: npt.NDArray[np.integer[Any]],
+        values: npt.NDArray[Any],
+        dual: int,
+        multipliers: Multipliers | None = None,
+    ) -> int:
+        """Fix features: a chain of splits, the other side of each closed by `dual`.
+
+        Parameters
+        ----------
+        node : int, open
+        features : (m,) int, distinct and not fixed above
+        values : (m,) of 0 and 1, what they are fixed to
+        dual, multipliers
+            As for `close`; they hold for every closed side.
+
+        Returns
+        -------
+        int, the open node with all of them fixed; `node` itself when there are none
+        """
+        self._check_open(node)
+        features, kept = np.asarray(features, dtype=np.int64), np.asarray(values).astype(np.int64)
+        m = features.size
+        if m == 0:
+            return node
+        assert kept.shape == (m,)
+        assert set(np.unique(kept)) <= {0, 1}
+        assert 0 <= features.min() <= features.max() < self.n_features
+        ids = self._grow(2 * m) + 2 * np.arange(m)
+        chain = np.concatenate([[node], ids[:-1]])
+        self._feature[chain] = features
+        self._children[chain, kept] = ids
+        self._children[chain, 1 - kept] = ids + 1
+        self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
+        return int(ids[-1])
+
+    def graft(self, node: int, feature: Integers, children: Integers, dual: Integers, values: Array) -> int:
+        """Put a piece of tree in the place of an open node; returns where its places but the first begin.
+
+        Parameters
+        ----------
+        node : int, open: place 0 of the piece
+        feature : (m,) that a place is split on, −1 where it is not
+        children : (m, 2) places of the children within the piece
+        dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
+        values : (m,) what that dual vector proves of a place that is split
+        """
+        self._check_open(node)
+        first = self._grow(feature.size - 1) - 1
+        places = first + np.arange(feature.size)
+        places[0] = node
+        split = feature >= 0
+        self._feature[places], self._dual[places] = feature, dual
+        self._children[places[split]] = places[children[split]]
+        self._value[places[split]] = values[split]
+        return first
+
+    def trim(self, bound: float) -> None:
+        """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
+        used = slice(0, self._size)
+        feature, children, kept = self._feature[used], self._children[used], np.zeros(self._size, dtype=bool)
+        feature[self._value[used] >= bound] = -1
+        level = np.array([self.root])
+        while level.size:
+            kept[level] = True
+            level = children[level[feature[level] >= 0]].ravel()
+        place = np.cumsum(kept, dtype=np.int32) - 1
+        self._size = int(np.count_nonzero(kept))
+        for name in ("_feature", "_dual", "_multiplier", "_value"):
+            setattr(self, name, getattr(self, name)[used][kept])
+        self._children = np.where(self._feature[:, None] >= 0, place[children[kept]], -1).astype(np.int32)
+        self._whole = {
+            int(place[node]): value for node, value in self._whole.items() if kept[node] and feature[node] >= 0
+        }
+
+    def open_nodes(self) -> Integers:
+        """Nodes that are neither split nor closed nor refuted."""
+        used = slice(0, self._size)
+        return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
+
+    @property
+    def needed(self) -> Integers:
+        """Positions of the dual vectors that leaves refer to, in order."""
+        feature, dual = self._feature[: self._size], self._dual[: self._size]
+        return np.unique(dual[(feature < 0) & (dual >= 0)]).astype(np.int64)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted.
+
+        Dual vectors that no leaf refers to are left out: half of them, where a limit ended the search.
+        """
+        assert self.open_nodes().size == 0, f"{self.open_nodes().size} nodes are open"
+        used, rows = slice(0, self._size), {len(y) for y in self._multipliers}
+        assert self._dual[used].max() < len(self.duals)
+        assert len(rows) <= 1
+        feature, dual, duals = self._feature[used], self._dual[used], self.duals
+        if isinstance(duals, DualStore):
+            needed, refers = self.needed, (feature < 0) & (dual >= 0)
+            dual = np.where(refers, np.searchsorted(needed, dual), np.minimum(dual, OPEN)).astype(np.int32)
+            duals = duals.part(needed)
+        return {
+            "version": np.array([VERSION]),
+            "feature": feature,
+            "children": self._children[used],
+            "dual": dual,
+            "multiplier": self._multiplier[used],
+            "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
+            "multipliers": _stored(self._multipliers, max(rows, default=0)),
+        } | duals.arrays()
+
+    def _check_open(self, node: int) -> None:
+        assert 0 <= node < self._size
+        assert self._feature[node] < 0, f"node {node} is split already"
+        assert self._dual[node] == OPEN, f"node {node} is closed already"
+
+    def _keep(self, multipliers: Multipliers | None) -> int:
+        """Position of the multipliers, -1 for none; the array that came last is stored once."""
+        if multipliers is None:
+            return -1
+        if multipliers is not self._last or tuple(multipliers) != tuple(self._multipliers[-1]):
+            self._last = multipliers
+            kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
+            self._multipliers.append(kept)
+        return len(self._multipliers) - 1
+
+    def _grow(self, count: int) -> int:
+        """Room for more nodes; returns the first of them."""
+        first, self._size = self._size, self._size + count
+        if self._size > self._feature.size:
+            capacity = max(2 * self._feature.size, self._size)
+            empties = {"_feature": -1, "_children": -1, "_dual": OPEN, "_multiplier": -1, "_value": -np.inf}
+            for name, empty in empties.items():
+                old = getattr(self, name)
+                new = np.full((capacity, *old.shape[1:]), empty, dtype=old.dtype)
+                new[: old.shape[0]] = old
+                setattr(self, name, new)
+        return first
+
+
+def _stored(multipliers: Sequence[Multipliers], r: int) -> npt.NDArray[Any]:
+    """Multipliers (m, r) as floats, or all as text "p/q" where some are rational numbers."""
+    if any(isinstance(y, tuple) for y in multipliers):
+        return np.array([[str(Fraction(v)).encode() for v in y] for y in multipliers]).reshape(-1, r)
+    return np.array(multipliers, dtype=float).reshape(len(multipliers), r)

@@ -1,0 +1,114 @@
+"""Branch-and-bound on min cost'σ over S, kept in a proof: LPs over the rows, every leaf with its multipliers.
+
+It splits on features first, then on extra variables that are whole numbers: that a row like x1 + x2 + x3 = 2 z leaves
+no selection is shown by z ≤ 1 and z ≥ 2.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
+from mipfs.proof.proof import Proof
+from mipfs.selection.selection import Selection
+from mipfs.solvers import highs
+
+Array = npt.NDArray[np.float64]
+Box = tuple[Array, Array]
+
+LEAVES = 2000
+"""Leaves at most to certify one inner minimum over rows."""
+WHOLE = 1e-6
+"""Distance from a whole number up to which a relaxed σ_j or extra variable counts as one."""
+
+
+def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection, cost: Array, wanted: float) -> float:
+    """Close an open node of the proof; the bound on cost'σ that its leaves reach, inf when no selection is in it.
+
+    Parameters
+    ----------
+    proof : Proof
+    root : int, the node
+    box : bounds (p,), (p,) of σ there
+    dual : int, the dual vector of all leaves
+    selection : Selection
+    cost : (p,)
+    wanted : float
+        A node whose bound reaches it is closed; so are all after `LEAVES` leaves, or where floating point ends.
+    """
+    scale, first, most = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None), proof.n_nodes
+    oracle, model = selection.oracle(), highs.selection_model(selection, relaxed=True)
+    model.h.setOptionValue("presolve", "off")
+    highs.set_costs(model.h, cost / scale)
+    least, stack = math.inf, [(root, *box, selection)]
+    while stack:
+        node, low, high, part = stack.pop()
+        ray = broken_row(part, low, high)
+        if ray is not None or part.exceeds(low):
+            proof.refute(node, ray)
+            continue
+        highs.fix_columns(model.h, *_columns(model, selection, part, low, high))
+        solution = model.solve()
+        y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
+        if solution.status == "infeasible":
+            ray = farkas(model, part, low, high)
+            if ray is not None:
+                proof.refute(node, ray)
+                continue
+        elif solution.values is not None and solution.status == "optimal":
+            y, sigma = model.multipliers()[first:] * scale, np.clip(solution.values[: cost.size], low, high)
+            extra = solution.values[cost.size : cost.size + len(part.rows.extra)]
+        multipliers = cancelled(part, y)
+        multipliers = np.zeros(y.size) if multipliers is None else multipliers
+        bound = inner_below(part, multipliers, low, high, cost)
+        undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
+        j, k = int(np.argmax(undecided)), _fractional(part, extra)
+        room = bound < wanted and proof.n_nodes < most + 2 * LEAVES
+        if room and undecided[j] <= WHOLE and k >= 0:
+            value = math.floor(extra[k])
+            left, right = proof.split_whole(node, k, value)
+            stack += [(left, low, high, _within(part, k, ub=value)), (right, low, high, _within(part, k, lb=value + 1))]
+        elif room and (undecided[j] > WHOLE or (undecided[j] >= 0.0 and not oracle.contains(sigma > 0.5))):
+            for value, child in enumerate(proof.split(node, j)):
+                ends = low.copy(), high.copy()
+                ends[0][j] = ends[1][j] = value
+                stack.append((child, *ends, part))
+        else:
+            proof.close(node, dual, multipliers)
+            least = min(least, bound)
+    return least
+
+
+def is_refuted(proof: Proof, root: int, box: Box, dual: int, selection: Selection) -> bool:
+    """Close an open node of the proof, and whether that shows that it holds no selection."""
+    return over_rows(proof, root, box, dual, selection, np.zeros(selection.n_features), math.inf) == math.inf
+
+
+def _columns(model: highs.SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
+    """Bounds of the model's columns: those of σ, and of the extra variables what `part` leaves of them."""
+    scaled, whole, ends = selection.scaled, part.rows.extra.integer, part.rows.extra.box
+    return (
+        np.concatenate([low, np.where(whole, ends[0] / model.columns, scaled.low)]),
+        np.concatenate([high, np.where(whole, ends[1] / model.columns, scaled.high)]),
+    )
+
+
+def _fractional(selection: Selection, extra: Array) -> int:
+    """The extra variable that should be a whole number and is farthest from one; -1 without one."""
+    if not extra.size:
+        return -1
+    off = np.where(selection.rows.extra.integer & (np.abs(extra) < 2.0**52), np.abs(extra - np.rint(extra)), 0.0)
+    return int(np.argmax(off)) if off.max() > WHOLE else -1
+
+
+def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:
+    """The same set with the k-th extra variable between two ends, too."""
+    rows, at = selection.rows, np.arange(len(selection.rows.extra)) == k
+    low, high = rows.extra.box
+    low, high = np.where(at, np.maximum(low, lb), low), np.where(at, np.minimum(high, ub), high)
+    extra = dataclasses.replace(rows.extra, lb=low, ub=high)
+    return dataclasses.replace(selection, rows=dataclasses.replace(rows, extra=extra))

@@ -1,0 +1,193 @@
+"""The sidecar `RESULT.cert.npz` beside a result, what the JSON says of it, and `mipfs.verify`."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import DataError, UsageError
+from mipfs.proof.proof import Proof
+from mipfs.readers.arrays import load_arrays
+
+if TYPE_CHECKING:
+    from mipfs.check.tree import Report
+    from mipfs.data.instance import Instance
+    from mipfs.result.result import Result
+    from mipfs.selection.selection import Rows
+
+MISSING = (
+    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
+    "solve it again with --json FILE, or result.save(FILE)"
+)
+NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a run claims to prove.
+
+    Attributes
+    ----------
+    source : Proof, or what makes it when it is asked for
+    kind : {"tree", "relaxation"}
+        "relaxation": one dual vector at all leaves.
+    bound : float or None, every leaf reaches it; None when no leaf holds a selection
+    gap : float, the asked gap
+    """
+
+    source: Proof | Callable[[], Proof]
+    kind: str
+    bound: float | None
+    gap: float
+
+    @cached_property
+    def proof(self) -> Proof:
+        """The proof, whole."""
+        return self.source if isinstance(self.source, Proof) else self.source()
+
+    def entry(self) -> dict[str, Any]:
+        """The entry "certificate" of the JSON, but for the file."""
+        return {"kind": self.kind, "bound": None if self.bound is None else float(self.bound), "gap": self.gap}
+
+    def packed(self) -> bytes:
+        """The contents of the sidecar."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        return stream.getvalue()
+
+
+def sidecar_of(path: Path) -> Path:
+    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
+    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
+
+
+def held_by(result: Result) -> Path:
+    """The sidecar that a saved result names, beside it or, of a link, beside the file itself."""
+    assert result.certificate is not None
+    assert result.path is not None
+    name = Path(str(result.certificate.get("file"))).name
+    beside = result.path.with_name(name)
+    return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
+
+
+def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] | None]:
+    """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
+    missing or another file.
+    """
+    if result.claim is not None:
+        content = result.claim.packed()
+        return content, result.claim.entry() | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    if result.certificate is not None and result.path is not None:
+        held = held_by(result)
+        if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
+            return held.read_bytes(), {**result.certificate, "file": name}
+    return None, result.certificate
+
+
+def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
+
+    Parameters
+    ----------
+    result : Result, of `mipfs.solve` or `Result.load`
+    data : Instance, the same data, scaled as it was
+    rows : Rows, optional
+        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
+    verbose : bool, default False
+        Show on a terminal how many of the dual vectors are done.
+
+    Returns
+    -------
+    Report
+        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
+
+    Raises
+    ------
+    UsageError
+        The result was not saved with its certificate, or there is nothing to verify.
+    DataError
+        The sidecar is missing or cannot be read.
+    """
+    from mipfs.check.tree import Report
+
+    document = json.loads(result.to_json())
+    given = None if rows is None else stated(rows, data.feature_names)
+    if result.claim is not None:
+        document["certificate"] = result.claim.entry()
+        return _checked(document, result.claim.proof.arrays(), data, given, verbose)
+    if result.certificate is None or result.path is None:
+        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
+        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
+    if not Path(str(result.certificate.get("file"))).name:
+        return Report(False, "the certificate names no file")
+    path = held_by(result)
+    if not os.path.isfile(path):
+        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
+    if _sha256(path) != result.certificate.get("sha256"):
+        return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
+    return _checked(document, _read(path), data, given, verbose)
+
+
+def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and extra variables as the JSON has them; infinite bounds are None."""
+    places, extra, described = (*names, *rows.extra.names), rows.extra, []
+    for r, name in enumerate(rows.names):
+        part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+        pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
+        terms = {places[j]: float(a) for j, a in pairs}
+        ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
+        described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
+    variables = {
+        name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
+        for k, name in enumerate(extra.names)
+    }
+    return {"rows": described, "extra": variables}
+
+
+def _finite(end: float) -> float | None:
+    return float(end) if math.isfinite(end) else None
+
+
+def _checked(
+    document: dict[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    data: Instance,
+    given: dict[str, Any] | None,
+    verbose: bool,
+) -> Report:
+    """What the checker says."""
+    from mipfs.check.joint import JOINT
+    from mipfs.check.tree import check
+    from mipfs.report.progress import progress
+
+    reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
+    with progress("checked", "dual vectors", verbose) as told:
+        return check(document, arrays, data, given=given, told=told, **reading)
+
+
+def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays of a sidecar."""
+    try:
+        return load_arrays(path)
+    except DataError as error:
+        remedy = "give the file that `mipfs solve --json` wrote"
+        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

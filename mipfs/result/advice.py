@@ -1,0 +1,49 @@
+"""What to try when a run stops before its gap is closed, in one line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mipfs.report.numbers import percent
+from mipfs.result.result import Record, Result, Status, StopReason
+
+CUT_SHORT = (
+    StopReason.TIME_LIMIT,
+    StopReason.MEMORY_LIMIT,
+    StopReason.ITERATION_LIMIT,
+    StopReason.INTERRUPTED,
+    StopReason.STALLED,
+)
+
+
+def advice(result: Result) -> str:
+    """More time and what it may bring, scaled columns, a smaller C, a relaxation; "" where the run came to its end."""
+    if result.status not in (Status.FEASIBLE, Status.NO_SOLUTION, Status.NUMERICAL):
+        return ""
+    if result.stop_reason not in CUT_SHORT:
+        return ""
+    ways = []
+    if result.stop_reason is not StopReason.STALLED:
+        ways.append(f"more time{trend(result.trace, result.seconds)}")
+    if result.scaling.get("kind") == "none":
+        ways.append("scale standard")
+    C = result.params.get("C")
+    if isinstance(C, (int, float)):
+        ways.append(f"a smaller C (say {C / 10:g})")
+    if result.driver in ("branch", "gbd", "monolithic") and result.params.get("loss") != "structural":
+        ways.append("the relaxation alone (fgm)")
+    return ", ".join(ways[:-1]) + (" or " if len(ways) > 1 else "") + ways[-1] if ways else ""
+
+
+def trend(trace: Sequence[Record], seconds: float) -> str:
+    """How the gap moved in the second half of a run, in brackets."""
+    if not trace or not math.isfinite(trace[-1].gap):
+        return ""
+    before = [record.gap for record in trace if record.seconds <= seconds / 2]
+    if not before or not math.isfinite(before[-1]):
+        return ""
+    then, now = before[-1], trace[-1].gap
+    if now >= then * 0.98:
+        return f" (but the gap stood at {percent(now)} in the second half of the run)"
+    return f" (the gap fell from {percent(then)} to {percent(now)} in the second half of the run)"

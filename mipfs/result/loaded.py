@@ -1,0 +1,112 @@
+"""The incumbent of a result in the variables of the Pyomo or CVXPY model that it solves.
+
+A model holds the classifier on the scale of its data: σ, the weights of its columns, the intercept, the slacks, and
+the user's extra variables. Multipliers of a dual program (α, μ, κ) are no part of a classifier and stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.backends.declared import Formulation
+from mipfs.errors import UsageError
+from mipfs.formulation import compile
+from mipfs.problem import Problem
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A classifier on the scale of a problem's data.
+
+    Attributes
+    ----------
+    sigma : (count,) of 0 and 1
+    v : (k,) weights of the columns of all atoms (`Atoms.columns`), times their λ; zero where σ = 0
+    t : (count,) ‖v_g‖² of every atom
+    w : (p,) weights of the features
+    b, rho : float, the intercept, and the margin that is asked for: 1, or ρ of the ρ-form
+    margins : (n,) y∘(Xw + b)
+    extra : tuple of float or None, the values of the user's extra variables
+    """
+
+    sigma: Array
+    v: Array
+    t: Array
+    w: Array
+    b: float
+    rho: float
+    margins: Array
+    extra: tuple[float | None, ...]
+
+    def unit(self) -> Point:
+        """The same for a margin of 1."""
+        scaled = {name: getattr(self, name) / self.rho for name in ("v", "w", "b", "margins")}
+        return replace(self, t=self.t / self.rho**2, rho=1.0, **scaled)
+
+    def slacks(self, loss: str) -> Array:
+        """ξ, shape (n,): y_i f(x_i) + ξ_i ≥ ρ, for the logistic loss ≥ 0."""
+        return -self.margins if loss == "logistic" else np.maximum(0.0, self.rho - self.margins)
+
+
+def load_into(result: Result, model: Any) -> None:
+    """Put the incumbent of a result into the variables of a model.
+
+    Parameters
+    ----------
+    result : Result
+    model : Pyomo model of `mipfs.models`, or Formulation
+
+    Raises
+    ------
+    UsageError
+        No classifier was found, or it is one of other features than the model's.
+    """
+    if not result.has_classifier:
+        raise UsageError(f"there is no classifier to load: the status is {result.status.name}")
+    if isinstance(model, Problem):
+        raise UsageError("a Problem has no variables to load a result into; give a Pyomo model or a Formulation")
+    point = point_of(result, compile(model))
+    if isinstance(model, Formulation):
+        from mipfs.backends.cvxpy_values import load
+
+        load(model, point)
+    else:
+        from mipfs.backends.pyomo_values import load as load_pyomo
+
+        load_pyomo(model, point)
+
+
+def point_of(result: Result, problem: Problem) -> Point:
+    """The classifier of a result on the scale of a problem's data.
+
+    Raises
+    ------
+    UsageError
+        It is one of other features.
+    """
+    data, atoms = problem.data, problem.atoms
+    sigma, on_user_scale = np.zeros(atoms.count), np.zeros(data.n_features)
+    sigma[problem.atoms_of(result.selected)] = 1.0
+    ids = data.columns_of(list(result.weights))
+    on_user_scale[ids] = list(result.weights.values())
+    w = on_user_scale * data.scale
+    b = result.intercept + float(on_user_scale @ data.shift)
+    columns = atoms.columns(np.arange(atoms.count))
+    chosen = columns.scale * sigma[columns.atom]
+    # a feature that several atoms use: of all ways to split its weight the one of least ½ Σ v²
+    share = np.bincount(columns.ids, chosen**2, minlength=data.n_features)[columns.ids]
+    v = np.divide(chosen * w[columns.ids], share, out=np.zeros(chosen.size), where=share > 0)
+    margins = data.y * (data.X @ w + (b - float(data.center @ w)))
+    rho = -2.0 * result.objective if problem.margin == "rho" else 1.0
+    values = [result.extra.get(name, {}).get("value") for name in problem.named_rows().extra.names]
+    t = np.bincount(columns.atom, v**2, minlength=atoms.count).astype(float)
+    return Point(sigma, v, t, w, b, rho, margins, tuple(values))

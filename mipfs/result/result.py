@@ -1,0 +1,400 @@
+"""Result, Status, StopReason and the iteration record."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import DataError, UsageError
+from mipfs.plumbing import output_file
+from mipfs.report.blocks import Block, Reported
+from mipfs.report.frame import pandas_for
+from mipfs.result import result_json
+
+if TYPE_CHECKING:
+    from mipfs.backends.declared import Formulation
+    from mipfs.proof.cuts import CutPool
+    from mipfs.proof.sidecar import Claim
+
+SCHEMA = 1
+"""Version of the JSON; a reader refuses any other."""
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare")
+"""Fields that are not in the JSON."""
+
+
+class Status(enum.Enum):
+    """What we have."""
+
+    OPTIMAL = "OPTIMAL"
+    """An incumbent whose gap to an earned bound is at most the asked gap."""
+    FEASIBLE = "FEASIBLE"
+    """An incumbent, with a larger gap."""
+    RELAXED = "RELAXED"
+    """A solved relaxation: its value is a bound."""
+    INFEASIBLE = "INFEASIBLE"
+    """No selection satisfies the rows."""
+    NO_SOLUTION = "NO_SOLUTION"
+    """Nothing was found before the run stopped."""
+    NUMERICAL = "NUMERICAL"
+    """Numbers too large or ill-scaled for a trustworthy answer."""
+
+
+class StopReason(enum.Enum):
+    """Why we stopped."""
+
+    GAP_CLOSED = "GAP_CLOSED"
+    """The gap reached the asked one."""
+    TIME_LIMIT = "TIME_LIMIT"
+    """The time limit passed."""
+    MEMORY_LIMIT = "MEMORY_LIMIT"
+    """The memory limit was reached."""
+    ITERATION_LIMIT = "ITERATION_LIMIT"
+    """The driver's iterations were used up."""
+    INTERRUPTED = "INTERRUPTED"
+    """Ctrl-C, or a callback asked to stop."""
+    VALIDATION = "VALIDATION"
+    """The validation error did not improve for the asked number of iterations (Aytug 2015, section 3.4)."""
+    INFEASIBLE = "INFEASIBLE"
+    """The rows were shown to contradict each other."""
+    COMPLETED = "COMPLETED"
+    """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
+    STALLED = "STALLED"
+    """No further progress was possible in floating-point arithmetic."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The iteration record that every observer receives.
+
+    Attributes
+    ----------
+    seconds : float, since the run began
+    iteration : int
+    objective : float, of the incumbent; inf before there is one
+    bound : float, best earned lower bound; -inf before there is one
+    n_selected : int, features selected by the incumbent
+    counters : mapping of str to int (cuts, subproblems, ...)
+    upper : float, best upper bound on the relaxation being solved; inf for an exact driver
+    """
+
+    seconds: float
+    iteration: int
+    objective: float
+    bound: float
+    n_selected: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+    upper: float = math.inf
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+
+class Trace(tuple[Record, ...]):
+    """The iteration records of a run, in order of time."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> Any:
+        """The trace as a pandas data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``seconds, iteration, objective, bound, gap``, and ``upper`` where a relaxation was solved; what was
+            not earned yet is NaN.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        pandas = pandas_for("trace.to_frame()")
+        names = ["seconds", "iteration", "objective", "bound", "gap"]
+        names += ["upper"] if any(math.isfinite(record.upper) for record in self) else []
+        columns = {name: np.array([getattr(record, name) for record in self]) for name in names}
+        for name in set(names) - {"iteration"}:
+            columns[name] = np.where(np.isfinite(columns[name]), columns[name], math.nan)
+        return pandas.DataFrame(columns)
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    return max(0.0, objective - bound) / max(1e-10, abs(objective))
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Reported):
+    """What a driver returns.
+
+    Attributes
+    ----------
+    status, stop_reason : Status, StopReason
+    objective : float, of (P) on the scaled data, recomputed from raw data; inf if there is no incumbent
+    bound : float, earned lower bound; -inf if none
+    selected : tuple of str, names with sigma = 1
+    weights : mapping of name to float, non-zeros, on the user's scale
+    intercept : float, on the user's scale
+    params : mapping, what was asked
+    driver : str
+    seconds : float
+    counters : mapping of str to int
+    trace : Trace, a tuple of Record, with `Trace.to_frame`
+    labels : mapping {"negative": ..., "positive": ...}
+    columns : mapping of name to int, the 0-based column of every selected feature and weight
+    n_features : int, features of the data
+    atoms : mapping or None, {"names", "columns", "scale"} of what is selected; None for single features with λ = 1
+    scaling : mapping {"kind": str, "shift": {name: float}, "scale": {name: float}} of the selected features
+    data_sha256 : str
+    rows : tuple of dict, the user's rows ({"name", "terms", "lb", "ub", "origin"})
+    conflict : tuple of str, a smallest conflicting set of rows when INFEASIBLE
+    relaxed : mapping or None, {"upper", "lower", "sigma"}
+    validated : mapping or None, the classifier of lowest validation error
+    bound_source : str, "dual" when earned by us, "solver" when it is a solver's word
+    certificate : mapping or None, {"kind", "bound", "gap", "file", "sha256"} once it is saved
+    versions : mapping of package to version
+    extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
+    read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
+        words}} for the columns of words that weights belong to
+    near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
+    claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
+    path : Path or None, the file that it was saved to or loaded from; not part of the JSON
+    pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
+    alpha : (n,) ndarray or None
+        The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
+        (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
+    declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
+    """
+
+    status: Status
+    stop_reason: StopReason
+    objective: float
+    bound: float
+    selected: tuple[str, ...]
+    weights: Mapping[str, float]
+    intercept: float
+    params: Mapping[str, Any]
+    driver: str
+    seconds: float
+    counters: Mapping[str, int]
+    trace: Trace
+    labels: Mapping[str, Any]
+    columns: Mapping[str, int]
+    n_features: int
+    scaling: Mapping[str, Any]
+    data_sha256: str
+    rows: tuple[Mapping[str, Any], ...] = ()
+    conflict: tuple[str, ...] = ()
+    relaxed: Mapping[str, Any] | None = None
+    validated: Mapping[str, Any] | None = None
+    bound_source: str = "dual"
+    certificate: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    near_optimal: Mapping[str, Any] | None = None
+    atoms: Mapping[str, Any] | None = None
+    read: Mapping[str, Any] | None = None
+    claim: Claim | None = field(default=None, repr=False)
+    path: Path | None = field(default=None, repr=False)
+    pool: CutPool | None = field(default=None, repr=False)
+    alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    declare: Callable[[], Formulation] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trace", Trace(self.trace))
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    def __repr__(self) -> str:
+        from mipfs.result.summary import short
+
+        return short(self)
+
+    def blocks(self) -> list[Block]:
+        """Of the report: status, objective, bound, gap, features and weights."""
+        from mipfs.result.summary import summary_blocks
+
+        return summary_blocks(self)
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of the data that held the labels, where it has a name."""
+        return None if self.read is None else self.read["label"]
+
+    def formulation(self) -> Formulation:
+        """The last restricted problem of `kelley` or `two_layer` as a CVXPY program, to print, change and solve.
+
+        Of `kelley` the reduced MKL over the selections that it generated (Tan 2014, (35)), of `two_layer` the master
+        over its selections and labellings (Mao 2013, (16)).
+
+        Raises
+        ------
+        UsageError
+            Another driver, a result that was read from a file, or data too large for such a program.
+        """
+        if self.declare is None:
+            raise UsageError(
+                f"a result of {self.driver!r} has no restricted problem at hand; solve with 'kelley' or 'two_layer'"
+            )
+        return self.declare()
+
+    @property
+    def has_classifier(self) -> bool:
+        """Whether there is an incumbent, and with it weights to predict with."""
+        return math.isfinite(self.objective)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """w'x + b of every row, shape (n,).
+
+        Parameters
+        ----------
+        X : Instance, data frame, or (n, p) array or sparse matrix
+            On the user's scale, whatever `scaling` the training used. Columns of an instance or a data
+            frame are matched by name, those of an array by position. In a data frame columns of words may stand
+            as they did in training; other columns are not looked at.
+
+        Raises
+        ------
+        UsageError
+            No classifier was found, a selected feature is missing, or a column holds a word that training did not see.
+        DataError
+            A column of a data frame that is used has a missing value, or one of another kind.
+        """
+        from mipfs.result.prediction import decision_values
+
+        if not self.has_classifier:
+            raise UsageError(f"there is no classifier to predict with: the status is {self.status.name}")
+        return decision_values(self, X)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The predicted labels, as the user called them, shape (n,); see `decision_function`."""
+        positive, negative = np.asarray(self.labels["positive"]), np.asarray(self.labels["negative"])
+        return np.where(self.decision_function(X) > 0, positive, negative)
+
+    def load_into(self, model: Any) -> None:
+        """Put the incumbent into the variables of the model that it solves; `mipfs.solve` does it by itself.
+
+        Parameters
+        ----------
+        model : Pyomo model of `mipfs.models`, or Formulation
+            σ, weights and intercept on the scale of its data, slacks, and the user's extra variables.
+
+        Raises
+        ------
+        UsageError
+            No classifier was found, or it is one of other features than the model's.
+        """
+        from mipfs.result.loaded import load_into
+
+        load_into(self, model)
+
+    def to_json(self) -> str:
+        """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
+        document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}
+        document |= {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY}
+        document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
+        document["trace"] = [
+            {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
+            | ({"upper": r.upper} if math.isfinite(r.upper) else {})
+            for r in self.trace
+        ]
+        return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
+        """Read what `to_json` wrote; `path` is named in the messages.
+
+        Raises
+        ------
+        DataError
+            No JSON, another schema, or a field that is missing or of the wrong kind.
+        """
+        remedy = "give a file written by `mipfs solve --json`"
+        try:
+            document = result_json.parsed(text)
+        except ValueError as error:
+            line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            raise DataError(f"not a JSON document ({error})", remedy, path=path, line=line) from None
+        try:
+            values = result_json.fields(document, SCHEMA)
+            values |= {"status": Status[values["status"]], "stop_reason": StopReason[values["stop_reason"]]}
+        except KeyError as error:
+            raise DataError(f"not a complete result: {error} is not known", remedy, path=path) from None
+        except ValueError as error:
+            raise DataError(str(error), remedy, path=path) from None
+        values["trace"] = Trace(
+            Record(
+                r["seconds"],
+                r["iteration"],
+                math.inf if r["objective"] is None else r["objective"],
+                -math.inf if r["bound"] is None else r["bound"],
+                upper=math.inf if r["upper"] is None else r["upper"],
+            )
+            for r in values["trace"]
+        )
+        return cls(**values, path=None if path is None else Path(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
+
+        Both or neither: the certificate is moved to its place first, then the JSON that holds its SHA-256.
+        `certificate` and `path` are set then. A pipe or a device gets the JSON alone.
+
+        Raises
+        ------
+        UsageError
+            A file cannot be written; what stood there before is as it was.
+        """
+        from mipfs.proof.sidecar import packed, sidecar_of
+
+        path = Path(path)
+        if output_file.is_stream(path):
+            output_file.save([(path, f"{self.to_json()}\n".encode())])
+            return
+        sidecar = sidecar_of(path)
+        content, certificate = packed(self, sidecar.name)
+        document = replace(self, certificate=certificate).to_json()
+        files = [] if content is None else [(sidecar, content)]
+        output_file.save([*files, (path, f"{document}\n".encode())])
+        object.__setattr__(self, "certificate", certificate)
+        object.__setattr__(self, "path", path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """Read a JSON file; see `from_json`."""
+        from mipfs.readers.files import opened
+
+        with opened(Path(path)) as stream:
+            content = stream.read()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
+        return cls.from_json(text, path=path)
+
+
+def _plain(value: Any) -> Any:
+    """The same value in JSON's own types, with null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

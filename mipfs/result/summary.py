@@ -1,0 +1,63 @@
+"""A result as people read it: the report of the command line, of `Result.summary` and of notebooks."""
+
+from __future__ import annotations
+
+from mipfs.report.blocks import Block, Pairs, Table
+from mipfs.report.numbers import number, percent
+from mipfs.result.advice import advice
+from mipfs.result.near_report import near_optimal_blocks
+from mipfs.result.result import Result, Status, StopReason, relative_gap
+
+BECAUSE = {
+    StopReason.GAP_CLOSED: "the gap is closed",
+    StopReason.TIME_LIMIT: "stopped by the time limit",
+    StopReason.MEMORY_LIMIT: "stopped by the memory limit",
+    StopReason.ITERATION_LIMIT: "stopped by the iteration limit",
+    StopReason.INTERRUPTED: "interrupted",
+    StopReason.VALIDATION: "the validation error no longer improves",
+    StopReason.INFEASIBLE: "the rows contradict each other",
+    StopReason.COMPLETED: "all was done; this method closes no gap",
+    StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
+}
+
+
+def summary_blocks(result: Result) -> list[Block]:
+    """Status, numbers, what to try where the gap is open, and the selected features with their weights."""
+    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items() if value)
+    word = "" if result.bound_source == "dual" else "  (the solver's word)"
+    relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
+    pairs = [
+        ("status", f"{result.status.name} ({'its own gap is closed' if relaxed else BECAUSE[result.stop_reason]})"),
+        ("objective", number(result.objective)),
+        ("bound", number(result.bound) + word),
+        ("gap", percent(result.gap)),
+        ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
+        ("selected", f"{len(result.selected)} of {result.n_features} features"),
+    ]
+    if result.relaxed is not None:
+        low, high = (result.relaxed[side] for side in ("lower", "upper"))
+        if low is not None and high is not None:
+            between = f"{number(low)} to {number(high)}, {percent(relative_gap(high, low))} apart"
+            pairs.insert(4, ("relaxation", between))
+    if result.conflict:
+        pairs.append(("conflict", ", ".join(result.conflict)))
+    if words := advice(result):
+        pairs.append(("to try", words))
+    blocks: list[Block] = [Pairs(pairs)]
+    if result.has_classifier:
+        rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
+        blocks.append(Table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))]))
+    if result.near_optimal is not None:
+        blocks += near_optimal_blocks(result.near_optimal)
+    return blocks
+
+
+def short(result: Result) -> str:
+    """The result in one line."""
+    parts = [result.status.name]
+    if result.has_classifier:
+        parts.append(f"objective {number(result.objective)}")
+    parts.append(f"bound {number(result.bound)}")
+    if result.has_classifier:
+        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {result.n_features} features"]
+    return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"

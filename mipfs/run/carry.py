@@ -1,0 +1,166 @@
+"""What one solve leaves to the next on the same data: the cuts that matter there, and a support to begin from.
+
+A Benders cut η ≥ g(α) − ½ s(α)'σ (Aytug 2015, (10)) holds for every S, M and c; for another C its dual vector is made
+feasible there and evaluated again (`taken_over`). But most cuts of a finished tree speak about one leaf of it, and a
+master that takes them all in spends more time on its LPs than they save. What is carried are the cuts that make up the
+bound of the next problem's relaxation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import same_data
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.errors import UsageError
+from mipfs.losses import get_loss
+from mipfs.losses.labellings import combination, feasible
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.solvers import highs
+
+Array = npt.NDArray[np.float64]
+
+ROUNDS = 200
+"""LPs at most to find the cuts that matter."""
+AT_ONCE = 10
+"""Violated cuts that enter the LP at a time."""
+
+
+def taken_over(pool: CutPool, problem: Problem) -> CutPool:
+    """The cuts of a pool as they hold for `problem`, as a pool of its own.
+
+    A larger C leaves them valid, for the dual set and g grow with it; where g depends on C it is evaluated again. For a
+    smaller C' the dual vector is multiplied by C'/C, but for the squared hinge, whose dual set has no top.
+
+    Raises
+    ------
+    UsageError
+        The cuts are of other data, atoms, loss or bias: they say nothing about this problem.
+    """
+    _check_same(pool.problem, problem)
+    own, ratio = CutPool(problem), problem.C / pool.problem.C
+    shrinks = ratio < 1.0 and problem.loss != "squared-hinge"
+    constant = ratio == 1.0 or problem.loss in ("hinge", "structural")
+    for i in range(len(pool)):
+        cut = pool.cut(i)
+        if shrinks:
+            shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
+            cut = shrink(problem, cut, ratio)
+        elif not constant:
+            g = dual_value_below(get_loss(problem.loss), decoded(cut.dual), problem.c_i)
+            cut = replace(cut, constant=g)
+        own.add(cut)
+    return own
+
+
+def _check_same(before: Problem, now: Problem) -> None:
+    """Refuse cuts of another problem."""
+    for name in ("loss", "bias", "measure", "beta", "k"):
+        old, new = getattr(before, name), getattr(now, name)
+        if old != new:
+            raise UsageError(f"pool: its cuts are of {name} = {old!r}, the problem has {new!r}; leave the pool out")
+    if before.atoms is not now.atoms and before.atoms.stamp != now.atoms.stamp:
+        what = "atoms" if same_data(before.data, now.data) else "data"
+        raise UsageError(f"pool: its cuts are of other {what} than the problem's; leave the pool out")
+
+
+def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
+    """The cut of ratio·α, made feasible."""
+    loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
+    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
+    alpha = decoded(dual)
+    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+
+
+def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
+    """The same over labellings; no Δ is above 1, so what the rounding moves costs no more than its size."""
+    counts, whole, q = cut.dual
+    alpha = ratio * np.ldexp(whole.astype(float), -q)
+    whole, q = feasible(alpha, problem.C, problem.measured.largest)
+    moved = float(np.abs(np.ldexp(whole.astype(float), -q) - alpha).sum())
+    value = ratio * cut.constant - (1.0 + 1e-9) * moved - 8.0 * (alpha.size + 8) * UNIT_ROUNDOFF * problem.C
+    v = combination(problem.measured, counts, np.zeros(alpha.size), whole, q).v
+    return cut_from_dual(problem.atoms, problem.data.y * v, problem.data.y, value, (counts, whole, q))
+
+
+def carry(pool: CutPool, problem: Problem) -> CutPool:
+    """The cuts that matter for `problem`, as a pool of its own.
+
+    Parameters
+    ----------
+    pool : CutPool
+        See `taken_over` for what it may hold.
+    problem : Problem
+    """
+    whole, chosen = taken_over(pool, problem), CutPool(problem)
+    for i in _binding(whole, problem) if len(whole) else ():
+        chosen.add(whole.cut(i))
+    return chosen
+
+
+def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple[str, ...] | None:
+    """A support for `problem` next to that of a neighbour: dropped from where it is too large, added to where it may.
+
+    What a feature is worth is read off the cut that is tightest at the neighbour's support, ½ s_j − c_j.
+
+    Parameters
+    ----------
+    pool : CutPool, valid for `problem`; may be empty
+    problem : Problem
+    selected : tuple of str, the neighbour's support
+
+    Returns
+    -------
+    tuple of str, a selection of S; None when there is none
+    """
+    held = np.zeros(problem.atoms.count)
+    held[problem.atoms_of(selected)] = 1.0
+    worth = np.zeros_like(held)
+    if len(pool):
+        worth = np.maximum(0.5 * pool.slopes[int(np.argmax(pool.values(held)))] - problem.penalty, 0.0)
+    room = 0 if problem.M is None else max(0, problem.M - len(selected))
+    outside = np.where(held > 0.0, 0.0, worth)
+    outside[np.argsort(-outside, kind="stable")[room:]] = 0.0
+    # What is held comes first: adding never pushes it out.
+    scores = outside + held * (worth + 2.0 * worth.sum() + 1.0)
+    sigma = problem.selection.repair(scores)
+    return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
+
+
+def _binding(pool: CutPool, problem: Problem) -> list[int]:
+    """Positions of the cuts that were binding on the way to min c'σ + max over the pool, σ in the relaxed S.
+
+    All of them when that program cannot be solved. No bound is read off it.
+    """
+    selection, p = problem.selection, problem.atoms.count
+    scale = max(1e-300, float(np.abs(pool.constants).max()))
+    lp = highs.selection_model(selection, relaxed=True).h
+    lp.setOptionValue("presolve", "off")
+    eta, first_cut = lp.getNumCol(), lp.getNumRow()
+    lp.addVar(-highs.infinity(), highs.infinity())
+    lp.changeColCost(eta, 1.0)
+    highs.set_costs(lp, problem.penalty / scale)
+    columns = np.append(np.arange(p), eta).astype(np.int32)
+    wanted, inside, binding = [int(np.argmax(pool.constants))], [], set[int]()
+    for _ in range(ROUNDS):
+        for i in wanted:
+            slopes = pool.slopes[i] * (0.5 / scale)
+            largest = max(1.0, float(slopes.max(initial=0.0)))
+            constant = float(pool.constants[i]) / scale
+            lp.addRow(constant / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+        inside += wanted
+        solution = highs.solve(lp)
+        if solution.values is None or solution.status != "optimal":
+            return list(range(len(pool)))
+        multipliers = np.array(lp.getSolution().row_dual)[first_cut:]
+        binding |= {inside[k] for k in np.flatnonzero(multipliers > 0.0)}
+        violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[eta]
+        worst = np.argsort(-violation, kind="stable")[:AT_ONCE]
+        wanted = [int(i) for i in worst[violation[worst] > 1e-6]]
+        if not wanted:
+            break
+    return sorted(binding)

@@ -1,0 +1,182 @@
+"""From a finished run to the `Result` that users see: the user's names, scale and labels."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mipfs.atoms import Atoms
+from mipfs.atoms.features import Features
+from mipfs.data.instance import Instance
+from mipfs.proof.proof import Proof
+from mipfs.proof.sidecar import Claim, stated
+from mipfs.result.prediction import weights_by_name
+from mipfs.result.result import Result, StopReason, Trace
+from mipfs.run.near_optimal import near_optimal
+from mipfs.run.run import Run, parameters
+from mipfs.run.single import at_hand, emptiness
+
+UNDERFLOW = 1e-300
+"""What the checker takes off for products that underflow is less, in units of the largest c_i where that exceeds 1."""
+PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
+
+
+def result_of(run: Run, driver: str) -> Result:
+    """The result of a finished run."""
+    data = run.problem.data
+    reason = run.stop()
+    assert reason is not None
+    selected: tuple[str, ...] = ()
+    weights: dict[str, float] = {}
+    columns: dict[str, int] = {}
+    intercept = math.nan
+    scaling: dict[str, Any] = {"kind": data.scaling, "shift": {}, "scale": {}}
+    if run.incumbent is not None:
+        ids = run.problem.atoms.columns(run.incumbent.selected).ids
+        # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
+        rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
+        on_user_scale = rho * run.incumbent.w / data.scale[ids]
+        intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
+        selected = tuple(run.problem.atoms.names[g] for g in run.incumbent.selected)
+        weights = weights_by_name(data, ids, on_user_scale)
+        columns = {data.feature_names[j]: int(j) for j in ids}
+        scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
+        scaling["scale"] = {name: float(data.scale[j]) for name, j in columns.items()}
+    claim, rows = claim_of(run), run.problem.named_rows()
+    bound = shown_bound(run, claim)
+    described = stated(rows, run.problem.atoms.names)
+    return Result(
+        status=run.status(),
+        stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
+        objective=run.problem.reported(run.objective),
+        bound=bound,
+        selected=selected,
+        weights=weights,
+        intercept=intercept,
+        params={**parameters(run.problem), "gap": float(run.options.gap)},
+        driver=driver,
+        seconds=run.elapsed,
+        counters=dict(run.counters),
+        trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
+        labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
+        columns=columns,
+        n_features=data.n_features,
+        scaling=scaling,
+        data_sha256=data.sha256,
+        rows=tuple(described["rows"]),
+        conflict=run.conflict,
+        relaxed=_relaxed(run, bound),
+        validated=run.outcome.validated,
+        bound_source=run.bound_source,
+        versions=_versions(),
+        extra=_with_values(run, described["extra"]),
+        near_optimal=near_optimal(run),
+        atoms=_stated_atoms(run.problem.atoms),
+        read=_reading(data, columns),
+        claim=claim,
+        pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
+        alpha=run.outcome.alpha,
+        declare=run.outcome.declare,
+    )
+
+
+def claim_of(run: Run) -> Claim | None:
+    """What the run's proof certifies; None when it found neither a selection nor a bound.
+
+    The bound claimed lies 1e-11 of itself below the run's, and for the logistic loss 1e-15 Σ c_i (its logarithms): the
+    sums of the drivers and of the checker differ by less, for both take off the errors of g and of every ω_j, and the
+    checker's bounds on those are smaller. A run that kept no proof claims what its best dual vector shows.
+    """
+    problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
+    if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
+        return None
+    gap = float(run.options.gap)
+    if run.infeasible:
+        empty = proof or emptiness(problem)
+        if empty is not None:
+            return Claim(empty, outcome.proof_kind, None, gap)
+    if proof is None or not math.isfinite(run.bound):
+        proof = at_hand(problem, outcome.pool)
+    bound = run.bound
+    if isinstance(proof, Proof) and proof.bound is not None:
+        bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
+    logarithms = 1e-15 * float(problem.c_i.sum()) if problem.loss == "logistic" else 0.0
+    slack = outcome.proof_slack * abs(bound) + logarithms + UNDERFLOW * max(1.0, float(problem.c_i.max()))
+    return Claim(proof, outcome.proof_kind, problem.reported(bound - slack), gap)
+
+
+def shown_bound(run: Run, claim: Claim | None) -> float:
+    """The bound of the result: the run's, or the claimed one where that is lower by more than the checker allows."""
+    bound, objective = run.problem.reported(run.bound), run.problem.reported(run.objective)
+    proven = claim is not None and claim.bound is not None and run.outcome.proof is not None
+    if not proven or run.bound_source != "dual":
+        return bound
+    assert claim is not None
+    assert claim.bound is not None
+    size = max(1e-10, abs(objective)) if math.isfinite(objective) else max(1e-10, abs(bound))
+    return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
+
+
+def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
+    """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1."""
+    columns = atoms.columns(np.arange(atoms.count))
+    scale = np.zeros(atoms.count)
+    scale[columns.atom] = columns.scale
+    if isinstance(atoms, Features):
+        return None if np.all(scale == 1.0) else {"names": None, "columns": None, "scale": scale.tolist()}
+    names, ends = atoms.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=atoms.count))
+    parts = np.split(columns.ids, ends[:-1])
+    return {
+        "names": list(atoms.names),
+        "columns": [[names[j] for j in part] for part in parts],
+        "scale": scale.tolist(),
+    }
+
+
+def _reading(data: Instance, columns: Mapping[str, int]) -> dict[str, Any] | None:
+    """How the data was read, for whoever uses the classifier; None for arrays."""
+    used = {
+        column: words for column, words in data.words.items() if any(f"{column}={word}" in columns for word in words)
+    }
+    return None if data.label is None and not used else {"label": data.label, "words": used}
+
+
+def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
+    """What a relaxation found; its lower side is no more than what is shown as the bound."""
+    relaxed = run.outcome.relaxed
+    return None if relaxed is None else {**relaxed, "lower": min(relaxed["lower"], bound)}
+
+
+def _with_values(run: Run, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
+    selection, incumbent = run.problem.selection, run.incumbent
+    extra = selection.rows.extra
+    values: list[float | None] = [None] * len(extra)
+    if len(extra) and incumbent is not None:
+        sigma = np.zeros(selection.n_features, dtype=bool)
+        sigma[incumbent.selected] = True
+        found = run.oracle.completion(sigma)
+        assert found is not None, "the incumbent satisfies the rows"
+        values = [float(value) for value in found]
+    pairs = zip(described.items(), values, strict=True)
+    return {name: {**one, "value": value} for (name, one), value in pairs}
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

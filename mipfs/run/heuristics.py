@@ -1,0 +1,177 @@
+"""Incumbents: rounding a relaxed σ, splicing, and a swap search around the best support."""
+
+from __future__ import annotations
+
+import sys
+from bisect import insort
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.subproblem import Solved, Subproblem
+from mipfs.proof.cuts import CutPool
+from mipfs.run import near_optimal
+from mipfs.run.run import Run
+from mipfs.run.validation import Validator
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+LEAVING = 12
+"""Features of the support that a swap may take out: those of smallest weight."""
+CANDIDATES = 8
+"""Features outside the support that a swap may bring in: those of largest score."""
+
+
+class Supports:
+    """Evaluates binary selections once each and offers them to the run.
+
+    Parameters
+    ----------
+    run : Run
+    subproblem : Subproblem
+    tol : float, relative gap of the evaluations
+    validator : Validator, optional
+        Sees every classifier.
+    """
+
+    def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
+        self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
+        self.pool = CutPool(run.problem)
+        self.found: dict[bytes, float] = {}
+        self._values: list[float] = []
+
+    def evaluate(self, sigma: Mask) -> Solved | None:
+        """Solve at a selection of S and offer its classifier; None when that was done before."""
+        if self.was_seen(sigma):
+            return None
+        solved = self.subproblem.solve(sigma.astype(float), self.tol)
+        self._keep(sigma, solved)
+        return solved
+
+    def offer(self, sigma: Mask, solved: Solved) -> None:
+        """Offer a subproblem that was solved at a binary σ, if σ is in S."""
+        if not self.was_seen(sigma) and self.run.oracle.contains(sigma):
+            self._keep(sigma, solved)
+
+    def round(self, scores: Array) -> None:
+        """Evaluate the selection of S of largest total score."""
+        sigma = self.run.oracle.repair(scores)
+        if sigma is not None:
+            self.evaluate(sigma)
+
+    def _keep(self, sigma: Mask, solved: Solved) -> None:
+        value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        self.found[np.packbits(sigma).tobytes()] = value
+        insort(self._values, value)
+        if self.validator is not None:
+            columns = self.run.problem.atoms.columns(solved.ids)
+            self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
+
+    def was_seen(self, sigma: Mask) -> bool:
+        """Whether the selection was evaluated before."""
+        return np.packbits(sigma).tobytes() in self.found
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes are closed from here on: at the run's cutoff, or above the last support that is wanted."""
+        return max(self.run.cutoff, near_optimal.wanted_up_to(self.run, self._values))
+
+    def splice(self, begin: Mask | None = None, most: int = sys.maxsize) -> None:
+        """Exchange the features of a support that matter least for those outside that violate most, while it pays.
+
+        Half of the support at a time, then half of that, down to one (Zhu et al. 2020, Algorithm 1); a feature inside
+        is worth ½ w_j² − c_j, one outside ½ s_j − c_j. A few solves per improvement, whatever M is.
+
+        Parameters
+        ----------
+        begin : (count,) bool, a selection of S; by default the incumbent's
+        most : int, SVMs at most
+        """
+        run = self.run
+        if run.incumbent is None or run.must_stop or most <= 0:
+            return
+        sigma = np.zeros(run.problem.selection.n_features, dtype=bool)
+        sigma[run.incumbent.selected] = True
+        sigma, last = sigma if begin is None else begin, self.subproblem.count + most
+        solved = self.subproblem.solve(sigma.astype(float), self.tol)
+        value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        better: Solved | None = solved
+        while better is not None:
+            sigma, better, value = self._exchanged(sigma, better.cut.slopes, self.subproblem.weights(), value, last)
+
+    def _exchanged(
+        self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
+    ) -> tuple[Mask, Solved | None, float]:
+        """The largest exchange that improves on `value`, its solved subproblem and value; None when none does."""
+        run, penalty = self.run, self.run.problem.penalty
+        inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
+        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
+        gains = 0.5 * scores[outside] - penalty[outside]
+        most = outside[np.argsort(-gains, kind="stable")[: inside.size]]
+        size = min(-(-inside.size // 2), most.size)
+        while size > 0 and not run.must_stop and self.subproblem.count < last:
+            exchanged = sigma.copy()
+            exchanged[least[:size]], exchanged[most[:size]] = False, True
+            solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
+            if solved is not None and (found := self.found[np.packbits(exchanged).tobytes()]) < value:
+                return exchanged, solved, found
+            size //= 2
+        return sigma, None, value
+
+    def search(self, pool: CutPool) -> None:
+        """Climb from the incumbent."""
+        if self.run.incumbent is not None:
+            sigma = np.zeros(self.run.problem.selection.n_features, dtype=bool)
+            sigma[self.run.incumbent.selected] = True
+            self.climb(sigma, pool)
+
+    def climb(self, sigma: Mask, pool: CutPool) -> None:
+        """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays.
+
+        A neighbour is solved only if the cuts at hand do not already show that it cannot win.
+        """
+        run, value = self.run, np.inf
+        while not run.must_stop:
+            self.evaluate(sigma)
+            value = min(value, self.found[np.packbits(sigma).tobytes()])
+            again, best = self.subproblem.solve(sigma.astype(float), self.tol), None
+            pool.add(again.cut)
+            for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
+                if run.must_stop:
+                    return
+                if not self.was_seen(neighbour):
+                    if not run.oracle.contains(neighbour):
+                        continue
+                    chosen = neighbour.astype(float)
+                    hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)
+                    if hopeless >= max(value, run.cutoff):
+                        continue
+                    self.evaluate(neighbour)
+                found = self.found[np.packbits(neighbour).tobytes()]
+                if found < value:
+                    value, best = found, neighbour
+            if best is None:
+                return
+            sigma = best
+
+
+def _neighbours(sigma: Mask, scores: Array, sizes: Array) -> Iterator[Mask]:
+    """Additions, drops and swaps: largest scores outside, smallest weights inside."""
+    inside = np.flatnonzero(sigma)
+    inside = inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]]
+    outside = np.flatnonzero(~sigma)
+    outside = outside[np.argsort(-scores[outside], kind="stable")[:CANDIDATES]]
+    for j in outside:
+        added = sigma.copy()
+        added[j] = True
+        yield added
+    for i in inside:
+        dropped = sigma.copy()
+        dropped[i] = False
+        yield dropped
+        for j in outside:
+            swapped = dropped.copy()
+            swapped[j] = True
+            yield swapped

@@ -1,0 +1,51 @@
+"""What a run leaves behind, besides its incumbent and its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from mipfs.backends.declared import Formulation
+    from mipfs.proof.cuts import CutPool
+    from mipfs.proof.evidence import Combined
+    from mipfs.proof.proof import Proof
+
+
+@dataclass
+class Outcome:
+    """Filled by a driver while it runs, read when the result is made.
+
+    Attributes
+    ----------
+    proof : Proof or Combined, optional
+        The tree that proves the bound, or what makes it when it is asked for.
+    proof_kind : {"tree", "relaxation"}
+        "relaxation": one dual vector at all leaves.
+    proof_slack : float
+        The bound that is claimed lies this much (relative) below the run's.
+    relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
+    validated : mapping, optional, the classifier of lowest validation error
+    found : mapping, optional
+        The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
+        were asked for.
+    pool : CutPool, optional, the cuts at hand at the end
+    alpha : (n,) ndarray, optional, the last dual vector of a relaxation
+    declare : callable, optional, declares the last restricted problem as a `Formulation`
+    selections : sequence of (positions, values), the selections that `kelley` generated
+    """
+
+    proof: Proof | Combined | None = None
+    proof_kind: Literal["tree", "relaxation"] = "tree"
+    proof_slack: float = 1e-11
+    relaxed: Mapping[str, Any] | None = None
+    validated: Mapping[str, Any] | None = None
+    found: Mapping[bytes, float] | None = None
+    pool: CutPool | None = None
+    alpha: npt.NDArray[np.float64] | None = None
+    declare: Callable[[], Formulation] | None = None
+    selections: Sequence[tuple[Any, Any]] = ()

@@ -1,0 +1,281 @@
+"""The state that every run shares: incumbent, bound, clock, limits, observers. One place decides termination."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import UsageError
+from mipfs.plumbing.signals import Strike, handled, struck, unraised
+from mipfs.problem import Problem
+from mipfs.result.result import Record, Status, StopReason, relative_gap
+from mipfs.run.outcome import Outcome
+
+Array = npt.NDArray[np.float64]
+Observer = Callable[[Record], object]
+
+ABSOLUTE_GAP = 1e-12
+"""objective − bound below ABSOLUTE_GAP·max(1, C·n) counts as closed (contract)."""
+
+
+class Limits(Protocol):
+    """The options that every driver has."""
+
+    @property
+    def gap(self) -> float: ...
+    @property
+    def time_limit(self) -> float | None: ...
+    @property
+    def iteration_limit(self) -> int | None: ...
+
+
+def check_limits(options: Limits) -> None:
+    """Refuse limits out of their range.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not (math.isfinite(options.gap) and 0 <= options.gap < 1):
+        raise UsageError(f"gap = {options.gap!r} must lie in [0, 1)")
+    if options.time_limit is not None and not options.time_limit >= 0:
+        raise UsageError(f"time limit = {options.time_limit!r} must be a number of seconds >= 0")
+    if options.iteration_limit is not None and not options.iteration_limit >= 0:
+        raise UsageError(f"iteration limit = {options.iteration_limit!r} must be >= 0")
+
+
+@dataclass(frozen=True, eq=False)
+class Incumbent:
+    """The best classifier so far: atoms with σ = 1, weights of their columns, intercept (scaled data), its value."""
+
+    selected: npt.NDArray[np.int64]
+    w: Array
+    b: float
+    objective: float
+
+
+class Run:
+    """One run of a driver on a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    options : the driver's options (gap, time_limit, iteration_limit at least)
+    observers : callables that receive every iteration record
+    callback : callable, optional
+        Receives the record too; a true return value stops the run.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: Any,
+        *,
+        observers: Iterable[Observer] = (),
+        callback: Callable[[Record], object] | None = None,
+    ) -> None:
+        check_limits(options)
+        self.problem, self.options = problem, options
+        self.observers, self.callback = tuple(observers), callback
+        self.incumbent: Incumbent | None = None
+        self.bound = -math.inf
+        self.upper = math.inf
+        self.bound_source = "dual"
+        self.iteration = 0
+        self.counters: Counter[str] = Counter()
+        self.trace: list[Record] = []
+        self.interrupted = False
+        self.closed = False
+        self.wants_all = False
+        self.infeasible = False
+        self.failed = False
+        self.early: StopReason | None = None
+        self.outcome = Outcome()
+        self.oracle = problem.selection.oracle()
+        self.oracle.must_stop = lambda: self.must_stop
+        self.conflict: tuple[str, ...] = ()
+        self._begin = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._begin
+
+    @property
+    def deadline(self) -> float | None:
+        """When the time limit passes, on the clock of ``time.monotonic``."""
+        limit = self.options.time_limit
+        return None if limit is None else self._begin + limit
+
+    @property
+    def objective(self) -> float:
+        """The incumbent's value; inf before there is one."""
+        return math.inf if self.incumbent is None else self.incumbent.objective
+
+    @property
+    def cutoff(self) -> float:
+        """A node whose bound reaches this cannot keep the gap open."""
+        if self.incumbent is None:
+            return math.inf
+        value = self.problem.reported(self.objective)
+        return self.problem.unit_margin(value - max(self._gap * max(1e-10, abs(value)), self._absolute_gap))
+
+    @property
+    def _gap(self) -> float:
+        return float(self.options.gap)
+
+    @property
+    def _absolute_gap(self) -> float:
+        return ABSOLUTE_GAP * max(1.0, float(self.problem.c_i.sum()))
+
+    def worth_closing(self, value: float) -> float:
+        """How far a bound may stay below a value (unit margin) so that the gap, as it is reported, is the asked one."""
+        reported = self.problem.reported(value)
+        if not math.isfinite(reported):
+            return 0.0
+        return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
+
+    def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
+        """Evaluate a classifier on the raw data and keep it if it is the best; returns its value."""
+        ids = np.asarray(selected, dtype=np.int64)
+        objective = self.problem.evaluate(ids, w, b)
+        if objective < self.objective:
+            self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
+        return objective
+
+    def count(self, **totals: int) -> None:
+        """Take over running totals for the counters."""
+        for name, total in totals.items():
+            self.counters[name] = total
+
+    def lower_upper(self, value: float) -> None:
+        """Take over an upper bound on the relaxation that is being solved; it never rises."""
+        self.upper = min(self.upper, value)
+
+    def raise_bound(self, value: float) -> None:
+        """Take over an earned lower bound; bounds never fall."""
+        self.bound = max(self.bound, value)
+
+    def record(self) -> Record:
+        """Make the iteration record and hand it to the observers."""
+        n_selected = 0 if self.incumbent is None else self.incumbent.selected.size
+        counters = dict(self.counters)
+        values = [self.problem.reported(value) for value in (self.objective, self.bound, self.upper)]
+        record = Record(self.elapsed, self.iteration, values[0], values[1], n_selected, counters, values[2])
+        last = self.trace[-1] if self.trace else None
+        if last is None or (last.objective, last.bound, last.upper) != tuple(values):
+            self.trace.append(record)
+        for observer in self.observers:
+            observer(record)
+        if self.callback is not None and self.callback(record):
+            self.interrupted = True
+        return record
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether work in progress should be given up: an interrupt, or the time limit."""
+        deadline = self.deadline
+        return self.interrupted or (deadline is not None and time.monotonic() >= deadline)
+
+    def stop(self) -> StopReason | None:
+        """Why to stop, or None. The one place that decides termination."""
+        if self.infeasible:
+            return StopReason.INFEASIBLE
+        if (self.is_optimal and (self.closed or not self.wants_all)) or self.is_relaxed:
+            return StopReason.GAP_CLOSED
+        if self.early is not None:
+            return self.early
+        if self.interrupted:
+            return StopReason.INTERRUPTED
+        deadline = self.deadline
+        if deadline is not None and time.monotonic() >= deadline:
+            return StopReason.TIME_LIMIT
+        limit = self.options.iteration_limit
+        if limit is not None and self.iteration >= limit:
+            return StopReason.ITERATION_LIMIT
+        return StopReason.STALLED if self.closed or self.failed else None
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the gap is closed."""
+        objective, bound = self._reported
+        return relative_gap(objective, bound) <= self._gap or objective - bound <= self._absolute_gap
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the relaxation is solved: its own two bounds meet."""
+        return relative_gap(self.problem.reported(self.upper), self._reported[1]) <= self._gap
+
+    @property
+    def _reported(self) -> tuple[float, float]:
+        """Objective and bound as the result has them: only there the gap is the one that was asked for."""
+        return self.problem.reported(self.objective), self.problem.reported(self.bound)
+
+    def status(self) -> Status:
+        """What we have."""
+        if self.infeasible:
+            return Status.INFEASIBLE
+        if self.is_optimal:
+            return Status.OPTIMAL
+        if self.failed:
+            return Status.NUMERICAL
+        if self.is_relaxed:
+            return Status.RELAXED
+        return Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
+
+
+@contextmanager
+def interruptible(run: Run) -> Iterator[None]:
+    """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
+
+    BLAS runs on one thread meanwhile.
+
+    The subproblems are small: a second BLAS thread costs more than it brings.
+    """
+    from threadpoolctl import threadpool_limits
+
+    strike = Strike()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if run.interrupted:
+            strike(number, frame)
+        run.interrupted = True
+
+    with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+        yield
+
+
+def parameters(problem: Problem) -> Mapping[str, Any]:
+    """What was asked, for the result: M, C, lambda, loss, bias, the data's own penalties and forced features."""
+    lam = problem.lam
+    if isinstance(lam, Mapping):
+        given: Any = {name: float(value) for name, value in lam.items()}
+    else:
+        values = np.asarray(lam, dtype=float)
+        given = float(values) if values.ndim == 0 else [float(value) for value in values]
+    params: dict[str, Any] = {
+        "M": problem.M,
+        "C": problem.C,
+        "lambda": given,
+        "loss": problem.loss,
+        "bias": problem.bias,
+    }
+    params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
+    if problem.margin != "unit":
+        params["margin"] = problem.margin
+    if problem.data.penalty:
+        params["penalty"] = dict(problem.data.penalty)
+    if problem.forced_in:
+        params["forced_in"] = list(problem.forced_in)
+    if problem.forced_out:
+        params["forced_out"] = list(problem.forced_out)
+    return params

@@ -1,0 +1,58 @@
+"""The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.result.prediction import column_of, scores_on, weights_by_name
+from mipfs.result.result import StopReason
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+
+
+class Validator:
+    """Keeps the classifier of lowest validation error and stops the run when it no longer improves.
+
+    Parameters
+    ----------
+    run : Run
+    data : Instance
+        Validation data with the training data's features; its own scaling is undone.
+    patience : int >= 1
+        Classifiers without improvement before the run stops.
+    """
+
+    def __init__(self, run: Run, data: Instance, patience: int) -> None:
+        if patience < 1:
+            raise UsageError(f"patience = {patience} must be at least 1")
+        self.run, self.data, self.patience = run, data, patience
+        train = run.problem.data
+        names, p = train.feature_names, train.n_features
+        self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names)], dtype=np.int64)
+        self._positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
+        self._best, self._waited = np.inf, 0
+
+    def see(self, ids: npt.NDArray[np.int64], w: Array, b: float) -> None:
+        """Take note of a classifier: its columns, and weights and intercept on the scaled training data."""
+        train = self.run.problem.data
+        weights = w / train.scale[ids]
+        intercept = b - float(weights @ train.shift[ids])
+        scores = scores_on(self.data, self._columns[ids], weights, intercept)
+        error = float(np.mean((scores > 0) != self._positive))
+        if error < self._best:
+            self._best, self._waited = error, 0
+            self.run.outcome.validated = {
+                "error": error,
+                "iteration": self.run.iteration,
+                "selected": [train.feature_names[j] for j in dict.fromkeys(ids.tolist())],
+                "weights": weights_by_name(train, ids, weights),
+                "intercept": intercept,
+            }
+            return
+        self._waited += 1
+        if self._waited >= self.patience:
+            self.run.early = StopReason.VALIDATION

@@ -1,0 +1,154 @@
+"""Before the clock: the driver solves a tiny problem of the same kind, so that no run pays for compiling kernels.
+
+numba compiles a kernel when it meets types for the first time, which takes seconds, and keeps the machine code on disk
+(`mipfs.compiled`). Whatever a driver calls is met in this way, so nothing has to be listed. A driver whose runs begin
+with an expensive program of another package leaves that out (``prepare`` in its module).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, cast
+
+import numpy as np
+from numba.core import event
+from scipy import sparse
+
+from mipfs.data.instance import Instance
+from mipfs.data.matrix import equal_rows
+from mipfs.plumbing.signals import heard
+from mipfs.problem import Problem
+from mipfs.run.run import Run
+
+LOG = logging.getLogger("mipfs")
+LIMIT = 30
+"""Iterations of the tiny run at most."""
+FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
+"""The same where iterations are solved by another package's solver: they are dear, and the first meets every kernel."""
+NOISE = 4.0
+"""Of the tiny problem's labels: enough, with its C, that it is branched on."""
+METHODS = ("relaxation", "restricted", "refit", "polish", "threads", "master", "subproblem", "nodes", "inner")
+"""The options that decide which kernels a run calls."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the types that a run hands to its kernels depend on."""
+
+    driver: ModuleType
+    options: tuple[tuple[str, Any], ...]
+    problem: tuple[tuple[str, Any], ...]
+    storage: str
+    index: str
+    writeable: bool
+    is_centred: bool
+    is_plain: bool
+    has_penalty: bool
+
+
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
+    """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
+
+    Parameters
+    ----------
+    driver : module of a driver
+    problem : Problem
+    options : the driver's options
+
+    Returns
+    -------
+    bool
+        Whether Ctrl-C (or a relative) came meanwhile: the run that follows, which compiles what its first step needs,
+        should hear it.
+    """
+    X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
+    kind = Kind(
+        driver,
+        tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
+        tuple((name, getattr(problem, name)) for name in names),
+        "sparse" if problem.data.is_sparse else "dense F" if X.flags.f_contiguous else "dense C",
+        str(X.indices.dtype) if problem.data.is_sparse else "",
+        bool(X.data.flags.writeable if problem.data.is_sparse else X.flags.writeable),
+        bool(np.any(problem.data.center)),
+        problem.selection.is_plain,
+        bool(np.any(problem.penalty)),
+    )
+    try:
+        with announced(), heard():
+            _compile(kind)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are."""
+    listener, events = _Announcer(), cast(Any, event)
+    events.register("numba:compile", listener)
+    try:
+        yield
+    finally:
+        events.unregister("numba:compile", listener)
+
+
+class _Announcer(event.Listener):
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        """The first kernel is about to be compiled."""
+        if not self.said:
+            self.said = True
+            LOG.info("compiling the kernels for this kind of problem, once; the clock starts afterwards")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+@cache
+def _compile(kind: Kind) -> None:
+    for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
+        problem = tiny(kind, share)
+        equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
+        if hasattr(kind.driver, "prepare"):
+            kind.driver.prepare(problem)
+        else:
+            limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
+            kind.driver.run(Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit)))
+
+
+def tiny(kind: Kind, share: float) -> Problem:
+    """A small problem of the kind; `share` of the entries of its first columns is not zero."""
+    rng, n, p = np.random.default_rng(0), 16, 24 if kind.storage == "sparse" else 5
+    X = rng.standard_normal((n, p))
+    y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    if kind.storage == "sparse":
+        X[:, :3] *= rng.random((n, 3)) < share
+        X[:, 3:] *= rng.random((n, p - 3)) < 0.1
+    stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
+    data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
+    values = _as_in(data.X, kind)
+    problem = Problem(
+        dataclasses.replace(data, X=values), M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem)
+    )
+    return problem if kind.is_plain else problem.with_rows(np.ones((1, p)), -np.inf, 2.0)
+
+
+def _as_in(X: Any, kind: Kind) -> Any:
+    """The values in the memory layout of the kind."""
+    if kind.storage != "sparse":
+        X = np.asfortranarray(X) if kind.storage == "dense F" else np.ascontiguousarray(X)
+        X.flags.writeable = kind.writeable
+        return X
+    X = X.copy()
+    X.indices, X.indptr = X.indices.astype(kind.index), X.indptr.astype(kind.index)
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = kind.writeable
+    return X

@@ -1,0 +1,419 @@
+"""The linear oracle of S: the best selection for given costs, membership, and the values of extra variables.
+
+Solvers work within tolerances; here nothing rests on their word. A selection is taken only if the rows hold exactly
+(`Rows.hold`), one that they forbid is cut off by a cover of the row that it breaks, and that nothing is allowed is
+claimed only with a Farkas ray or a row that shows it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import NumericalError, StoppedError
+from mipfs.selection.rows import UNIT_ROUNDOFF
+from mipfs.selection.selection import Selection, lagrangian_bound
+from mipfs.solvers import highs
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+CUTS = 2000
+"""Selections of the solver that may be cut off in one call before it counts as failed."""
+NODES, EXTRA_NODES = 5000, 500
+"""LPs at most to earn a bound, or to show that nothing is allowed; the same for the extra variables of a selection."""
+CLOSED = 1e-9
+"""Relative gap at which the minimum counts as found."""
+WHOLE = 1e-6
+"""Distance from a whole number up to which a solver's value counts as one."""
+NEAR = 1e-7
+"""Distance from a scaled row's bound at which the row is active."""
+RAY_DUST = 1e-9
+"""Entries of a ray up to this size, relative to the largest, are round-off."""
+AT_BOUND = 1e-8
+"""Distance from its bound at which a scaled variable lies there."""
+GRACE = 1.0
+"""Seconds that a call may go on when it should stop: most selections are found in less."""
+FITS, DENSE = 6, 4_000_000
+"""Corrections of a solver's values at most, and numbers in one of them."""
+
+
+class SelectionOracle:
+    """Linear minimisation over S and membership in it, with HiGHS models that live as long as this object.
+
+    Parameters
+    ----------
+    selection : Selection
+
+    Attributes
+    ----------
+    must_stop : callable
+        Whether work should be given up. A call that has lasted for `GRACE` hears it: what it found so far stands.
+
+    Notes
+    -----
+    For one thread: it holds solvers. `Selection.oracle` makes another one.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self.selection = selection
+        self.must_stop: Callable[[], bool] = bool  # never
+        self._last_cost: Array | float | None = None
+
+    def minimise(
+        self, cost: Array, fixed_in: Sequence[int] = (), fixed_out: Sequence[int] = ()
+    ) -> tuple[Mask | None, float]:
+        """Minimise ``cost @ sigma`` over S with some features fixed.
+
+        Parameters
+        ----------
+        cost : (p,) ndarray
+        fixed_in, fixed_out : positions fixed to 1 and to 0
+
+        Returns
+        -------
+        sigma : (p,) ndarray of bool, or None when nothing is allowed
+        bound : float
+            A lower bound on the minimum (inf when nothing is allowed): the closed form's value for a plain set,
+            elsewhere the least bound of a tree of LPs, each from its multipliers.
+
+        Raises
+        ------
+        NumericalError
+            The solver fails, or what it says does not stand up to exact arithmetic.
+        StoppedError
+            It must stop, and has found nothing yet.
+        """
+        lb, ub = self._fixed(fixed_in, fixed_out)
+        if self.selection.is_plain:
+            return self._minimise_plain(cost, lb, ub)
+        late = self._clock()
+        return self._proved(np.asarray(cost, dtype=float), lb, ub, self._cheapest(cost, lb, ub, late), late)
+
+    def _clock(self) -> Callable[[], bool]:
+        """Whether a call that begins now must stop."""
+        begin = time.monotonic()
+        return lambda: time.monotonic() > begin + GRACE and self.must_stop()
+
+    def _fixed(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
+        lb, ub = self.selection.sigma_bounds()
+        lb[list(inside)] = 1.0
+        ub[list(outside)] = 0.0
+        return lb, ub
+
+    def _cheapest(self, cost: Array, lb: Array, ub: Array, late: Callable[[], bool]) -> Mask | None:
+        """The cheapest selection in a box (p,) by HiGHS's word, but certainly one of S; None when it finds none."""
+        if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
+            return None
+        model = self._whole
+        highs.fix_columns(model.h, lb, ub)
+        highs.set_costs(model.h, cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
+        for _ in range(CUTS):
+            solution = model.solve(late)
+            if solution.values is None:
+                break
+            sigma = solution.values[: lb.size] > 0.5
+            if self.contains(sigma):
+                return sigma
+            self._cut_off(sigma)
+        return None
+
+    def _minimise_plain(self, cost: Array, lb: Array, ub: Array) -> tuple[Mask | None, float]:
+        room = self.selection.n_features if self.selection.M is None else self.selection.M
+        room -= int(lb.sum())
+        if room < 0 or np.any(lb > ub):
+            return None, np.inf
+        sigma = lb > 0.5
+        free = np.flatnonzero((ub > lb) & (cost < 0))
+        if 0 < room < free.size:
+            free = free[np.argpartition(cost[free], room - 1)[:room]]
+        sigma[free[:room]] = True
+        return sigma, float(cost[sigma].sum())
+
+    def minimise_relaxed(self, cost: Array) -> tuple[Array | None, float]:
+        """Minimise ``cost @ sigma`` over the rows with 0 <= sigma <= 1 (extra variables continuous).
+
+        Returns
+        -------
+        sigma : (p,) ndarray, or None when nothing is allowed
+        bound : float, a lower bound on the minimum from the LP's multipliers
+
+        Raises
+        ------
+        NumericalError
+            The solver fails, or says that nothing is allowed and cannot show it.
+        """
+        selection = self.selection
+        if selection.is_plain:
+            sigma, bound = self.minimise(cost)
+            return None if sigma is None else sigma.astype(float), bound
+        scale, (lb, ub) = float(np.abs(cost).max(initial=0.0)) or 1.0, selection.sigma_bounds()
+        if np.any(lb > ub) or selection.refuted_by(lb, ub) >= 0:
+            return None, np.inf
+        box = selection.box(lb, ub)
+        solution = self._solve_relaxed(*box, cost / scale)
+        if solution.status == "infeasible" and self._refuted(*box):
+            return None, np.inf
+        if solution.values is None:
+            raise NumericalError("the solver fails on the relaxed rows")
+        return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
+
+    def contains(self, sigma: Mask) -> bool:
+        """Whether sigma is allowed (with some value of the extra variables).
+
+        Raises
+        ------
+        NumericalError
+            Neither values of the extra variables nor a proof that there are none can be found.
+        """
+        return self.completion(sigma) is not None
+
+    def completion(self, sigma: Mask) -> Array | None:
+        """Values (e,) of the extra variables at which sigma satisfies the rows; None when it is not allowed.
+
+        Raises
+        ------
+        NumericalError
+            As `contains`.
+        """
+        selection, chosen = self.selection, np.asarray(sigma, dtype=bool).astype(float)
+        lb, ub = selection.sigma_bounds()
+        if np.any(chosen < lb) or np.any(chosen > ub) or (selection.M is not None and chosen.sum() > selection.M):
+            return None
+        if selection.is_plain or not len(selection.rows.extra):
+            return np.empty(0) if selection.is_plain or selection.rows.hold(chosen) else None
+        return self._extra_values(chosen)
+
+    def repair(self, scores: Array) -> Mask | None:
+        """The allowed selection of largest total score, as far as HiGHS finds it; None when none is found.
+
+        Features of score zero are left out unless a row wants them.
+        """
+        cost, (lb, ub) = -np.asarray(scores, dtype=float), self.selection.sigma_bounds()
+        if self.selection.is_plain:
+            return self._minimise_plain(cost, lb, ub)[0]
+        try:
+            return self._cheapest(cost, lb, ub, self._clock())
+        except NumericalError:  # a heuristic's failure decides nothing
+            return None
+
+    @cached_property
+    def _whole(self) -> highs.SelectionModel:
+        """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
+        model = highs.selection_model(self.selection)
+        model.h.setOptionValue("mip_max_nodes", NODES)
+        return model
+
+    @cached_property
+    def _relaxed(self) -> highs.SelectionModel:
+        """S with 0 <= sigma <= 1; without presolve, so that it shows a ray where it is infeasible."""
+        model = highs.selection_model(self.selection, relaxed=True)
+        model.h.setOptionValue("presolve", "off")
+        return model
+
+    def _solve_relaxed(self, low: Array, high: Array, cost: Array | float = 0.0) -> highs.MilpSolution:
+        """The cheapest point of the relaxed S in a box (p + e,), or any."""
+        model, p = self._relaxed, self.selection.n_features
+        units = np.concatenate([np.ones(p), model.columns])
+        if cost is not self._last_cost:
+            highs.set_costs(model.h, np.broadcast_to(cost, (p,)))
+            self._last_cost = cost
+        highs.fix_columns(model.h, low / units, high / units)
+        return model.solve()
+
+    def _refuted(self, low: Array, high: Array) -> bool:
+        """Whether the ray of the relaxed model shows that a box (p + e,) holds nothing."""
+        ray = self._relaxed.ray()
+        if ray is None:
+            return False
+        y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed.units
+        return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
+
+    def _proved(
+        self, cost: Array, lb: Array, ub: Array, sigma: Mask | None, late: Callable[[], bool]
+    ) -> tuple[Mask | None, float]:
+        """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
+
+        Without any selection after `NODES` nodes, whether there is one remains open: a `NumericalError`.
+        """
+        selection, order, floor = self.selection, itertools.count(), np.inf
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        units, value = cost / scale, np.inf if sigma is None else float(cost[sigma].sum())
+        heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
+        for _ in range(NODES):
+            closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
+            if not heap or heap[0][0] >= closed or late():
+                break
+            bound, _, lb, ub = heapq.heappop(heap)
+            box = selection.box(lb, ub)
+            if np.any(lb > ub) or selection.exceeds(lb) or selection.rows.refuted_by(*box) >= 0:
+                continue
+            solution = self._solve_relaxed(*box, units)
+            if solution.status == "infeasible" and self._refuted(*box):
+                continue
+            point = 0.5 * (lb + ub)
+            if solution.values is not None:
+                point = np.clip(solution.values[: lb.size], lb, ub)
+                earned, reduced = self._lagrangian(cost, box, scale)
+                bound = max(bound, earned)
+                fix = (lb < ub) & (earned + np.abs(reduced) >= closed)  # the other value is no better than `sigma`
+                if fix.any():
+                    floor = min(floor, closed)
+                    lb, ub = np.where(fix & (reduced < 0), 1.0, lb), np.where(fix & (reduced > 0), 0.0, ub)
+                    point = np.clip(point, lb, ub)
+            undecided = np.where(lb < ub, np.minimum(point, 1.0 - point), -1.0)
+            j = int(np.argmax(undecided))
+            if undecided[j] <= WHOLE and (undecided[j] < 0.0 or bound < closed):
+                found = point > 0.5
+                if self.contains(found) and float(cost[found].sum()) < value:
+                    sigma, value = found, float(cost[found].sum())
+                if undecided[j] < 0.0:  # one selection, whose value is known
+                    continue
+            if bound >= min(closed, value):
+                floor = min(floor, bound)
+                continue
+            for side in (0.0, 1.0):
+                ends = lb.copy(), ub.copy()
+                ends[0][j] = ends[1][j] = side
+                heapq.heappush(heap, (bound, -next(order), *ends))
+        if heap:
+            floor = min(floor, heap[0][0])
+        if sigma is None and heap and late():
+            raise StoppedError("no selection was found before the limit")
+        if sigma is None and heap:
+            raise NumericalError("whether any selection satisfies the rows remains open: their numbers are too close")
+        least = min(floor, value)
+        return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
+
+    def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
+        """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,); reduced costs (p,)."""
+        whole = np.concatenate([cost, np.zeros(len(self.selection.rows.extra))])
+        y = scale * self._relaxed.multipliers()
+        bound, reduced = lagrangian_bound(whole, self.selection.all_rows, *box, y)
+        return bound, reduced[: cost.size] * (1.0 - 1e-12)
+
+    def _cut_off(self, sigma: Mask) -> None:
+        """Exclude a selection that the rows forbid, with all that break the same row in the same way."""
+        r = self.selection.refuted_by(sigma.astype(float), sigma.astype(float))
+        if r < 0:  # only some rows together forbid it
+            columns, signs, most = np.arange(sigma.size), np.where(sigma, 1.0, -1.0), float(sigma.sum()) - 1.0
+        else:
+            columns, signs, most = self._cover(r, sigma)
+        status = self._whole.h.addRow(-highs.infinity(), most, columns.size, columns.astype(np.int32), signs)
+        highs.accepted(status, "a cut")
+
+    def _cover(self, r: int, sigma: Mask) -> tuple[npt.NDArray[np.int64], Array, float]:
+        """The extended cover inequality of a row that holds for no extra variables at sigma, exactly.
+
+        With z_j = σ_j or 1 − σ_j the row says Σ |a_j| z_j ≤ capacity; the heaviest z_j = 1 of sigma that exceed it, k
+        of them, and all that weigh as much as the heaviest, add up to k − 1 at most.
+
+        Returns
+        -------
+        columns, signs, most : Σ signs σ ≤ most
+        """
+        rows, p = self.selection.rows, self.selection.n_features
+        entries = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+        columns, a = rows.matrix.indices[entries].astype(np.int64), rows.matrix.data[entries]
+        low, high = self.selection.box(sigma.astype(float), sigma.astype(float))
+        above = sum_exactly(np.where(a > 0, low[columns], high[columns]), a) > rows.high[r]
+        a, limit = (a, rows.high[r]) if above else (-a, -rows.low[r])
+        outside = columns >= p
+        ends = np.where(a > 0, low[columns], high[columns])
+        capacity = Fraction(limit) - sum_exactly(ends[outside], a[outside]) - sum_exactly(a[~outside] < 0, a[~outside])
+        columns, a = columns[~outside], a[~outside]
+        chosen = np.flatnonzero(sigma[columns] == (a > 0))
+        chosen = chosen[np.argsort(-np.abs(a[chosen]), kind="stable")]
+        weight, k = Fraction(0), 0
+        while weight <= capacity:
+            weight, k = weight + abs(Fraction(a[chosen[k]])), k + 1
+        cover = np.abs(a) >= np.abs(a[chosen[0]])
+        cover[chosen[:k]] = True
+        signs = np.where(a[cover] > 0, 1.0, -1.0)
+        return columns[cover], signs, float(k - 1 - np.count_nonzero(signs < 0))
+
+    def _extra_values(self, chosen: Array) -> Array | None:
+        """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
+        selection, p = self.selection, self.selection.n_features
+        integer, stack, is_sure = selection.rows.extra.integer, [selection.rows.extra.box], True
+        for _ in range(EXTRA_NODES):
+            if not stack:
+                break
+            low, high = stack.pop(0)  # breadth first: without bounds one could go down one side for ever
+            box = np.concatenate([chosen, low]), np.concatenate([chosen, high])
+            if selection.rows.refuted_by(*box) >= 0:
+                continue
+            solution = self._solve_relaxed(*box)
+            if solution.values is None:
+                is_sure = is_sure and solution.status == "infeasible" and self._refuted(*box)
+                continue
+            values = np.clip(solution.values[p:], low, high)
+            off = np.where(integer & (low < high), np.abs(values - np.rint(values)), -1.0)
+            if off.max() <= WHOLE:
+                fitted = self._fitted(chosen, values)
+                if fitted is not None:
+                    return fitted
+            k = int(np.argmax(off))
+            if off[k] < 0.0:
+                is_sure = False
+                continue
+            below = min(np.floor(values[k]), high[k] - 1.0)
+            stack += [(low, _with(high, k, below)), (_with(low, k, below + 1.0), high)]
+        if integer.any() and self._milp_excludes(chosen):
+            return None
+        if stack or not is_sure:
+            raise NumericalError("whether extra variables can satisfy the rows beside a selection remains open")
+        return None
+
+    def _milp_excludes(self, chosen: Array) -> bool:
+        """HiGHS's word that no whole numbers fit a selection (p,): such as parity, which no tree of LPs shows."""
+        highs.fix_columns(self._whole.h, chosen, chosen)
+        return self._whole.solve().status == "infeasible"
+
+    def _fitted(self, chosen: Array, values: Array) -> Array | None:
+        """Values (e,) nearby at which the rows hold; None when they are not found."""
+        selection, p = self.selection, self.selection.n_features
+        rows, scaled, (low, high) = selection.rows, selection.scaled, selection.rows.extra.box
+        values = np.where(rows.extra.integer, np.rint(values), values)
+        for end in (low, high):
+            values = np.where(np.abs(values - end) <= AT_BOUND * scaled.columns, end, values)
+        inner = ~rows.extra.integer & (values > low) & (values < high)
+        for fit in range(FITS):
+            free = np.flatnonzero(inner if fit < FITS // 2 else ~rows.extra.integer)
+            whole = scaled.columns * np.rint(values / scaled.columns)
+            snapped = np.where(np.abs(values - whole) <= AT_BOUND * scaled.columns, whole, values)
+            for tried in (values, snapped):  # what should be zero is not a tiny number of the wrong sign
+                if rows.hold(np.concatenate([chosen, tried])):
+                    return np.asarray(tried)
+            x = np.concatenate([chosen, values])
+            activity = rows.matrix @ x
+            short, past = (rows.lb - activity) * scaled.units, (activity - rows.ub) * scaled.units
+            active = np.flatnonzero(np.maximum(short, past) > -NEAR)
+            gap = np.where(short > past, short, -past)[active]
+            if active.size * free.size > DENSE:
+                return None
+            part = scaled.matrix[active][:, p + free].toarray()
+            values = values.copy()
+            values[free] += np.linalg.lstsq(part, gap, rcond=None)[0] * scaled.columns[free]
+            values = np.clip(values, low, high)
+        return None
+
+
+def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
+    """Σ a_j x_j without rounding."""
+    pairs = zip(a.tolist(), np.asarray(x, dtype=float).tolist(), strict=True)
+    return sum((Fraction(one) * Fraction(other) for one, other in pairs), Fraction(0))
+
+
+def _with(end: Array, k: int, value: float) -> Array:
+    changed = end.copy()
+    changed[k] = value
+    return changed

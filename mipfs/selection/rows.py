@@ -1,0 +1,276 @@
+"""Linear rows over a selection and the user's extra variables, and when they count as satisfied.
+
+A row over σ holds when, in exact arithmetic,
+
+    lb − δ (a + |lb|)  ≤  Σ_j a_j σ_j  ≤  ub + δ (a + |ub|),      a = max_j |a_j|,  δ = 2⁻⁴⁰,
+
+so that decimals mean what they say (0.1 + 0.2 ≤ 0.3 holds, though it does not in binary), a row means the same when it
+is multiplied by a number, and nothing else is forgiven. Every driver, every claim that nothing is allowed and the
+checker use this one definition: it is linear, so bounds and Farkas rays are taken over just the rows that it states.
+
+Extra variables add their terms to the sum and nothing to a: a row means the same in whatever unit they are. The values
+that are written down for them are rounded, for which 2⁻⁴⁸ of their terms is forgiven on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data.instance import Row
+from mipfs.errors import RowError
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+ALLOWANCE = 2.0**-40
+"""δ: 8,000 units of round-off, so that many decimals may be summed."""
+ROUNDED = 2.0**-48
+"""What is forgiven for the rounding of the values of extra variables, relative to their terms."""
+LEAST, MOST = 1e-100, 1e100
+"""Coefficients and bounds are zero, infinite (bounds), or of a size between these."""
+UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Extras:
+    """The user's extra variables: names, bounds and which are integer. They carry no cost."""
+
+    names: tuple[str, ...] = ()
+    lb: Array = field(default_factory=lambda: np.empty(0))
+    ub: Array = field(default_factory=lambda: np.empty(0))
+    integer: Mask = field(default_factory=lambda: np.empty(0, bool))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Bounds (e,), (e,) of the variables; those of integer ones are whole."""
+        return np.where(self.integer, np.ceil(self.lb), self.lb), np.where(self.integer, np.floor(self.ub), self.ub)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Linear rows ``lb <= matrix @ [sigma; extra] <= ub``.
+
+    Whatever is given is brought into one form: repeated entries summed, zeros left out, entries sorted.
+
+    Attributes
+    ----------
+    matrix : (r, p + e) csr_array
+    lb, ub : (r,) ndarray, -inf and inf when absent
+    names, origins : tuple of r str
+    extra : Extras, the e extra variables
+
+    Raises
+    ------
+    RowError
+        A coefficient or bound that is no number or out of the range of 1e-100 to 1e100; parts that do not fit together.
+    """
+
+    matrix: Any
+    lb: Array
+    ub: Array
+    names: tuple[str, ...]
+    origins: tuple[str, ...]
+    extra: Extras = field(default_factory=Extras)
+
+    def __post_init__(self) -> None:
+        matrix = sparse.csr_array(self.matrix, dtype=float, copy=True)
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError as error:
+            raise RowError(f"the rows are no valid sparse matrix: {error}") from None
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+        lb, ub = (np.array(side, dtype=float).reshape(-1) for side in (self.lb, self.ub))
+        if not matrix.shape[0] == lb.size == ub.size == len(self.names) == len(self.origins):
+            raise RowError(f"{matrix.shape[0]} rows with {lb.size} and {ub.size} bounds and {len(self.names)} names")
+        for name, value in (("matrix", matrix), ("lb", lb), ("ub", ub)):
+            object.__setattr__(self, name, value)
+        self._check_range()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def empty(cls, n_features: int) -> Rows:
+        """No rows over `n_features` features."""
+        return cls(sparse.csr_array((0, n_features)), np.empty(0), np.empty(0), (), ())
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], index: Mapping[str, int], extra: Extras | None = None) -> Rows:
+        """Compile named rows to sparse ones.
+
+        Raises
+        ------
+        RowError
+            A row over a name that is neither a feature nor an extra variable.
+        """
+        extra = extra or Extras()
+        place = {**index, **{name: len(index) + k for k, name in enumerate(extra.names)}}
+        data, columns, pointer = [], [], [0]
+        for row in rows:
+            for name, value in row.terms.items():
+                if name not in place:
+                    raise RowError(f"row {row.name!r}{_at(row.origin)}: no feature is called {name!r}")
+                columns.append(place[name])
+                data.append(float(value))
+            pointer.append(len(columns))
+        return cls(
+            sparse.csr_array((np.array(data, float), columns, pointer), shape=(len(rows), len(place))),
+            np.array([row.lb for row in rows], float),
+            np.array([row.ub for row in rows], float),
+            tuple(row.name for row in rows),
+            tuple(row.origin for row in rows),
+            extra,
+        )
+
+    def stack(self, other: Rows) -> Rows:
+        """These rows and then `other`'s; extra variables of both, kept apart."""
+        p = self.matrix.shape[1] - len(self.extra)
+        mine, theirs = self.matrix, other.matrix
+        pad = sparse.csr_array((mine.shape[0], len(other.extra)))
+        gap = sparse.csr_array((theirs.shape[0], len(self.extra)))
+        matrix = sparse.vstack(
+            [sparse.hstack([mine, pad]), sparse.hstack([theirs[:, :p], gap, theirs[:, p:]])], format="csr"
+        )
+        extra = Extras(
+            self.extra.names + other.extra.names,
+            np.concatenate([self.extra.lb, other.extra.lb]),
+            np.concatenate([self.extra.ub, other.extra.ub]),
+            np.concatenate([self.extra.integer, other.extra.integer]),
+        )
+        return Rows(
+            matrix,
+            np.concatenate([self.lb, other.lb]),
+            np.concatenate([self.ub, other.ub]),
+            self.names + other.names,
+            self.origins + other.origins,
+            extra,
+        )
+
+    def take(self, keep: Sequence[int]) -> Rows:
+        """Some of the rows, with all extra variables."""
+        ids = list(keep)
+        return Rows(
+            self.matrix[ids],
+            self.lb[ids],
+            self.ub[ids],
+            tuple(self.names[i] for i in ids),
+            tuple(self.origins[i] for i in ids),
+            self.extra,
+        )
+
+    @cached_property
+    def sizes(self) -> Any:
+        """|matrix|, as a csr_array."""
+        return abs(self.matrix)
+
+    @cached_property
+    def low(self) -> Array:
+        """Least activity (r,) at which a row holds: `lb` less its allowance."""
+        return np.nextafter(self.lb - self._room(self.lb), -np.inf)
+
+    @cached_property
+    def high(self) -> Array:
+        """Largest activity (r,) at which a row holds: `ub` with its allowance."""
+        return np.nextafter(self.ub + self._room(self.ub), np.inf)
+
+    def hold(self, x: Array) -> bool:
+        """Whether all rows hold at x (p + e,), in exact arithmetic."""
+        activity, size = self.matrix @ x, self.sizes @ np.abs(x)
+        error = (np.diff(self.matrix.indptr) + 2) * UNIT_ROUNDOFF * 1.01 * size
+        if len(self.extra):
+            rounded = np.abs(x)
+            rounded[: x.size - len(self.extra)] = 0.0
+            room = ROUNDED * (self.sizes @ rounded)
+        else:
+            room = np.zeros(len(self))
+        low, high = self.low - room, self.high + room
+        if np.any(activity - error > high) or np.any(activity + error < low):
+            return False
+        unclear = (activity + error > high) | (activity - error < low)
+        return all(low[r] <= self.activity(int(r), x) <= high[r] for r in np.flatnonzero(unclear))
+
+    def activity(self, r: int, x: Array) -> Fraction:
+        """Σ_j a_j x_j of row r, without rounding."""
+        entries = slice(self.matrix.indptr[r], self.matrix.indptr[r + 1])
+        pairs = zip(self.matrix.data[entries].tolist(), x[self.matrix.indices[entries]].tolist(), strict=True)
+        return sum((Fraction(a) * Fraction(value) for a, value in pairs), Fraction(0))
+
+    def refuted_by(self, low: Array, high: Array) -> int:
+        """A row that holds nowhere in the box [low, high] (p + e,); -1 when every row holds somewhere."""
+        least, most = self.activities(low, high)
+        broken = np.flatnonzero((least > self.high) | (most < self.low) | (self.low > self.high))
+        return int(broken[0]) if broken.size else -1
+
+    def activities(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Least and largest activity (r,) over the box [low, high] (p + e,), rounded outwards."""
+        up, down = self._signed
+        far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
+        error = (np.diff(self.matrix.indptr) + 4) * UNIT_ROUNDOFF * 1.01 * (self.sizes @ far)
+        return up @ low + down @ high - error, up @ high + down @ low + error
+
+    @cached_property
+    def _signed(self) -> tuple[Any, Any]:
+        """The positive and the negative entries, without zeros: an infinite bound must meet none."""
+        parts = self.matrix.copy(), self.matrix.copy()
+        for part, side in zip(parts, (np.maximum, np.minimum), strict=True):
+            part.data = side(part.data, 0.0)
+            part.eliminate_zeros()
+        return parts
+
+    @cached_property
+    def _largest(self) -> Array:
+        """max |a_j| of every row over the features, shape (r,)."""
+        if not len(self):
+            return np.empty(0)
+        features = self.sizes[:, : self.matrix.shape[1] - len(self.extra)]
+        return np.asarray(features.max(axis=1).toarray(), dtype=float).reshape(-1)
+
+    def _room(self, bound: Array) -> Array:
+        return ALLOWANCE * (self._largest + np.where(np.isfinite(bound), np.abs(bound), 0.0))
+
+    def _check_range(self) -> None:
+        """Refuse by name what cannot be computed with."""
+        sizes = np.abs(self.matrix.data)
+        wrong = np.flatnonzero(~((sizes >= LEAST) & (sizes <= MOST)))
+        if wrong.size:
+            r = int(np.searchsorted(self.matrix.indptr, wrong[0], side="right")) - 1
+            self.refuse(
+                r, f"the coefficient {self.matrix.data[wrong[0]]:g} is no number of a size from 1e-100 to 1e100"
+            )
+        for side, never in ((self.lb, np.inf), (self.ub, -np.inf)):
+            far = np.isfinite(side) & (np.abs(side) > MOST)
+            for r in np.flatnonzero(np.isnan(side) | (side == never) | far)[:1]:
+                self.refuse(int(r), f"the bound {side[r]:g} is no number of a size up to 1e100")
+        low, high = self.extra.box
+        for k in np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))[:1]:
+            kind, lb, ub = "integer " * bool(self.extra.integer[k]), self.extra.lb[k], self.extra.ub[k]
+            name = self.extra.names[k]
+            raise RowError(f"the {kind}extra variable {name!r} has no value within its bounds, {lb:g} and {ub:g}")
+
+    def refuse(self, r: int, what: str) -> None:
+        """Refuse row `r`.
+
+        Raises
+        ------
+        RowError
+            Always, with the name and the origin of the row.
+        """
+        raise RowError(f"row {self.names[r]!r}{_at(self.origins[r])}: {what}; write it in other units")
+
+
+def _at(origin: str) -> str:
+    return f" ({origin})" if origin else ""

@@ -1,0 +1,186 @@
+"""The set S of allowed selections: cardinality, forced features and any linear rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.selection.rows import UNIT_ROUNDOFF, Extras, Rows
+from mipfs.selection.scaled_rows import ScaledRows, scaled
+
+if TYPE_CHECKING:
+    from mipfs.selection.oracle import SelectionOracle
+
+__all__ = ["Extras", "Rows", "Selection", "System", "lagrangian_bound"]
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+DUST = 1e-12
+"""Multipliers up to this size, relative to the costs, are a solver's round-off."""
+NEARLY = 1e-9
+"""A reduced cost of this relative size is the round-off of a zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """All rows of S with their allowances, ``low <= matrix @ [sigma; extra] <= high``, the cardinality row first.
+
+    Attributes
+    ----------
+    matrix : (r, p + e) csr_array
+    low, high : (r,) ndarray
+    """
+
+    matrix: Any
+    low: Array
+    high: Array
+
+    def __len__(self) -> int:
+        return self.low.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.matrix, self.low, self.high))
+
+    @cached_property
+    def sizes(self) -> Any:
+        """|matrix|, transposed."""
+        return abs(self.matrix).T.tocsr()
+
+    @cached_property
+    def largest(self) -> Array:
+        """max |a_j| of every row, (r,)."""
+        return np.asarray(abs(self.matrix).max(axis=1).toarray(), dtype=float).reshape(-1)
+
+
+def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Array) -> tuple[float, Array]:
+    """A lower bound on min cost'x over rows and box, for any multipliers of the rows; and the reduced costs.
+
+    y'(row bounds) + Σ_j min over [low_j, high_j] of (cost − A'y)_j x_j, less its rounding error (Neumaier and
+    Shcherbina 2004). A multiplier that points to an absent bound counts as zero, and so does a reduced cost that is
+    round-off on an unbounded variable.
+
+    Parameters
+    ----------
+    cost : (m,) ndarray
+    system : System of r rows over m variables
+    low, high : (m,) bounds of x
+    y : (r,) multipliers
+    """
+    limit = np.where(y > 0, system.low, system.high)
+    dust = np.abs(y) * system.largest <= DUST * float(np.abs(cost).max(initial=0.0))
+    y = np.where(np.isfinite(limit) & ~dust, y, 0.0)
+    parts = y * np.where(np.isfinite(limit), limit, 0.0)
+    reduced = cost - system.matrix.T @ y
+    size = np.abs(cost) + system.sizes @ np.abs(y)
+    end = np.where(reduced > 0, low, high)
+    reduced[~np.isfinite(end) & (np.abs(reduced) <= NEARLY * size)] = 0.0
+    box = reduced * np.where(reduced != 0.0, end, 0.0)
+    far = np.maximum(*(np.where(np.isfinite(side), np.abs(side), 0.0) for side in (low, high)))
+    error = (y.size + 8) * float(size @ far) + (y.size + cost.size + 8) * float(np.abs(parts).sum() + np.abs(box).sum())
+    return float(parts.sum() + box.sum()) - 1.01 * UNIT_ROUNDOFF * error, reduced
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The set S: ``sum sigma <= M``, forced features and rows.
+
+    Parameters
+    ----------
+    n_features : int
+    M : int or None, no cardinality row when None
+    forced_in, forced_out : tuple of int
+    rows : Rows
+    feature_names : sequence of str, for messages
+    """
+
+    n_features: int
+    M: int | None
+    forced_in: tuple[int, ...]
+    forced_out: tuple[int, ...]
+    rows: Rows
+    feature_names: Sequence[str] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether cardinality and forced features are all there is (closed forms hold)."""
+        return len(self.rows) == 0
+
+    def exceeds(self, low: npt.NDArray[Any]) -> bool:
+        """Whether more features are fixed to 1 than the cardinality row allows, low (p,)."""
+        return self.M is not None and int(low.sum()) > self.M
+
+    def sigma_bounds(self) -> tuple[Array, Array]:
+        """Lower and upper bounds (p,) of sigma after the forced features."""
+        lb, ub = np.zeros(self.n_features), np.ones(self.n_features)
+        lb[list(self.forced_in)] = 1.0
+        ub[list(self.forced_out)] = 0.0
+        return lb, ub
+
+    @cached_property
+    def all_rows(self) -> System:
+        """All rows, the cardinality row first."""
+        rows, p = self.rows, self.n_features
+        if self.M is None:
+            return System(rows.matrix, rows.low, rows.high)
+        ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
+        matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
+        return System(matrix, np.append(-np.inf, rows.low), np.append(float(self.M), rows.high))
+
+    @cached_property
+    def scaled(self) -> ScaledRows:
+        """The rows as solvers get them; a row whose numbers are too far apart is a `RowError`."""
+        return scaled(self.rows, self.n_features)
+
+    @cached_property
+    def solver_rows(self) -> Rows:
+        """`scaled` as rows for another solver, extra variables in its units; rows that always hold are left out."""
+        rows, part = self.rows, self.scaled
+        extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer)
+        whole = Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
+        return whole.take(np.flatnonzero(np.isfinite(part.lb) | np.isfinite(part.ub)).tolist())
+
+    def box(self, lb: npt.NDArray[Any], ub: npt.NDArray[Any]) -> tuple[Array, Array]:
+        """Bounds (p + e,) of all variables, where those of sigma are `lb` and `ub` (p,)."""
+        low, high = self.rows.extra.box
+        return np.concatenate([lb, low]), np.concatenate([ub, high])
+
+    def refuted_by(self, lb: npt.NDArray[Any], ub: npt.NDArray[Any]) -> int:
+        """One of the rows that holds nowhere in a box of sigma, lb and ub (p,); -1 when every row holds somewhere."""
+        return self.rows.refuted_by(*self.box(lb, ub))
+
+    def minimise(
+        self, cost: Array, fixed_in: Sequence[int] = (), fixed_out: Sequence[int] = ()
+    ) -> tuple[Mask | None, float]:
+        """Minimise ``cost @ sigma`` over S; see `SelectionOracle.minimise`, which keeps its solver between calls."""
+        return self.oracle().minimise(cost, fixed_in, fixed_out)
+
+    def minimise_relaxed(self, cost: Array) -> tuple[Array | None, float]:
+        """Minimise ``cost @ sigma`` over the relaxed S; see `SelectionOracle.minimise_relaxed`."""
+        return self.oracle().minimise_relaxed(cost)
+
+    def contains(self, sigma: Mask) -> bool:
+        """Whether sigma is allowed (with some value of the extra variables); see `SelectionOracle.contains`."""
+        return self.oracle().contains(sigma)
+
+    def repair(self, scores: Array) -> Mask | None:
+        """The allowed selection of largest total score; see `SelectionOracle.repair`."""
+        return self.oracle().repair(scores)
+
+    def oracle(self) -> SelectionOracle:
+        """A new linear oracle over S, with a solver of its own: for one thread."""
+        from mipfs.selection.oracle import SelectionOracle
+
+        return SelectionOracle(self)
+
+    def conflict(self) -> tuple[str, ...]:
+        """The names of a smallest set of rows that no selection satisfies; () when S is not empty."""
+        from mipfs.selection.conflict import smallest_conflict
+
+        return smallest_conflict(self)

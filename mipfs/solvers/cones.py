@@ -1,0 +1,258 @@
+"""Clarabel and HiGHS on what CVXPY makes of a program: sizes, time limits, and an end to it at any moment.
+
+Clarabel cannot be interrupted, so a program that may take longer than a second is solved in a process of its own,
+``python -m mipfs.solvers.cones``, which the caller ends when it wants to.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.errors import MipfsError, UsageError
+
+Array = npt.NDArray[np.float64]
+
+TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
+"""As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""
+STATUSES = {
+    "Solved": "solved",
+    "AlmostSolved": "solved",
+    "PrimalInfeasible": "infeasible",
+    "AlmostPrimalInfeasible": "infeasible",
+    "DualInfeasible": "unbounded",
+    "AlmostDualInfeasible": "unbounded",
+}
+IN_PROCESS = 3e6
+"""Up to so many multiplications per factorisation a program is solved here: about a tenth of a second in all."""
+REPEATED = 3e8
+"""The same for programs that are solved by the hundred: a process of its own would cost each a second."""
+POLL_SECONDS = 0.02
+"""How often the clock and the interrupt flag are looked at while the process works."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a program as its solver gets it."""
+
+    variables: int
+    constraints: int
+    nonzeros: int
+
+
+class Canonical:
+    """A CVXPY program in the solver's form: min ½ x'Px + q'x, Ax + s = b, s in a product of cones.
+
+    Parameters
+    ----------
+    program : cvxpy.Problem
+
+    Raises
+    ------
+    UsageError
+        A program that is not convex, or has integer variables.
+    """
+
+    def __init__(self, program: Any) -> None:
+        import cvxpy
+
+        if program.is_mixed_integer() or not program.is_dcp():
+            raise UsageError(
+                "a conic solver takes convex programs without integer variables; give this one's `cvxpy` to another"
+            )
+        self.program = program
+        self.data, self._chain, self._inverse = program.get_problem_data(cvxpy.CLARABEL, solver_opts={})
+        dims = self.data["dims"]
+        self.cones: dict[str, Any] = {
+            "zero": int(dims.zero),
+            "nonneg": int(dims.nonneg),
+            "soc": [int(size) for size in dims.soc],
+            "psd": [int(size) for size in dims.psd],
+            "exp": int(dims.exp),
+        }
+
+    @property
+    def size(self) -> Size:
+        """Variables, rows and nonzeros."""
+        rows, variables = self.data["A"].shape
+        return Size(variables, rows, int(self.data["A"].nnz))
+
+    @property
+    def offset(self) -> float:
+        """The constant of the objective, in the sense of the solver's minimisation."""
+        return float(sum(part["offset"] for part in self._inverse if isinstance(part, dict) and "offset" in part))
+
+    @property
+    def work(self) -> float:
+        """A rough upper estimate of the multiplications of one factorisation.
+
+        The rows of a positive semidefinite cone of order k all meet each other: (k²/2)³/3 multiplications;
+        of the rest, the dense part of the normal equations has the order of the smaller side.
+        """
+        rows, variables = self.data["A"].shape
+        dense = sum((size * (size + 1) / 2) ** 3 / 3 for size in self.cones["psd"])
+        return float(dense + self.data["A"].nnz * min(rows, variables))
+
+    def solve(
+        self,
+        *,
+        deadline: float | None = None,
+        stop: Callable[[], bool] | None = None,
+        in_process: float | None = None,
+    ) -> str:
+        """Solve, and leave the values in the program's variables.
+
+        Parameters
+        ----------
+        deadline : float, on the clock of ``time.monotonic``
+        stop : callable, whether to give up
+        in_process : float, up to so much `work` it is solved here, deaf to the two meanwhile; by default `IN_PROCESS`
+
+        Returns
+        -------
+        str
+            "solved", "infeasible", "unbounded", "failed" (the numbers are too hard for Clarabel) or "stopped".
+
+        Raises
+        ------
+        MipfsError
+            The process failed.
+        """
+        if deadline is not None and deadline <= time.monotonic():
+            return "stopped"
+        request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
+        if self.work <= (IN_PROCESS if in_process is None else in_process):
+            answer: dict[str, Any] | None = _clarabel(*request)
+        else:
+            answer = _in_process(request, deadline, stop)
+        if answer is None:
+            return "stopped"
+        return self._keep(answer)
+
+    def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
+        """The same for a linear program, by HiGHS: a vertex, with all its zeros."""
+        from mipfs.solvers import highs
+
+        A, b, q = sparse.csr_array(self.data["A"]), self.data["b"], self.data["c"]
+        h, equal = highs.new_model(), self.cones["zero"]
+        infinity = highs.infinity()
+        h.addVars(q.size, np.full(q.size, -infinity), np.full(q.size, infinity))
+        highs.set_costs(h, q)
+        lower = np.where(np.arange(b.size) < equal, b, -infinity)
+        h.addRows(b.size, lower, b, A.nnz, A.indptr.astype(np.int32), A.indices.astype(np.int32), A.data)
+        solution = highs.solve(h, deadline=deadline, stop=stop)
+        if solution.status == "stopped":
+            return "stopped"
+        z = -np.array(h.getSolution().row_dual)
+        status = "Solved" if solution.status == "optimal" else "PrimalInfeasible"
+        value = float(h.getInfo().objective_function_value)
+        answer = {"status": status, "x": solution.values, "z": z, "obj_val": value, "solve_time": 0.0, "iterations": 0}
+        return self._keep(answer)
+
+    def _matrix(self, name: str) -> Any:
+        size = self.data["c"].size
+        matrix = self.data[name] if name in self.data else sparse.csc_array((size, size))
+        return sparse.csc_matrix(sparse.triu(matrix) if name == "P" else matrix)
+
+    def _keep(self, answer: dict[str, Any]) -> str:
+        """Put the answer into the program's variables, and say in one word what it is."""
+        said = STATUSES.get(answer["status"], "failed")
+        if said == "failed":
+            return said
+        with warnings.catch_warnings():
+            # "Almost solved" is no secret to our callers: they earn their bounds from what they get.
+            warnings.simplefilter("ignore", UserWarning)
+            self.program.unpack_results(SimpleNamespace(**answer), self._chain, self._inverse)
+        return said
+
+
+def solve(program: Any) -> str:
+    """Solve a CVXPY program by Clarabel; the values are in its variables then. Returns the status."""
+    return Canonical(program).solve()
+
+
+def conic_solution(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> tuple[Array, Array] | None:
+    """min ½ x'Px + q'x, Ax + s = b, s in the cones, by Clarabel in this process: x and the multipliers z, or None.
+
+    For small programs that are made by hand, over and over; `cones` as in `Canonical`.
+    """
+    answer = _clarabel(P, q, A, b, cones)
+    return (answer["x"], answer["z"]) if STATUSES.get(answer["status"]) == "solved" else None
+
+
+def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict[str, Any]:
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    for name, value in TIGHT.items():
+        setattr(settings, name, value)
+    kinds = [clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []
+    kinds += [clarabel.NonnegativeConeT(cones["nonneg"])] if cones["nonneg"] else []
+    kinds += [clarabel.SecondOrderConeT(size) for size in cones["soc"]]
+    kinds += [clarabel.PSDTriangleConeT(size) for size in cones["psd"]]
+    kinds += [clarabel.ExponentialConeT() for _ in range(cones["exp"])]
+    found = clarabel.DefaultSolver(P, q, A, b, kinds, settings).solve()
+    return {
+        "status": str(found.status),
+        "x": np.array(found.x),
+        "z": np.array(found.z),
+        "obj_val": float(found.obj_val),
+        "solve_time": float(found.solve_time),
+        "iterations": int(found.iterations),
+    }
+
+
+def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> dict[str, Any] | None:
+    """The answer of a process of its own, or None if it was ended."""
+    home = str(Path(__file__).parents[2])
+    path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,  # Ctrl-C is for the caller, who decides what becomes of the process
+    )
+    answers: list[bytes] = []
+    pipes = threading.Thread(target=lambda: answers.append(process.communicate(pickle.dumps(request))[0]), daemon=True)
+    pipes.start()
+    try:
+        while pipes.is_alive():
+            pipes.join(POLL_SECONDS)
+            if (deadline is not None and time.monotonic() >= deadline) or (stop is not None and stop()):
+                return None
+    finally:
+        process.kill()
+        pipes.join()
+    if process.returncode != 0 or not answers[0]:
+        raise MipfsError(f"Clarabel's process ended without an answer (exit code {process.returncode})")
+    answer: dict[str, Any] = pickle.loads(answers[0])
+    return answer
+
+
+def main() -> None:
+    """Read a program from standard input and write the answer to standard output."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a solver prints must not mix with the answer
+    answers.write(pickle.dumps(_clarabel(*pickle.load(sys.stdin.buffer))))
+    answers.close()
+
+
+if __name__ == "__main__":
+    main()

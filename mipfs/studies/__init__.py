@@ -1,0 +1,1 @@
+"""Many solves: the ladder of relaxations, paths over M, C, λ and rows, folds."""

@@ -1,0 +1,70 @@
+"""Cross-validation folds of an instance: stratified, seeded, each scaled by its own training part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.result.result import Result
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One fold.
+
+    Attributes
+    ----------
+    train : Instance
+        Scaled anew, as the whole data was: nothing of the test part is in it.
+    X : (m, p) test rows, on the scale that `train` takes for the user's
+    y : (m,) ndarray of {-1.0, +1.0}
+    """
+
+    train: Instance
+    X: Any
+    y: npt.NDArray[np.float64]
+
+    def error(self, result: Result) -> float:
+        """The share of the test rows that the classifier of a result gets wrong."""
+        return float(np.mean((result.decision_function(self.X) > 0) != (self.y > 0)))
+
+
+def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
+    """`k` folds with both classes in proportion, each row in the test part of one of them.
+
+    Parameters
+    ----------
+    data : Instance
+    k : int, from 2 to the size of the smaller class
+    seed : int
+
+    Raises
+    ------
+    UsageError
+        `k` out of its range.
+    """
+    least = int(min((data.y > 0).sum(), (data.y < 0).sum()))
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= least:
+        raise UsageError(f"folds = {k!r} must be an integer from 2 to {least}, the size of the smaller class")
+    from sklearn.model_selection import StratifiedKFold
+
+    parts = StratifiedKFold(int(k), shuffle=True, random_state=seed).split(np.zeros(data.n_samples), data.y)
+    return [Fold(_part(data, train), data.X[test], data.y[test]) for train, test in parts]
+
+
+def _part(data: Instance, rows: npt.NDArray[np.int64]) -> Instance:
+    """Some samples as an instance. Scaling twice is scaling once, so it starts from the scaled columns."""
+    return Instance.from_arrays(
+        data.X[rows],
+        data.y[rows],
+        feature_names=data.feature_names,
+        scale=data.scaling,
+        sample_weight=data.sample_weight[rows],
+        labels=data.labels,
+        penalty=data.penalty,
+    )

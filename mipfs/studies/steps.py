@@ -1,0 +1,144 @@
+"""The problems of a path, in the order in which they are walked."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.checks import as_float, shown
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+from mipfs.selection.selection import Rows
+
+Place = Mapping[str, int | float]
+"""Where a point of a path is: axis to value."""
+
+
+def place_text(place: Place) -> str:
+    """A place in words: ``C = 0.1, M = 5``."""
+    return ", ".join(f"{axis} = {value:g}" for axis, value in place.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The problems of a path.
+
+    Attributes
+    ----------
+    asked : mapping of axis to its values, in the order that was asked; the last axis is walked for each value before it
+    places : tuple of mappings of axis to value, from the easy end on
+    problems : tuple of Problem, in the order of `places`
+    added : tuple of str, the names of the rows that each step added
+    """
+
+    asked: dict[str, tuple[int | float, ...]]
+    places: tuple[Place, ...]
+    problems: tuple[Problem, ...]
+    added: tuple[str, ...]
+
+    @property
+    def leg(self) -> int:
+        """How many steps in a row differ in the last axis only."""
+        return len(self.places) // math.prod(len(values) for values in list(self.asked.values())[:-1])
+
+    def turn(self, place: Place) -> tuple[int, ...]:
+        """What sorts places into the order that was asked."""
+        return tuple(values.index(place[axis]) for axis, values in self.asked.items())
+
+    def on(self, data: Instance) -> Steps:
+        """The same steps on other data with the same features."""
+        return dataclasses.replace(self, problems=tuple(problem.replace(data=data) for problem in self.problems))
+
+
+def steps_of(
+    base: Problem,
+    M: Iterable[int] | None,
+    C: Iterable[float] | None,
+    lam: Iterable[float] | None,
+    rows: Rows | Sequence[Any] | None,
+) -> Steps:
+    """The steps over one of M, C, lambda and rows, or over C and M: for every C a walk along M. See `mipfs.path`.
+
+    Raises
+    ------
+    UsageError
+        None or others together, no values, a value twice or out of its range.
+    """
+    given = [name for name, values in (("M", M), ("C", C), ("lam", lam), ("rows", rows)) if values is not None]
+    if len(given) != 1 and given != ["M", "C"]:
+        said = " and ".join(given) if given else "nothing"
+        raise UsageError(
+            f"a path goes over one of M, C, lam and rows, or over M and C, and {said} is given; give one of them"
+        )
+    if rows is not None:
+        return _over_rows(base, rows)
+    asked: dict[str, tuple[int | float, ...]] = {}
+    if C is not None:
+        asked["C"] = _checked("C", C)
+    if M is not None:
+        asked["M"] = _checked("M", M, base.atoms.count)
+    if lam is not None:
+        asked["lambda"] = _checked("lambda", lam)
+    walked = [sorted(values, reverse=axis == "lambda") for axis, values in asked.items()]
+    places = tuple(dict(zip(asked, place, strict=True)) for place in itertools.product(*walked))
+    return Steps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
+
+
+def _at(base: Problem, place: Place) -> Problem:
+    """The problem with the values of a place; an M brings the cardinality row with it, even one that was dropped."""
+    names = {"lambda": "lam"}
+    changes: dict[str, Any] = {names.get(axis, axis): value for axis, value in place.items()}
+    return base.replace(**changes, **({"cardinality": True} if "M" in place else {}))
+
+
+def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[int | float, ...]:
+    """The values as Python's own numbers; M stays whole, and the first beyond `most` ends even an endless range."""
+    if isinstance(values, (int, float, np.number, str)):
+        raise UsageError(f"{name} = {values!r}: give a list of values, such as [{values!r}]")
+    numbers: dict[int | float, None] = {}
+    for value in values:
+        plain = value.item() if isinstance(value, np.generic) else value
+        if isinstance(plain, bool) or not isinstance(plain, (int, float)):
+            raise UsageError(f"{name} = {plain!r} must be a number")
+        if plain > most:
+            raise UsageError(f"{name} = {shown(plain)} must lie between 0 and {most}, what there is to select from")
+        plain = plain if name == "M" else as_float(plain, name)
+        if plain in numbers:
+            raise UsageError(f"{name} = {plain:g} is given twice; give every value once")
+        numbers[plain] = None
+    if not numbers:
+        raise UsageError(f"a path over {name} needs at least one value")
+    return tuple(numbers)
+
+
+def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
+    """The problem as it is, then with rows added one after the other."""
+    problems, added = [base], [""]
+    if isinstance(rows, Rows):
+        held = base.rows
+        assert held is not None
+        # Taken together from the start, so that rows share their extra variables.
+        problems += [base.replace(rows=held.stack(rows.take(range(k + 1)))) for k in range(len(rows))]
+        added += rows.names
+    else:
+        for step in rows:
+            last = problems[-1]
+            assert last.rows is not None
+            if isinstance(step, Rows):
+                problems.append(last.replace(rows=last.rows.stack(step)))
+            elif isinstance(step, (tuple, list)) and len(step) == 3:
+                problems.append(last.with_rows(*step))
+            else:
+                raise UsageError("rows of a path are a Rows, or a list of Rows or of (A, lb, ub)")
+            now = problems[-1].rows
+            assert now is not None
+            added.append(", ".join(now.names[len(last.rows) :]))
+    values = tuple(range(len(problems)))
+    return Steps({"rows": values}, tuple({"rows": value} for value in values), tuple(problems), tuple(added))
