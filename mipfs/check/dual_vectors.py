@@ -29,16 +29,21 @@ class Duals:
         atoms = statement.atoms
         self.widths = (X.shape[1], statement.p, 0 if atoms.members is None else atoms.members.size)
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
+        self.per_block = max(1, BLOCK // max(self.n, *self.widths))
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
-        """Positions, g(α) rounded down and c − ½ s(α) rounded down (B, p) of block after block."""
-        size = max(1, BLOCK // max(self.n, *self.widths))
-        for start in range(0, self.count, size):
-            ids = range(start, min(start + size, self.count))
-            q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
-            require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
-            g, v, total = self.block(ids, q)
-            yield ids, [down(value) for value in g.tolist()], self._costs(v, total)
+        """`costs` of block after block."""
+        for number in range(-(-self.count // self.per_block)):
+            yield self.costs(number)
+
+    def costs(self, number: int) -> tuple[range, list[float], Array]:
+        """Positions, g(α) rounded down and c − ½ s(α) rounded down (B, p) of a block."""
+        start = number * self.per_block
+        ids = range(start, min(start + self.per_block, self.count))
+        q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
+        require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
+        g, v, total = self.block(ids, q)
+        return ids, [down(value) for value in g.tolist()], self._costs(v, total)
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""

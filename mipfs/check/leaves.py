@@ -1,24 +1,29 @@
 """The tree of fixings, and the least bound of its leaves: together they cover {0, 1}^p ∩ S.
 
 A node is split on an atom, σ_j = 0 or 1, or on an extra variable that is a whole number, z ≤ value or z ≥ value + 1.
+Or it is screened: its dual vector fixes every atom whose other value alone lifts what it proves to the claimed bound.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.dual_vectors import BLOCK, Duals
-from mipfs.check.rounding import Array, Arrays, Integers, down, require
+from mipfs.check.rounding import Array, Arrays, Integers, U, down, require
 from mipfs.check.statement import Statement
 
-REFUTED = -2
-LEAF, RELEASE = -1, -2
+REFUTED, SCREENED = -2, 1 << 30
+"""In place of a leaf's dual vector: no selection is left. In place of a split: the node is screened."""
+LEAF, RELEASE, SCREEN, RESTORE = -1, -2, -3, -4
 """In place of an atom in the steps through a tree."""
+_NONE = np.empty(0, dtype=np.int64)
+CACHED = 8
+"""Blocks of costs that are kept."""
 
 Visitor = Callable[["Fixings", float], None]
 """Sees what every leaf that may hold a selection has fixed, and its bound."""
@@ -38,10 +43,12 @@ class Tree:
     steps : list of (j, code), the way through the tree
         j < p: atom j is fixed to code 0 or 1, and released with -2 or -1. j ≥ p: extra variable j − p is at most code/2
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
+        (SCREEN, node) screens, (RESTORE, 0) takes that back.
+    n_leaves : int
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
-        require(int(arrays["version"][0]) == 1, "a certificate of another version; this checks version 1")
+        require(int(arrays["version"][0]) in (1, 2), "a certificate of another version; this checks 1 and 2")
         for name, array in arrays.items():
             kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "iu")
             require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
@@ -70,6 +77,12 @@ class Tree:
                 self.steps.append((j, code))
                 stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
             on = feature[node]
+            if on == SCREENED:
+                require(0 <= self.dual[node] < n_duals, f"{hole} {node} is screened by no dual vector")
+                require(-1 <= self.multiplier[node] < n_multipliers, f"node {node} has multipliers that do not exist")
+                self.steps.append((SCREEN, node))
+                stack += [(RESTORE, 0, -1, True), (LEAF, 0, children[node][0], False)]
+                continue
             if on >= 0:
                 known = on < p or (on < p + whole.size and bool(whole[on - p]))
                 require(known, f"a split on feature {on}, which does not exist or is no whole number")
@@ -80,10 +93,7 @@ class Tree:
             require(-1 <= self.multiplier[node] < n_multipliers, f"leaf {node} has multipliers that do not exist")
             self.steps.append((LEAF, node))
         require(all(reached), "a node is not part of the tree")
-
-    @property
-    def n_leaves(self) -> int:
-        return (len(self.dual) + 1) // 2
+        self.n_leaves = sum(on < 0 for on in feature)
 
 
 class Fixings:
@@ -95,6 +105,7 @@ class Fixings:
         self.n_inside, self.conflicts = int((self.state == 1).sum()), 0
         self.n_free = int((self.state < 0).sum())
         self.ends, self._before = (statement.low, statement.high), list[tuple[Array, Array]]()
+        self._screened, self._closed = list[tuple[Integers, int]](), list[bool]()
 
     def step(self, j: int, code: int) -> None:
         """Go one step of a `Tree`."""
@@ -112,13 +123,52 @@ class Fixings:
             self.ends = low, high
             return
         change, value = -1 if code < 0 else 1, code % 2
-        if self.forced[j] >= 0:
+        if self.forced[j] >= 0:  # by the statement, or by screening
             self.conflicts += change * (self.forced[j] != value)
             return
         self.state[j] = value if change > 0 else -1
         self.inside[self.n_inside] = j
         self.n_inside += change * value
         self.n_free -= change
+
+    def screen(self, bound: float, cost: Array, order: Integers, level: float) -> None:
+        """Fix every free atom whose other value lifts `bound`, the minimum over what is left, to the level.
+
+        `order` sorts the negative costs. Every difference is three additions, of which the error is taken off. A bound
+        that reaches the level itself leaves nothing.
+        """
+        if bound >= level:
+            self._screened.append((_NONE, 0))
+            self.conflicts += 1
+            self._closed.append(True)
+            return
+        self._closed.append(False)
+        room, free = self.M - self.n_inside, self.state < 0
+        gains = order[free[order]]
+        taken, rest = gains[: max(room, 0)], gains[max(room, 0) :]
+        last = cost[taken[-1]] if taken.size and taken.size == room else 0.0  # what leaves for another one
+        following = cost[rest[0]] if rest.size else 0.0  # what comes for one that leaves
+        other = cost - last if room > 0 else np.full(cost.size, math.inf)
+        other[taken] = following - cost[taken]
+        size = abs(bound) + np.abs(cost) + max(abs(last), abs(following))
+        free[free] = (bound + other - 4.0 * U * size)[free] >= level
+        ids = np.concatenate([taken[free[taken]], np.setdiff1d(np.flatnonzero(free), taken)])
+        count = int(np.count_nonzero(free[taken]))
+        self._screened.append((ids, count))
+        self.state[ids] = np.arange(ids.size) < count
+        for j, value in zip(ids.tolist(), self.state[ids].tolist(), strict=True):
+            self.forced[j] = value
+        self.inside[self.n_inside : self.n_inside + count] = ids[:count]
+        self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
+
+    def restore(self) -> None:
+        """Take the last screening back."""
+        ids, count = self._screened.pop()
+        self.conflicts -= self._closed.pop()
+        self.state[ids] = -1
+        for j in ids.tolist():
+            self.forced[j] = -1
+        self.n_inside, self.n_free = self.n_inside - count, self.n_free + ids.size
 
     @property
     def is_empty(self) -> bool:
@@ -138,6 +188,44 @@ class Fixings:
         return np.concatenate([cost[self.inside[: self.n_inside]], cost[free]])
 
 
+class Costs:
+    """What dual vectors prove: g and the costs c − ½ s − A'y of the atoms, with the negative ones in order."""
+
+    def __init__(self, statement: Statement, duals: Duals, multipliers: Array) -> None:
+        self.statement, self.duals, self.multipliers = statement, duals, multipliers
+        self._blocks: OrderedDict[int, tuple[range, list[float], Array]] = OrderedDict()
+        self._sorted: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
+        self._refuted = [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
+
+    def of(self, dual: int, multiplier: int, ends: tuple[Array, Array]) -> tuple[list[float], Array, Integers]:
+        """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
+        key = dual, multiplier, ends[0].tobytes() + ends[1].tobytes()
+        if key not in self._sorted:
+            if len(self._sorted) * self.statement.p > BLOCK:
+                self._sorted.clear()
+            g, row = self._row(dual)
+            constants = [g]
+            if multiplier >= 0:
+                more, row = self.statement.reduced(row, self.multipliers[multiplier].tolist(), ends)
+                constants += more
+            row = np.where(np.isnan(row), -np.inf, row)  # of forged multipliers, of columns beyond floating point
+            negative = np.flatnonzero(row < 0)
+            self._sorted[key] = constants, row, negative[np.argsort(row[negative], kind="stable")]
+        return self._sorted[key]
+
+    def _row(self, dual: int) -> tuple[float, Array]:
+        if dual == REFUTED:
+            return self._refuted[0][0], self._refuted[1][0]
+        number = dual // self.duals.per_block
+        if number not in self._blocks:
+            self._blocks[number] = self.duals.costs(number)
+            if len(self._blocks) > CACHED:
+                self._blocks.popitem(last=False)
+        self._blocks.move_to_end(number)
+        ids, g, cost = self._blocks[number]
+        return g[dual - ids.start], cost[dual - ids.start]
+
+
 def least_bound(
     statement: Statement,
     duals: Duals,
@@ -145,42 +233,41 @@ def least_bound(
     arrays: Arrays,
     visit: Visitor | None = None,
     told: Callable[[int, int], object] | None = None,
+    level: float = math.inf,
 ) -> tuple[float, int]:
     """The least bound of all leaves (unit margin), and its leaf; inf when no leaf holds a selection.
 
-    `told` hears how many of how many dual vectors are done.
+    Screening fixes up to the level, which is then all that is proven at most. `told` hears how many of how many leaves
+    are done.
     """
-    least, where = math.inf, -1
-    refuted = range(REFUTED, REFUTED + 1), [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
-    for ids, g, cost in itertools.chain([refuted], duals.blocks()):
-        fixed = Fixings(statement)
-        sorted_once: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
-        for j, value in tree.steps:
-            if j != LEAF:
-                fixed.step(j, value)
-                continue
-            dual, multiplier = tree.dual[value], tree.multiplier[value]
-            if dual not in ids or fixed.is_empty:
-                continue
-            key = dual, multiplier, fixed.ends[0].tobytes() + fixed.ends[1].tobytes()
-            if key not in sorted_once:
-                if len(sorted_once) * statement.p > BLOCK:
-                    sorted_once.clear()
-                constants, row, y = list[float](), cost[dual - ids.start], arrays["multipliers"]
-                if multiplier >= 0:
-                    constants, row = statement.reduced(row, y[multiplier].tolist(), fixed.ends)
-                row = np.where(np.isnan(row), -np.inf, row)  # of forged multipliers, of columns beyond floating point
-                negative = np.flatnonzero(row < 0)
-                sorted_once[key] = constants, row, negative[np.argsort(row[negative], kind="stable")]
-            constants, reduced, order = sorted_once[key]
-            bound = down(math.fsum([g[dual - ids.start], *constants, *fixed.terms(reduced, order).tolist()]))
-            require(dual != REFUTED or bound > 0.0, f"nothing shows that leaf {value} holds no selection, as it says")
-            if dual == REFUTED:
-                continue
-            if visit is not None:
-                visit(fixed, bound)
-            if bound < least:
-                least, where = bound, value
-        if told is not None and ids.start >= 0:
-            told(ids.stop, duals.count)
+    least, where, done = math.inf, -1, 0
+    costs, fixed = Costs(statement, duals, arrays["multipliers"]), Fixings(statement)
+    for j, value in tree.steps:
+        if j == RESTORE:
+            fixed.restore()
+            continue
+        if j not in (LEAF, SCREEN):
+            fixed.step(j, value)
+            continue
+        dual = tree.dual[value]
+        constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
+        bound = math.inf
+        if not fixed.is_empty:
+            bound = down(math.fsum([*constants, *fixed.terms(reduced, order).tolist()]))
+        if j == SCREEN:
+            fixed.screen(bound, reduced, order, level)
+            least = min(least, level)
+            continue
+        done += 1
+        if told is not None:
+            told(done, tree.n_leaves)
+        if bound == math.inf:
+            continue
+        require(dual != REFUTED or bound > 0.0, f"nothing shows that leaf {value} holds no selection, as it says")
+        if dual == REFUTED:
+            continue
+        if visit is not None:
+            visit(fixed, bound)
+        if bound < least:
+            least, where = bound, value
     return least, where

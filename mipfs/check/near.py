@@ -85,12 +85,16 @@ class NearOptimal:
             holds = objective >= low - EXACT * max(1e-10, abs(low))
             require(holds, f"near-optimal support {k}: the objective is {objective!r}, but {low!r} at least")
 
+    @property
+    def least(self) -> float:
+        """What is proven to be at least so large belongs to no complete list."""
+        if not self.complete:
+            return -math.inf
+        return self.limit - EXACT * max(1e-10, abs(self.limit)) if math.isfinite(self.limit) else math.inf
+
     def __call__(self, fixed: Fixings, bound: float) -> None:
         """See a leaf: whether it may hold a support that belongs to the list and is not in it."""
-        if not self.complete:
-            return
-        limit = self.limit - EXACT * max(1e-10, abs(self.limit)) if math.isfinite(self.limit) else math.inf
-        if self.statement.reported(bound) >= limit:
+        if self.statement.reported(bound) >= self.least:
             return
         only = fixed.only
         missing = only is None or (only not in self.listed and self._may_be_allowed(only))

@@ -143,6 +143,15 @@ class Statement:
             return value
         return down(-0.25 / value) if value > 0 else -math.inf
 
+    def unit(self, bound: float) -> float:
+        """A value of the unit margin that `reported` makes at least `bound` of."""
+        if self.margin == "unit" or math.isinf(bound):
+            return bound
+        value = -0.25 / bound if bound < 0 else math.inf
+        while self.reported(value) < bound:
+            value = math.nextafter(value, math.inf)
+        return value
+
     def holds(self, sigma: Array, extra: Array | None) -> str:
         """Why σ (p,) is not in S, "" when it is; without values of the extra variables their rows are left out."""
         if sigma.sum() > self.M:

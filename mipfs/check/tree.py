@@ -100,7 +100,7 @@ def check(
     given : mapping {"rows", "extra"}, optional
         The rows that must hold beside those of the data, and no others, as the JSON of a result has them.
     told : callable, optional
-        Hears how many of how many dual vectors are done.
+        Hears how many of how many leaves are done.
     """
     begin, found = time.perf_counter(), dict[str, Any]()
     reason = ""
@@ -139,8 +139,10 @@ def _check(
     near = document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
-    least, leaf = least_bound(statement, duals, tree, arrays, listed, told)
-    proven, bound = statement.reported(least), absent_or(certificate["bound"], math.inf, "the certificate's bound")
+    bound = absent_or(certificate["bound"], math.inf, "the certificate's bound")
+    level = statement.unit(bound if listed is None else max(bound, listed.least))
+    least, leaf = least_bound(statement, duals, tree, arrays, listed, told, level)
+    proven = statement.reported(least)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"leaf {leaf} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}

@@ -32,7 +32,7 @@ from mipfs.kernels import subtree
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
-from mipfs.proof.proof import OPEN, Proof
+from mipfs.proof.proof import OPEN, SCREENED, Proof
 from mipfs.run.carry import taken_over
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
@@ -244,14 +244,14 @@ class Tree:
         )  # fmt: skip
         position = np.concatenate([[node.dual], first + np.arange(n_duals - 1)])
         feature, dual = piece.feature[:places], piece.dual[:places]
-        feature = np.append(self.relaxation.alive, -1)[feature]
+        feature = np.concatenate([self.relaxation.alive, [SCREENED, -1]])[feature]
         dual = np.where(dual >= 0, position[dual], OPEN)
         offset = self.proof.graft(node.place, feature, piece.children[:places], dual, piece.values[:places])
         for t in range(n_nodes):
             place, why = piece.found[t]
             if place < 0:
                 continue
-            warm = Warm(piece.weights[t].copy(), float(piece.intercepts[t]), float(piece.rhos[t]))
+            warm = Warm(piece.weights[t], float(piece.intercepts[t]), float(piece.rhos[t]))
             left = Node(
                 float(piece.bounds[t]), int(place) + offset if place else node.place, int(position[piece.parents[t]]),
                 piece.states[t].copy(), warm,
@@ -323,8 +323,7 @@ class Tree:
         features = np.concatenate([goes_in, goes_out])
         if features.size == 0:
             return place, states
-        values = np.concatenate([np.ones(goes_in.size, np.int8), np.zeros(goes_out.size, np.int8)])
-        place = self.proof.fix(place, self.relaxation.alive[features], values, dual)
+        place = self.proof.screen(place, dual)
         self.floor = min(self.floor, self.cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE

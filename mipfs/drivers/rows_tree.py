@@ -208,8 +208,7 @@ class RowsTree(Tree):
         atoms = np.concatenate([goes_in, goes_out])
         if atoms.size == 0:
             return place, states
-        values = np.concatenate([np.ones(goes_in.size, np.int8), np.zeros(goes_out.size, np.int8)])
-        place = self.proof.fix(place, self._at(atoms), values, dual, self.shown(prices))
+        place = self.proof.screen(place, dual, self.shown(prices))
         self.floor = min(self.floor, self.cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE

@@ -46,13 +46,28 @@ MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 
 
-@dataclass(frozen=True, eq=False)
 class Warm:
-    """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart)."""
+    """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart).
 
-    w: npt.NDArray[np.float32]
-    b: float
-    rho: float
+    Parameters
+    ----------
+    w : (k,) float32; most are zero, and only the others are kept: thousands of nodes wait
+    b, rho : float
+    """
+
+    __slots__ = ("_ids", "_size", "_values", "b", "rho")
+
+    def __init__(self, w: npt.NDArray[np.float32], b: float, rho: float) -> None:
+        self._ids = np.flatnonzero(w).astype(np.int32)
+        self._values, self._size = w[self._ids], w.size
+        self.b, self.rho = b, rho
+
+    @property
+    def w(self) -> npt.NDArray[np.float32]:
+        """The weights, (k,)."""
+        w = np.zeros(self._size, dtype=np.float32)
+        w[self._ids] = self._values
+        return w
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +290,7 @@ class Relaxation:
     ) -> Piece:
         """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
         problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
-        m, places = budget + 1, 2 * (budget + 1) * (k + 1) + 1
+        m, places = budget + 1, 3 * budget + 1
         alphas = np.empty((m, n))
         alphas[0] = alpha
         piece = Piece(

@@ -94,7 +94,7 @@ def explore(  # type: ignore[no-untyped-def]
         The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
         rho is negative was stuck before and is split as it stands.
     alphas, wholes, grids : (budget + 1, n) float64 and int64, and (budget + 1,): dual vectors, place 0 the first node's
-    feature, children, dual, values : the piece of the proof; see `Proof.graft`
+    feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
     packed, starts, tops, widths : the dual vectors as `DualStore` keeps them
     found : (m, 2) int64 out: proof place of a node, and OPEN or LEAF; −1 where it is done
     offers, sums : (m, k) float32, (m,) out: sizes of the weights to round, and what their σ add up to: of the first
@@ -242,20 +242,17 @@ def explore(  # type: ignore[no-untyped-def]
                 weights[node, cols[t]] = w[t] * root
             intercepts[node] = state[INTERCEPT]
             continue
-        top = place
-        for t in range(forced, count):
-            if fixed[t] != FREE:
-                side = 1 if fixed[t] == INSIDE else 0
-                feature[place] = cols[t]
-                children[place, side], children[place, 1 - side] = n_places, n_places + 1
-                feature[n_places], feature[n_places + 1] = -1, -1
-                dual[n_places], dual[n_places + 1] = -1, mine
-                place = n_places
-                n_places += 2
-                states[node, cols[t]] = fixed[t]
-                floor = min(floor, cutoff)
         if fixes > 0:
-            dual[top], values[top] = parents[node], bounds[node]
+            feature[place], children[place, 0], children[place, 1], dual[place] = k, n_places, -1, mine
+            if better:
+                values[place] = bounds[node]
+            place = n_places
+            n_places += 1
+            feature[place], dual[place] = -1, -1
+            floor = min(floor, cutoff)
+            for t in range(forced, count):
+                if fixed[t] != FREE:
+                    states[node, cols[t]] = fixed[t]
         for t in range(count):
             weights[node, cols[t]] = w[t] * root
         intercepts[node] = state[INTERCEPT]
@@ -282,9 +279,7 @@ def explore(  # type: ignore[no-untyped-def]
             intercepts[node], rhos[node], bounds[node], parents[node]
         )  # fmt: skip
         states[node, j], states[child, j] = OUTSIDE, INSIDE
-        feature[place] = j
-        if fixes == 0:
-            dual[place], values[place] = parents[node], bounds[node]
+        feature[place], dual[place], values[place] = j, parents[node], bounds[node]
         children[place, 0], children[place, 1] = n_places, n_places + 1
         for side in range(2):
             feature[n_places + side], dual[n_places + side] = -1, -1

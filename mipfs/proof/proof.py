@@ -3,7 +3,9 @@
     bound of a leaf = g(α) + y'(row bounds) + min over {σ of the leaf, Σσ ≤ M} of (c − ½ s(α) − A'y)'σ
 
 Together the leaves cover {0, 1}^p ∩ S; a refuted leaf holds no selection of S. A node may also be split on an extra
-variable that is a whole number: z ≤ value, or z ≥ value + 1.
+variable that is a whole number: z ≤ value, or z ≥ value + 1. And it may be screened: every feature is fixed whose other
+value lifts the bound of the node's dual vector to the bound that the certificate claims. Nothing is stored of that: the
+checker finds them anew.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ Integers = npt.NDArray[np.int64]
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 
-VERSION = 1
+VERSION = 2
 """Version of the sidecar."""
 OPEN, REFUTED = -1, -2
 """In place of a dual vector's position: a node that has none, a leaf without any selection."""
+SCREENED = 1 << 30
+"""In place of the feature of a split: the node is screened, and goes on in its first child."""
 
 
 class Proof:
@@ -158,13 +162,21 @@ class Proof:
         self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
         return int(ids[-1])
 
+    def screen(self, node: int, dual: int, multipliers: Multipliers | None = None) -> int:
+        """Fix what a dual vector rules out in an open node, at the bound that will be claimed; returns its child."""
+        self._check_open(node)
+        child = self._grow(1)
+        self._feature[node], self._children[node, 0] = SCREENED, child
+        self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
+        return child
+
     def graft(self, node: int, feature: Integers, children: Integers, dual: Integers, values: Array) -> int:
         """Put a piece of tree in the place of an open node; returns where its places but the first begin.
 
         Parameters
         ----------
         node : int, open: place 0 of the piece
-        feature : (m,) that a place is split on, −1 where it is not
+        feature : (m,) that a place is split on, `SCREENED`, or −1 where it is neither
         children : (m, 2) places of the children within the piece
         dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
         values : (m,) what that dual vector proves of a place that is split
@@ -175,7 +187,7 @@ class Proof:
         places[0] = node
         split = feature >= 0
         self._feature[places], self._dual[places] = feature, dual
-        self._children[places[split]] = places[children[split]]
+        self._children[places[split]] = np.where(children[split] >= 0, places[children[split]], -1)
         self._value[places[split]] = values[split]
         return first
 
@@ -188,11 +200,14 @@ class Proof:
         while level.size:
             kept[level] = True
             level = children[level[feature[level] >= 0]].ravel()
+            level = level[level >= 0]
         place = np.cumsum(kept, dtype=np.int32) - 1
         self._size = int(np.count_nonzero(kept))
         for name in ("_feature", "_dual", "_multiplier", "_value"):
             setattr(self, name, getattr(self, name)[used][kept])
-        self._children = np.where(self._feature[:, None] >= 0, place[children[kept]], -1).astype(np.int32)
+        links = children[kept]
+        links[self._feature < 0] = -1
+        self._children = np.where(links >= 0, place[links], -1).astype(np.int32)
         self._whole = {
             int(place[node]): value for node, value in self._whole.items() if kept[node] and feature[node] >= 0
         }
@@ -203,15 +218,27 @@ class Proof:
         return np.flatnonzero((self._feature[used] < 0) & (self._dual[used] == OPEN)).astype(np.int64)
 
     @property
-    def needed(self) -> Integers:
-        """Positions of the dual vectors that leaves refer to, in order."""
+    def _refers(self) -> npt.NDArray[np.bool_]:
+        """Which nodes show something by their dual vector: leaves, and those that are screened."""
         feature, dual = self._feature[: self._size], self._dual[: self._size]
-        return np.unique(dual[(feature < 0) & (dual >= 0)]).astype(np.int64)
+        return np.asarray(((feature < 0) | (feature == SCREENED)) & (dual >= 0))
+
+    @property
+    def needed(self) -> Integers:
+        """Positions of the dual vectors that the tree refers to, in the order in which a walk through it meets them."""
+        dual, refers, children = self._dual.tolist(), self._refers.tolist(), self._children.tolist()
+        found, stack = dict[int, None](), [self.root]
+        while stack:
+            node = stack.pop()
+            if refers[node]:
+                found.setdefault(dual[node])
+            stack += [child for child in reversed(children[node]) if child >= 0]
+        return np.fromiter(found, dtype=np.int64, count=len(found))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted.
 
-        Dual vectors that no leaf refers to are left out: half of them, where a limit ended the search.
+        Dual vectors that nothing refers to are left out: half of them, where a limit ended the search.
         """
         assert self.open_nodes().size == 0, f"{self.open_nodes().size} nodes are open"
         used, rows = slice(0, self._size), {len(y) for y in self._multipliers}
@@ -219,8 +246,10 @@ class Proof:
         assert len(rows) <= 1
         feature, dual, duals = self._feature[used], self._dual[used], self.duals
         if isinstance(duals, DualStore):
-            needed, refers = self.needed, (feature < 0) & (dual >= 0)
-            dual = np.where(refers, np.searchsorted(needed, dual), np.minimum(dual, OPEN)).astype(np.int32)
+            needed, refers = self.needed, self._refers
+            place = np.full(len(duals) + 1, OPEN, dtype=np.int32)
+            place[needed] = np.arange(needed.size)
+            dual = np.where(refers, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN))
             duals = duals.part(needed)
         return {
             "version": np.array([VERSION]),

@@ -108,7 +108,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     rows : Rows, optional
         The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
     verbose : bool, default False
-        Show on a terminal how many of the dual vectors are done.
+        Show on a terminal how many of the leaves are done.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _checked(
     from mipfs.report.progress import progress
 
     reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
-    with progress("checked", "dual vectors", verbose) as told:
+    with progress("checked", "leaves", verbose) as told:
         return check(document, arrays, data, given=given, told=told, **reading)
 
 

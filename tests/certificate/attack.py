@@ -270,6 +270,33 @@ def tree(rng: Rng, arrays: Arrays, _: Json) -> None:
     arrays["dual"] = dual
 
 
+def screened(rng: Rng, arrays: Arrays, document: Json) -> None:
+    """Nodes screened by any dual vector, in any place, and half of the leaves taken away; or a higher claim."""
+    for _ in range(int(rng.integers(1, 4))):
+        feature, size = arrays["feature"], arrays["feature"].size
+        node = int(rng.integers(size))
+        dual = arrays["dual"][rng.integers(size)]
+        moved = {"feature": feature[node], "dual": arrays["dual"][node], "multiplier": arrays["multiplier"][node]}
+        put = {"feature": 1 << 30, "dual": dual, "multiplier": arrays["multiplier"][rng.integers(size)]}
+        arrays["children"] = np.concatenate([arrays["children"], arrays["children"][node : node + 1]])
+        for name, value in moved.items():
+            array = np.append(arrays[name], value).astype(arrays[name].dtype)
+            array[node] = put[name]
+            arrays[name] = array
+        arrays["children"][node] = size, -1
+    if rng.random() < 0.5:
+        cut = np.flatnonzero(arrays["feature"] < 0)
+        arrays["dual"] = arrays["dual"].copy()
+        arrays["dual"][cut] = rng.choice(arrays["dual"][cut], cut.size)
+    known = isinstance(document.get("bound"), float) and isinstance(document.get("certificate"), dict)
+    if rng.random() < 0.5 and known:
+        lifted = document["bound"] + float(rng.choice([1e-6, 1e-3, 0.1])) * abs(document["bound"])
+        document["bound"] = lifted
+        document["certificate"] = dict(document["certificate"]) | {"bound": lifted}
+        if isinstance(document.get("objective"), float):
+            document["gap"] = max(0.0, document["objective"] - lifted) / max(1e-10, abs(document["objective"]))
+
+
 def ray(rng: Rng, arrays: Arrays, document: Json) -> None:
     """The root refuted by multipliers of any size."""
     r = len(document["rows"])
@@ -283,7 +310,15 @@ JSON_MOVES: tuple[Callable[[Rng, Json, Instance], None], ...] = (
     one_entry, one_entry, one_entry, one_entry, two_entries, bounds_together, empty, gone, another_support,
     another_problem, near,
 )  # fmt: skip
-ARRAY_MOVES: tuple[Callable[[Rng, Arrays, Json], None], ...] = (one_number, one_number, shape, tree, ray)
+ARRAY_MOVES: tuple[Callable[[Rng, Arrays, Json], None], ...] = (
+    one_number,
+    one_number,
+    shape,
+    tree,
+    screened,
+    screened,
+    ray,
+)
 
 
 def attacked(seed: int) -> tuple[Json, Arrays, str, Json, Instance]:

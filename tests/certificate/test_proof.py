@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from mipfs.check.leaves import Fixings
 from mipfs.check.tree import Report, check
 from mipfs.data.instance import Instance
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import OPEN, Proof
+from mipfs.proof.proof import OPEN, SCREENED, Proof
 from mipfs.proof.sidecar import Claim
 
 Array = npt.NDArray[np.float64]
@@ -188,20 +191,71 @@ def test_trimming_keeps_what_the_bound_needs() -> None:
     proof = Proof(2, 9)
     weak, middle, strong = (proof.add_dual(np.array([k, k]), 4) for k in (1, 2, 3))
     left, right = proof.split(proof.root, 4)
-    # the right child: a chain that fixes feature 0, then a split on feature 1, bounded by `middle` as a whole
-    feature, children = np.array([0, -1, 1, -1, -1]), np.array([[2, 1], [0, 0], [3, 4], [0, 0], [0, 0]])
-    dual, values = np.array([middle, strong, OPEN, weak, strong]), np.array([5.0, np.nan, -np.inf, np.nan, np.nan])
+    # the right child is screened and then split on feature 1, and bounded by `middle` as a whole
+    feature, children = np.array([SCREENED, 1, -1, -1]), np.array([[1, -1], [2, 3], [0, 0], [0, 0]])
+    dual, values = np.array([middle, OPEN, weak, strong]), np.array([5.0, -np.inf, np.nan, np.nan])
     proof.graft(right, feature, children, dual, values)
     below, above = proof.split_whole(left, 0, 3)
     proof.close(below, weak)
     proof.close(above, middle)
-    assert (proof.n_nodes, proof.n_leaves) == (9, 5)
-    proof.trim(5.5)
-    assert (proof.n_nodes, proof.n_leaves) == (9, 5)
-    proof.trim(5.0)
+    for bound, nodes, leaves, duals in ((5.5, 8, 4, [weak, middle, strong]), (5.0, 5, 3, [weak, middle])):
+        proof.trim(bound)
+        assert (proof.n_nodes, proof.n_leaves, proof.needed.tolist()) == (nodes, leaves, duals)
     arrays = proof.arrays()
-    assert (proof.n_nodes, proof.n_leaves, len(arrays["dual_q"])) == (5, 3, 2)
     np.testing.assert_array_equal(arrays["feature"], [4, 9, -1, -1, -1])
     np.testing.assert_array_equal(arrays["children"][:2], [[1, 2], [3, 4]])
     np.testing.assert_array_equal(arrays["dual"], [OPEN, OPEN, 1, 0, 1])
     np.testing.assert_array_equal(arrays["whole"], [[1, 3]])
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_screening_fixes_what_enumeration_says(seed: int) -> None:
+    """Every selection that screening leaves out is worth the level, and whoever alone cannot be worth less is fixed."""
+    r = np.random.default_rng(seed)
+    p, M = 7, int(r.integers(0, 8))
+    statement = SimpleNamespace(forced=np.full(p, -1, dtype=np.int8), M=M, p=p, low=np.empty(0), high=np.empty(0))
+    statement.forced[0] = r.integers(-1, 2)
+    fixed = Fixings(statement)  # type: ignore[arg-type]
+    before = [(int(j), int(r.integers(0, 2))) for j in r.permutation(np.arange(1, p))[: r.integers(0, 4)]]
+    for step in before:
+        fixed.step(*step)
+    cost = np.round(r.normal(size=p), 1)
+    negative = np.flatnonzero(cost < 0)
+    order = negative[np.argsort(cost[negative], kind="stable")]
+    held = {0: int(statement.forced[0])} if statement.forced[0] >= 0 else {}
+    held |= dict(before)
+    every = [s for s in itertools.product((0, 1), repeat=p) if sum(s) <= M and all(s[j] == v for j, v in held.items())]
+    if not every:
+        assert fixed.is_empty
+        return
+    values = {s: float(cost @ s) for s in every}
+    bound = min(values.values())
+    level = max(bound + 0.01, float(np.median([*values.values()])) + 0.05)
+    assert np.sum(fixed.terms(cost, order)) == pytest.approx(bound, abs=1e-12)
+    state, counts = fixed.state.copy(), (fixed.n_inside, fixed.n_free)
+    fixed.screen(bound, cost, order, level)
+    for j in range(p):
+        other = [value for s, value in values.items() if s[j] != fixed.state[j]]
+        if state[j] < 0 <= fixed.state[j]:
+            assert min(other, default=np.inf) >= level - 1e-12
+        elif state[j] < 0:
+            for side in (0, 1):
+                there = [value for s, value in values.items() if s[j] == side]
+                assert min(there, default=-np.inf) < level + 1e-12
+    kept = frozenset(np.flatnonzero(fixed.state == 1).tolist())
+    assert set(fixed.inside[: fixed.n_inside].tolist()) == kept
+    assert fixed.n_free == np.count_nonzero(fixed.state < 0)
+    taken = [j for j in range(1, p) if state[j] < 0 <= fixed.state[j]][:1]
+    for j in taken:  # a split on what was screened: one side as before, the other one empty
+        for side in (0, 1):
+            fixed.step(j, side)
+            assert fixed.is_empty == (side != fixed.state[j])
+            fixed.step(j, side - 2)
+    assert not fixed.is_empty
+    fixed.screen(level, cost, order, level)
+    assert fixed.is_empty, "what reaches the level as a whole is closed"
+    fixed.restore()
+    assert not fixed.is_empty
+    fixed.restore()
+    np.testing.assert_array_equal(fixed.state, state)
+    assert (fixed.n_inside, fixed.n_free) == counts
