@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from mipfs.data.instance import Instance
 from mipfs.generators import aytug_one
-from mipfs.losses.hinge import Solver, feasible_dual
+from mipfs.losses.hinge import LOSS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.references import svm_reference
@@ -44,7 +44,7 @@ def timed(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 
 def gap_of(Z: np.ndarray, y: np.ndarray, c: np.ndarray, w: np.ndarray, b: float, alpha: np.ndarray) -> float:
     """Relative gap of a primal point and a dual vector made feasible."""
-    whole, q = feasible_dual(np.clip(alpha, 0.0, c), c, y, True)
+    whole, q = LOSS.feasible_dual(np.clip(alpha, 0.0, c), c, y, True)
     exact = np.ldexp(whole.astype(float), -q)
     primal = 0.5 * w @ w + c @ np.maximum(0.0, 1.0 - y * (Z @ w + b))
     pulled = Z.T @ (exact * y)
@@ -88,7 +88,7 @@ def main() -> None:
 def row(data: Instance, c: np.ndarray, k: int, repeats: int) -> None:
     """One line of the table."""
     ids, Z = np.arange(k), np.ascontiguousarray(data.X[:, :k])
-    solver = Solver(data, c, True)
+    solver = LOSS.Solver(data, c, True)
     solver.solve(ids, tol=GAP)
     cold, base = timed(lambda: solver.solve(ids, tol=GAP), repeats)
     warm = []

@@ -5,20 +5,36 @@ The tables of ``mipfs models`` and of the README are made of these declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mipfs.errors import UsageError
+from mipfs.losses import LOSSES
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
 
-POINTWISE = ("hinge", "squared-hinge", "logistic")
-"""The losses that are a sum over the samples."""
-ALL_LOSSES = (*POINTWISE, "structural")
+
+class Registered(Collection[str]):
+    """The losses that are registered, now and later: all of them, or those that are a sum over the samples."""
+
+    def __init__(self, but: str = "") -> None:
+        self._but = but
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in LOSSES if name != self._but)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in LOSSES and name != self._but
+
+
+ALL_LOSSES, POINTWISE = Registered(), Registered(but="structural")
 ATOMS = ("features", "scaled features", "groups", "trees")
 """What can be selected, `Atoms.kind`; groups may overlap."""
 SELECTION = ("rows", "extra variables", "forced features", "penalties")
@@ -31,7 +47,7 @@ class Capability:
 
     Attributes
     ----------
-    losses : tuple of str
+    losses : collection of str
     bound : str, in a few words what its bound is worth
     atoms : tuple of str, of `ATOMS`
     selection : tuple of str, of `SELECTION`
@@ -42,7 +58,7 @@ class Capability:
     weights : bool, whether samples may have weights of their own
     """
 
-    losses: tuple[str, ...]
+    losses: Collection[str]
     bound: str
     atoms: tuple[str, ...] = ATOMS
     selection: tuple[str, ...] = SELECTION

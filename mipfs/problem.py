@@ -138,7 +138,7 @@ class Problem:
         _ = self.selection.scaled, self.penalty
         if self.margin not in ("unit", "rho"):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
-        if self.margin == "rho" and (self.loss != "squared-hinge" or np.any(self.penalty)):
+        if self.margin == "rho" and (not get_loss(self.loss).has_rho or np.any(self.penalty)):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
         if self.loss == "structural":
             self._check_structural()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.losses import get_loss
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -24,19 +24,6 @@ class _Cvxpy:
 
 
 cp: Any = _Cvxpy()
-
-# L as a function of the slacks ξ and the loss weights c, where y_i f(x_i) + ξ_i ≥ target.
-LOSSES: Mapping[str, tuple[float, Callable[[Any, Array], Any]]] = {
-    "hinge": (1.0, lambda xi, c: c @ xi),
-    "squared-hinge": (1.0, lambda xi, c: 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), xi))),
-    "logistic": (0.0, lambda xi, c: c @ cp.logistic(xi)),
-}
-# g(α)
-CONJUGATES: Mapping[str, Callable[[Any, Array], Any]] = {
-    "hinge": lambda alpha, c: cp.sum(alpha),
-    "squared-hinge": lambda alpha, c: cp.sum(alpha) - 0.5 * cp.sum_squares(cp.multiply(1 / np.sqrt(c), alpha)),
-    "logistic": lambda alpha, c: c @ (cp.entr(cp.multiply(1 / c, alpha)) + cp.entr(1 - cp.multiply(1 / c, alpha))),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +90,11 @@ def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
 
 
 def declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
-    target, ell = LOSSES[loss]
-    xi = cp.Variable(y.size, name="xi")
-    rows = [cp.multiply(y, scores) + xi >= (target if rho is None else rho)]
-    if loss == "hinge":
+    kind, xi = get_loss(loss), cp.Variable(y.size, name="xi")
+    rows = [cp.multiply(y, scores) + xi >= (kind.target if rho is None else rho)]
+    if kind.says_sign:
         rows.append(xi >= 0)
-    return ell(xi, c_i), xi, rows
+    return kind.conic(cp, xi, c_i), xi, rows
 
 
 def bias_of(problem: Problem) -> Any:
@@ -184,13 +170,13 @@ class Dual:
 
 def dual_of(problem: Problem) -> Dual:
     """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias."""
-    alpha = cp.Variable(problem.data.n_samples, name="alpha")
+    loss, alpha = get_loss(problem.loss), cp.Variable(problem.data.n_samples, name="alpha")
     rows = [alpha >= 0]
-    if problem.loss != "squared-hinge":
+    if loss.has_top:
         rows.append(alpha <= problem.c_i)
     if problem.bias:
         rows.append(problem.data.y @ alpha == 0)
-    return Dual(alpha, cp.multiply(problem.data.y, alpha), CONJUGATES[problem.loss](alpha, problem.c_i), rows)
+    return Dual(alpha, cp.multiply(problem.data.y, alpha), loss.conic_dual(cp, alpha, problem.c_i), rows)
 
 
 def polytope(problem: Problem, sigma: Any) -> list[Any]:

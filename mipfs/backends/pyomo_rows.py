@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.base.var import VarData
+from pyomo.core.expr.relational_expr import RelationalExpression
 from pyomo.core.expr.visitor import identify_variables
 from pyomo.repn import generate_standard_repn
 from scipy import sparse
@@ -62,10 +63,30 @@ def read(model: Any) -> _Compiler:
     """What stands under ``model.select``: rows, forced features, M and extra variables."""
     attached: Attached = model._mipfs
     refuse_changes(model, attached)
+    refuse_expressions(model)
     compiler = _Compiler(model.select, attached)
     compiler.M = compiler.read_rows()
     compiler.read_sigma()
     return compiler
+
+
+def refuse_expressions(model: Any) -> None:
+    """Refuse relations that were assigned as they are: Pyomo keeps them as attributes, and no solver sees them.
+
+    Raises
+    ------
+    RowError
+    """
+    for block in model.block_data_objects(active=True, descend_into=True):
+        for name, value in vars(block).items():
+            parts = (
+                value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+            )
+            if not name.startswith("_") and any(isinstance(part, RelationalExpression) for part in parts):
+                place = name if block is model else f"{block.name}.{name}"
+                raise RowError(
+                    f"{place} is an expression, which adds nothing to a model; write pyo.Constraint(expr=...)"
+                )
 
 
 class _Compiler:

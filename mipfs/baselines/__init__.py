@@ -1,1 +1,55 @@
-"""What the papers compare with, one method each: baselines and peers, never a source of bounds."""
+"""What the papers compare with, one method each: baselines and peers, never a source of bounds.
+
+A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear``, and a line in `BASELINES`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import TYPE_CHECKING, Protocol
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from mipfs.baselines.linear import Linear
+
+BASELINES = {
+    "l1-svm": "mipfs.baselines.l1_svm",
+    "rfe": "mipfs.baselines.rfe",
+}
+
+
+class Baseline(Protocol):
+    """A way to select M features and to fit a linear classifier on them."""
+
+    def __call__(self, data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+        """Select at most M features of `data`, with loss weight C; the classifier is on the user's scale.
+
+        Raises
+        ------
+        UsageError
+            M or C out of range, or data that the method cannot take.
+        """
+
+
+def available() -> tuple[str, ...]:
+    """The names of the baselines."""
+    return tuple(BASELINES)
+
+
+def get_baseline(name: str) -> Baseline:
+    """A baseline by its name.
+
+    Raises
+    ------
+    UsageError
+        No baseline of that name.
+    """
+    if name not in BASELINES:
+        close = difflib.get_close_matches(name, BASELINES, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(BASELINES)}"
+        raise UsageError(f"baseline {name!r} is not known; {hint}")
+    fit: Baseline = importlib.import_module(BASELINES[name]).fit
+    return fit

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
+from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 
 TOL, MAX_STEPS = 1e-4, 2000
@@ -89,3 +90,9 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
         warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
         found, _ = bracket(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
     return l1_svm(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The features of `l1_svm_of_size`, whose own weight decides their number, and the SVM of weight C on them."""
+    check_weight(C)
+    return plain_svm(data, l1_svm_of_size(data, M, bias=bias, seed=seed).ids, C, bias)

@@ -156,3 +156,8 @@ def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: Loss = 
     """The SVM on the columns `ids`, with a free intercept or none."""
     svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
     return linear(data, ids, svm.w, svm.b, C)
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """`rfe` as a `mipfs.baselines.Baseline`."""
+    return rfe(data, M, C, bias=bias, seed=seed)

@@ -51,7 +51,6 @@ REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
-SMOOTH = frozenset({"squared-hinge", "logistic"})
 STUCK = 1e-3
 """The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
 SHARPEST = 1e-9
@@ -175,7 +174,8 @@ def _restricted(run: Run) -> Restricted:
         given = getattr(options, name)
         if given is not None and not 0.0 <= given < 1.0:
             raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
-    smooth = problem.loss in SMOOTH and not np.any(problem.penalty)
+    loss = get_loss(problem.loss)
+    smooth = loss.is_smooth and loss.kernel is not None and not np.any(problem.penalty)
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
     proximal = smooth and options.restricted in ("auto", "proximal")

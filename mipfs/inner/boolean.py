@@ -21,10 +21,9 @@ from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
-from mipfs.inner.pointwise import POINTWISE
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
-from mipfs.inner.watch import Columns, Watch, balanced, best_multiple
+from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.losses import get_loss
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
 from mipfs.problem import Problem
@@ -82,7 +81,7 @@ class Solved:
 
 def carries(problem: Problem) -> bool:
     """Whether the loss is a sum over the samples."""
-    return problem.loss in POINTWISE
+    return bool(get_loss(problem.loss).pointwise)
 
 
 class Boolean:
@@ -258,7 +257,7 @@ class Boolean:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
         watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
-        loss = POINTWISE[problem.loss](self.c, 0.5 * self.c) if last is None else last[0].loss
+        loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
         method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
@@ -280,12 +279,13 @@ class Boolean:
         if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
             spread = balanced(np.maximum(spread, 0.0), problem.data.y)
         factor = 1.0
-        if problem.loss != "logistic" and not np.any(problem.penalty) and problem.selection.is_plain:
+        if not np.any(problem.penalty) and problem.selection.is_plain:
             whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
             exact = np.ldexp(whole.astype(float), -q)
             scores = problem.atoms.scores(exact * problem.data.y)
-            factor = best_multiple(self.loss, exact, problem.c_i, self._largest(scores), problem.loss)
-            spread = factor * exact
+            multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
+            if multiple is not None:
+                factor, spread = multiple, multiple * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         value = dual_value_below(self.loss, exact, problem.c_i)

@@ -23,7 +23,6 @@ from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective, subtree
 from mipfs.kernels.columns import by_rows
-from mipfs.kernels.kinds import HINGE, LOGISTIC, SQUARED_HINGE
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
@@ -37,7 +36,6 @@ States = npt.NDArray[np.int8]
 _ONE = np.ones(1)
 FREE, INSIDE, OUTSIDE = subtree.FREE, subtree.INSIDE, subtree.OUTSIDE
 """States of a feature in a node."""
-KINDS = {"hinge": HINGE, "squared-hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 DUST = 1e-4
 """Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
 SLICES = 12
@@ -127,7 +125,7 @@ def carries(problem: Problem) -> bool:
     data = problem.data
     plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
-    return bool(plain and problem.loss in KINDS and absorbed)
+    return bool(plain and get_loss(problem.loss).kernel is not None and absorbed)
 
 
 def _stays_sparse(X: Any) -> bool:
@@ -152,9 +150,10 @@ class Relaxation:
         data = problem.data
         self.problem, self.alive, self.stop = problem, alive, stop
         self.M = problem.M
-        self.loss, self.kind = get_loss(problem.loss), KINDS[problem.loss]
+        self.loss = get_loss(problem.loss)
+        self.kind = self.loss.kernel
         self.penalty = np.array(problem.penalty[alive])
-        self.top = problem.c_i if problem.loss != "squared-hinge" else np.full(data.n_samples, np.inf)
+        self.top = self.loss.top(problem.c_i)
         _, limit, q = grid(np.zeros(data.n_samples), self.top)
         self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
         self.size = float(problem.c_i.max())

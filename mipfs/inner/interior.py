@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.pointwise import Pointwise, to_boundary
 from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
+from mipfs.losses.terms import Terms, to_boundary
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -94,7 +94,7 @@ class InteriorPoint(ReducedSystem):
     ----------
     Z : Design of k columns
     y : (n,) labels
-    loss : Pointwise, at a dual vector inside its box
+    loss : Terms, at a dual vector inside its box
     bias : whether the intercept is free
     atom : (k,) the σ of every column; -1 where it is fixed at 1
     penalty : (m,) cost of x
@@ -107,7 +107,7 @@ class InteriorPoint(ReducedSystem):
         self,
         Z: Design,
         y: Array,
-        loss: Pointwise,
+        loss: Terms,
         bias: bool,
         atom: Integers,
         penalty: Array,

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dgemm
 
-from mipfs.inner.pointwise import Pointwise
 from mipfs.kernels.gram import scale_lower
+from mipfs.losses.terms import Terms
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -114,7 +114,7 @@ class ReducedSystem:
 
     Z: Design
     y: Array
-    loss: Pointwise
+    loss: Terms
     bias: bool
     polytope: Polytope
     free: Integers

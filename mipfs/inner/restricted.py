@@ -140,7 +140,7 @@ class Proximal:
         places = np.searchsorted(self._columns, ids)
         alpha, state = np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old, kept = self._x.copy(), np.empty((2, n))
-        kind = self._loss.Solver.kind
+        kind = self._loss.kernel
         for _ in range(MAX_SLICES):
             state[1] = 0.0
             accelerated(
@@ -187,11 +187,9 @@ class Proximal:
         pulled = np.empty(self._columns.size)
         pull(self._rows, exact, pulled)
         level = float(_sums(np.square(scale * pulled[places]), pointer).max())
-        if problem.loss == "squared-hinge":
-            # the best multiple of α: Σα t − t²(Σα²/2c + ½ level)
-            linear, square = float(exact.sum()), float(np.sum(exact * exact / problem.c_i)) + level
-            factor = linear / square if square > 0 else 1.0
-            if abs(factor - 1.0) > 1e-12:
+        if not self._loss.has_top:  # else the box is in the way of a multiple
+            factor = self._loss.best_multiple(exact, problem.c_i, level)
+            if factor is not None and abs(factor - 1.0) > 1e-12:
                 exact = feasible(problem, factor * exact)
                 level *= factor * factor
         return self._loss.dual_value(exact, problem.c_i) - 0.5 * level, exact

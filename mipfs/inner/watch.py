@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,6 @@ FEASIBLE = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
 FAR = 100.0
 """An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
-DUST = 1e-7
-"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +92,15 @@ class Watch:
 
     def _lower(self, point: Point) -> float:
         problem, c = self.problem, self.c
-        alpha = np.clip(point.alpha, 0.0, np.inf if problem.loss == "squared-hinge" else c)
+        alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
         if problem.bias:
             alpha = balanced(alpha, self.y)
         squares = np.square(self.Z.pull(alpha))
         if problem.selection.is_plain:
             taken = self._gains(squares, self.penalty, point)[1]
-            if not np.any(self.penalty) and problem.loss != "logistic":
-                t = best_multiple(self.loss, alpha, c, float(taken.sum()), problem.loss)
-                return float(self.loss.dual_value(t * alpha, c)) - 0.5 * t * t * float(taken.sum())
+            t = None if np.any(self.penalty) else self.loss.best_multiple(alpha, c, float(taken.sum()))
+            if t is not None:
+                return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
         count, polytope = self.columns.movable.size, self.polytope
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
@@ -153,13 +150,3 @@ def balanced(alpha: Array, y: Array) -> Array:
     up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
     least = min(up, down)
     return alpha * np.where(positive, least / max(up, 1e-300), least / max(down, 1e-300))
-
-
-def best_multiple(loss: Any, alpha: Array, c: Array, squares: float, name: str) -> float:
-    """The t >= 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust), for the two hinges."""
-    total = float(alpha.sum())
-    if name == "squared-hinge":
-        return total / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
-    held = alpha > DUST * float(alpha.max(initial=0.0))
-    most = float(np.min(c[held] / alpha[held], initial=np.inf))
-    return min(most if np.isfinite(most) else 1.0, total / squares if squares > 0 else np.inf)

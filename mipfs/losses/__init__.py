@@ -1,8 +1,8 @@
-"""The losses, one file each: value, dual set, conjugate and the inner solver."""
+"""The losses, one file each: value, dual set, conjugate and the inner solver, in one object (`base.Loss`)."""
 
 from __future__ import annotations
 
-from types import ModuleType
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
@@ -18,22 +18,19 @@ LOSSES = {
 }
 
 
-def get_loss(name: str) -> ModuleType:
-    """The module of a loss by its name.
+def get_loss(name: str) -> Any:
+    """A loss by its name: the ``LOSS`` of its file, a `mipfs.losses.base.Loss`, but for the structural one.
 
     Raises
     ------
     UsageError
         No loss of that name.
     """
-    import importlib
-
     if name not in LOSSES:
         raise UsageError(f"loss {name!r} is not known; it is one of {', '.join(LOSSES)}")
-    return importlib.import_module(LOSSES[name])
+    return importlib.import_module(LOSSES[name]).LOSS
 
 
 def loss_of(problem: Problem) -> Any:
-    """Value and inner solver of a problem's loss: a pointwise loss's module, or its measure's `Structural`."""
-    module = get_loss(problem.loss)
-    return module.of_problem(problem) if problem.loss == "structural" else module
+    """The loss of a problem: the structural one is that of its measure."""
+    return get_loss(problem.loss).of_problem(problem)

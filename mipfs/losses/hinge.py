@@ -6,13 +6,15 @@ Dual set A = {0 ≤ α ≤ c} (and y'α = 0 with a free bias), g(α) = Σ α_i (
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.losses import solver
-from mipfs.losses.dyadic import Integers, balanced
+from mipfs.kernels.kinds import HINGE
+from mipfs.losses import base, solver
+from mipfs.losses.terms import Terms
 
 Array = npt.NDArray[np.float64]
 
@@ -22,26 +24,15 @@ SLICE = 50
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
 MAX_STEPS = 400
 """Newton steps before an attempt is given up."""
+DUST = 1e-7
+"""Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 
 
-def value(margins: Array, c: Array) -> float:
-    """L(m) for margins (n,) and loss weights c (n,)."""
-    return float(c @ np.maximum(0.0, 1.0 - margins))
+class HingeTerms(Terms):
+    """max(0, 1 − m): b = 1."""
 
-
-def dual_value(alpha: Array, c: Array) -> float:
-    """g(α) = Σ α_i."""
-    return float(alpha.sum())
-
-
-def dual_magnitude(alpha: Array, c: Array) -> float:
-    """Sum of the absolute terms of g(α), which bounds its rounding error."""
-    return float(alpha.sum())
-
-
-def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
-    """α on a grid on which 0 ≤ α ≤ c and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
-    return balanced(alpha, c, y, bias)
+    def bend(self) -> tuple[float, float]:
+        return 1.0, 0.0
 
 
 class Solver(solver.Solver):
@@ -67,3 +58,68 @@ class Solver(solver.Solver):
             augmented_lagrangian(A, c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
             warm = True
         return float(state[0]), int(state[2])
+
+
+class Hinge(base.Loss):
+    """Σ c_i max(0, 1 − m_i)."""
+
+    name, kernel, is_smooth, dual_depends_on_c = "hinge", HINGE, False, False
+    terms, solver_class = HingeTerms, Solver
+
+    def value(self, margins: Array, c: Array) -> float:
+        """L(m)."""
+        return float(c @ np.maximum(0.0, 1.0 - margins))
+
+    def dual_value(self, alpha: Array, c: Array) -> float:
+        """g(α) = Σ α_i."""
+        return float(alpha.sum())
+
+    def dual_magnitude(self, alpha: Array, c: Array) -> float:
+        """Sum of the absolute terms of g(α)."""
+        return float(alpha.sum())
+
+    def best_multiple(self, alpha: Array, c: Array, squares: float) -> float:
+        """Σα/squares, unless the box is in the way."""
+        held = alpha > DUST * float(alpha.max(initial=0.0))
+        most = float(np.min(c[held] / alpha[held], initial=np.inf))
+        return min(most, float(alpha.sum()) / max(squares, 1e-300))
+
+    def intercept(self, values: Array, y: Array, c: Array, b: float) -> float:
+        """The middle of all b that minimise the loss."""
+        return central_intercept(values, y, c)
+
+    def conic(self, cp: Any, xi: Any, c: Array) -> Any:
+        """c'ξ."""
+        return c @ xi
+
+    def conic_dual(self, cp: Any, alpha: Any, c: Array) -> Any:
+        """Σ α_i."""
+        return cp.sum(alpha)
+
+    @property
+    def algebraic(self) -> Callable[[Any, Any], Any]:
+        """ξ."""
+        return lambda xi, ell: xi
+
+
+LOSS = Hinge()
+
+
+def central_intercept(values: Array, y: Array, c: Array) -> float:
+    """The middle of all b that minimise Σ c_i max(0, 1 − y_i(f_i + b)): the hinge loss leaves an interval at times.
+
+    Sample i bends the sum at b = y_i − f_i, where its slope grows by c_i, from −Σ of c over the positives: a weighted
+    median.
+
+    Parameters
+    ----------
+    values : (n,) f_i = w'x_i
+    y : (n,) of ±1, both of them
+    c : (n,) loss weights > 0
+    """
+    bends = y - values
+    order = np.argsort(bends, kind="stable")
+    bends, reached = bends[order], np.cumsum(c[order])
+    level, slack = float(c[y > 0].sum()), 1e-12 * float(reached[-1])
+    low, high = np.minimum(np.searchsorted(reached, [level - slack, level + slack]), bends.size - 1)
+    return 0.5 * float(bends[low] + bends[high])

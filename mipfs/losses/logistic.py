@@ -7,49 +7,66 @@ g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]: Tan 201
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, xlog1py, xlogy
+from scipy.special import xlog1py, xlogy
 
 from mipfs.kernels.kinds import LOGISTIC
-from mipfs.losses import smooth
-from mipfs.losses.dyadic import Integers, balanced
+from mipfs.losses import base, smooth
+from mipfs.losses.terms import Terms
 
 Array = npt.NDArray[np.float64]
 
 
-def value(margins: Array, c: Array) -> float:
-    """L(m) for margins (n,) and loss weights c (n,)."""
-    return float(c @ np.logaddexp(0.0, -margins))
+class LogisticTerms(Terms):
+    """log(1 + e^−m): b = log((c − α)/α)."""
+
+    def bend(self) -> tuple[Array, Array]:
+        return np.log(self.beta / self.alpha), 1.0 / self.alpha + 1.0 / self.beta
 
 
-def dual_from_margins(margins: Array, c: Array) -> Array:
-    """α = −L'(m), shape (n,)."""
-    alpha: Array = c * expit(-margins)
-    return alpha
+class Logistic(base.Loss):
+    """Σ c_i log(1 + e^(−m_i))."""
+
+    name, kernel, target, has_free_slacks, says_sign = "logistic", LOGISTIC, 0.0, True, False
+    terms, solver_class = LogisticTerms, smooth.Solver
+
+    def value(self, margins: Array, c: Array) -> float:
+        """L(m)."""
+        return float(c @ np.logaddexp(0.0, -margins))
+
+    def dual_value(self, alpha: Array, c: Array) -> float:
+        """g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]."""
+        share = alpha / c
+        return -float(np.sum(xlogy(alpha, share) + xlog1py(c - alpha, -share)))
+
+    def dual_magnitude(self, alpha: Array, c: Array) -> float:
+        """Sum of the absolute terms of g(α).
+
+        Every term is as large as its two products; α and c − α stand for the errors inside the logarithms.
+        """
+        share = alpha / c
+        return float(np.sum(np.abs(xlogy(alpha, share)) + np.abs(xlog1py(c - alpha, -share)) + c))
+
+    def assumed_error(self, c: Array) -> float:
+        """An ulp or so of every logarithm."""
+        return 1e-15 * float(c.sum())
+
+    def conic(self, cp: Any, xi: Any, c: Array) -> Any:
+        """Σ c_i log(1 + e^ξ_i)."""
+        return c @ cp.logistic(xi)
+
+    def conic_dual(self, cp: Any, alpha: Any, c: Array) -> Any:
+        """The entropy of α/c."""
+        return c @ (cp.entr(cp.multiply(1 / c, alpha)) + cp.entr(1 - cp.multiply(1 / c, alpha)))
+
+    @property
+    def algebraic(self) -> Callable[[Any, Any], Any]:
+        """ℓ, at least log(1 + e^ξ)."""
+        return lambda xi, ell: ell
 
 
-def dual_value(alpha: Array, c: Array) -> float:
-    """g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]."""
-    share = alpha / c
-    return -float(np.sum(xlogy(alpha, share) + xlog1py(c - alpha, -share)))
-
-
-def dual_magnitude(alpha: Array, c: Array) -> float:
-    """Sum of the absolute terms of g(α), which bounds its rounding error.
-
-    Every term is as large as its two products; α and c − α stand for the errors inside the logarithms.
-    """
-    share = alpha / c
-    return float(np.sum(np.abs(xlogy(alpha, share)) + np.abs(xlog1py(c - alpha, -share)) + c))
-
-
-def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
-    """α on a grid on which 0 ≤ α ≤ c and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
-    return balanced(alpha, c, y, bias)
-
-
-class Solver(smooth.Solver):
-    """Regularised logistic regression by Newton's method."""
-
-    kind = LOGISTIC
+LOSS = Logistic()

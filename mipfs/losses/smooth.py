@@ -18,10 +18,7 @@ MAX_STEPS = 200
 
 
 class Solver(solver.Solver):
-    """Newton's method for a twice (or once, piecewise) differentiable loss."""
-
-    kind: int
-    """SQUARED_HINGE or LOGISTIC."""
+    """Newton's method for a twice (or once, piecewise) differentiable loss that the kernels know."""
 
     def start(self) -> tuple[Array, float]:
         """α is recovered from the primal: it needs no start."""
@@ -35,5 +32,5 @@ class Solver(solver.Solver):
 
         state = np.zeros(3)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(A, c, k, self.kind, u, alpha, state, tol, SLICE, self._work)
+            newton(A, c, k, self.loss.kernel, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])

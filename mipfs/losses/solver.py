@@ -7,7 +7,6 @@ A loss adds the minimisation itself (`Solver.minimise`).
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 
 if TYPE_CHECKING:
+    from mipfs.losses.base import Loss
     from mipfs.losses.labellings import Combination
 
 Array = npt.NDArray[np.float64]
@@ -73,6 +73,7 @@ class Solver(ABC):
 
     Parameters
     ----------
+    loss : Loss
     data : Instance
     c : (n,) loss weights
     bias : bool, whether b is free (else b = 0)
@@ -86,12 +87,11 @@ class Solver(ABC):
     bias to carry it.
     """
 
-    def __init__(self, data: Instance, c: Array, bias: bool) -> None:
-        self.data, self.c, self.bias = data, np.ascontiguousarray(c, dtype=float), bias
+    def __init__(self, loss: Loss, data: Instance, c: Array, bias: bool) -> None:
+        self.loss, self.data, self.c, self.bias = loss, data, np.ascontiguousarray(c, dtype=float), bias
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
         self._taken_off = taken_off(data, bias)
-        self._loss = sys.modules[type(self).__module__]  # the file of the loss, which defines the subclass
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
@@ -205,13 +205,13 @@ class Solver(ABC):
         from mipfs.kernels.newton import combine, margins
 
         n = self.data.n_samples
-        whole, q = self._loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
+        whole, q = self.loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
         exact = np.ldexp(whole.astype(float), -q)
         m, pulled = np.empty(n), np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
-        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self._loss.value(m, self.c)
-        dual = self._loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
+        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self.loss.value(m, self.c)
+        dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         return SVM(w, b, exact, primal, dual, rho, steps, q)

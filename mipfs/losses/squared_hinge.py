@@ -6,43 +6,62 @@ missing in Tan 2014 (7)–(9). α_i = c_i max(0, 1 − m_i) at the optimum.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.kinds import SQUARED_HINGE
-from mipfs.losses import smooth
-from mipfs.losses.dyadic import Integers, balanced
+from mipfs.losses import base, smooth
+from mipfs.losses.terms import Terms
 
 Array = npt.NDArray[np.float64]
 
 
-def value(margins: Array, c: Array) -> float:
-    """L(m) for margins (n,) and loss weights c (n,)."""
-    return 0.5 * float(c @ np.square(np.maximum(0.0, 1.0 - margins)))
+class SquaredHingeTerms(Terms):
+    """½ max(0, 1 − m)²: b = 1 − α/c."""
+
+    has_top = False
+
+    def bend(self) -> tuple[Array, Array]:
+        return 1.0 - self.alpha / self.c, 1.0 / self.c
 
 
-def dual_from_margins(margins: Array, c: Array) -> Array:
-    """α = −L'(m), shape (n,)."""
-    alpha: Array = c * np.maximum(0.0, 1.0 - margins)
-    return alpha
+class SquaredHinge(base.Loss):
+    """Σ (c_i/2) max(0, 1 − m_i)²."""
+
+    name, kernel, has_top, has_rho, says_sign = "squared-hinge", SQUARED_HINGE, False, True, False
+    terms, solver_class = SquaredHingeTerms, smooth.Solver
+
+    def value(self, margins: Array, c: Array) -> float:
+        """L(m)."""
+        return 0.5 * float(c @ np.square(np.maximum(0.0, 1.0 - margins)))
+
+    def dual_value(self, alpha: Array, c: Array) -> float:
+        """g(α) = Σ α_i − α_i²/(2c_i)."""
+        return float(np.sum(alpha - alpha * alpha / (2.0 * c)))
+
+    def dual_magnitude(self, alpha: Array, c: Array) -> float:
+        """Sum of the absolute terms of g(α)."""
+        return float(np.sum(alpha + alpha * alpha / (2.0 * c)))
+
+    def best_multiple(self, alpha: Array, c: Array, squares: float) -> float:
+        """Σα/(Σα²/c + squares)."""
+        return float(alpha.sum()) / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
+
+    def conic(self, cp: Any, xi: Any, c: Array) -> Any:
+        """½ Σ c_i ξ_i²."""
+        return 0.5 * cp.sum_squares(cp.multiply(np.sqrt(c), xi))
+
+    def conic_dual(self, cp: Any, alpha: Any, c: Array) -> Any:
+        """Σ α_i − α_i²/(2c_i)."""
+        return cp.sum(alpha) - 0.5 * cp.sum_squares(cp.multiply(1 / np.sqrt(c), alpha))
+
+    @property
+    def algebraic(self) -> Callable[[Any, Any], Any]:
+        """½ ξ²."""
+        return lambda xi, ell: 0.5 * xi**2
 
 
-def dual_value(alpha: Array, c: Array) -> float:
-    """g(α) = Σ α_i − α_i²/(2c_i)."""
-    return float(np.sum(alpha - alpha * alpha / (2.0 * c)))
-
-
-def dual_magnitude(alpha: Array, c: Array) -> float:
-    """Sum of the absolute terms of g(α), which bounds its rounding error."""
-    return float(np.sum(alpha + alpha * alpha / (2.0 * c)))
-
-
-def feasible_dual(alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
-    """α on a grid on which α ≥ 0 and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
-    return balanced(alpha, np.full(alpha.size, np.inf), y, bias)
-
-
-class Solver(smooth.Solver):
-    """The squared-hinge SVM by semismooth Newton."""
-
-    kind = SQUARED_HINGE
+LOSS = SquaredHinge()

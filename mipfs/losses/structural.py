@@ -56,9 +56,27 @@ class Structural:
         return Solver(data, c, bias, self.measure)
 
 
-def of_problem(problem: Problem) -> Structural:
-    """The loss of a problem's measure."""
-    return Structural(problem.measured)
+class Joint:
+    """What there is to say of the structural loss before its measure is known."""
+
+    name, pointwise, has_top, dual_depends_on_c, has_rho, is_smooth, kernel = (
+        "structural", False, True, False, False, False, None,
+    )  # fmt: skip
+
+    def of_problem(self, problem: Problem) -> Structural:
+        """The loss of a problem's measure."""
+        return Structural(problem.measured)
+
+    def assumed_error(self, c: Array) -> float:
+        """None is assumed."""
+        return 0.0
+
+    def slacks(self, margins: Array, rho: float) -> Array:
+        """How far the margins (n,) fall short of ρ."""
+        return np.maximum(0.0, rho - margins)
+
+
+LOSS = Joint()
 
 
 class Solver:
@@ -160,4 +178,4 @@ def _bordered(G: Array, B: Array) -> Array:
     return out
 
 
-__all__ = ["Combination", "Solver", "Structural", "of_problem"]
+__all__ = ["Combination", "Solver", "Structural"]

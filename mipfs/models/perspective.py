@@ -19,7 +19,6 @@ margin 1 and −ρ in the objective.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,8 @@ from mipfs.backends.declared import check_size
 from mipfs.backends.pyomo_attach import attach
 from mipfs.data.names import unique
 from mipfs.formulation import check
+from mipfs.losses import get_loss
 from mipfs.problem import Problem
-
-# L of a sample, by its ξ and ℓ, and what y_i f(x_i) + ξ_i is at least: 1 (or ρ) or 0.
-LOSSES: dict[str, Callable[[Any, Any], Any]] = {
-    "hinge": lambda xi, ell: xi,
-    "squared-hinge": lambda xi, ell: 0.5 * xi**2,
-    "logistic": lambda xi, ell: ell,
-}
 
 
 def perspective(problem: Problem, name: str = "P") -> Any:
@@ -67,11 +60,11 @@ def perspective(problem: Problem, name: str = "P") -> Any:
     model.svm = svm_block(problem, model.select.sigma)
 
     # min  ½ Σ_g t_g + L + Σ_g c_g σ_g  (− ρ)
-    svm, value, names = model.svm, LOSSES[problem.loss], list(problem.atoms.names)
-    smooth = problem.loss == "logistic"
+    loss = get_loss(problem.loss)
+    svm, value, free, names = model.svm, loss.algebraic, loss.has_free_slacks, list(problem.atoms.names)
     model.objective = pyo.Objective(
         expr=0.5 * pyo.quicksum(svm.t[g] for g in names)
-        + pyo.quicksum(c * value(svm.xi[i], svm.ell[i] if smooth else None) for i, c in enumerate(problem.c_i.tolist()))
+        + pyo.quicksum(c * value(svm.xi[i], svm.ell[i] if free else None) for i, c in enumerate(problem.c_i.tolist()))
         + pyo.quicksum(c * model.select.sigma[g] for g, c in zip(names, problem.penalty.tolist(), strict=True) if c)
         - (svm.rho if problem.margin == "rho" else 0.0)
     )
@@ -122,6 +115,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
     Of groups and trees, ``t`` and ``cone`` are by atom, and ``w`` by atom and feature.
     """
     data, atoms, design = problem.data, problem.atoms, design_of(problem)
+    loss = get_loss(problem.loss)
     columns = atoms.columns(np.arange(atoms.count))
     atom_names, names = list(atoms.names), list(data.feature_names)
     owners = [atom_names[g] for g in columns.atom.tolist()]
@@ -132,7 +126,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
     block = pyo.Block(concrete=True)
     block.w = pyo.Var(index)
     block.t = pyo.Var(atom_names, domain=pyo.NonNegativeReals)
-    block.xi = pyo.Var(range(data.n_samples), domain=pyo.Reals if problem.loss == "logistic" else pyo.NonNegativeReals)
+    block.xi = pyo.Var(range(data.n_samples), domain=pyo.Reals if loss.has_free_slacks else pyo.NonNegativeReals)
     block.b = pyo.Var() if problem.bias else pyo.Param(initialize=0.0)
 
     # ‖w_g‖² ≤ σ_g t_g
@@ -153,7 +147,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.centre = pyo.Constraint(expr=block.offset == block.b - shift)
 
     # y_i f(x_i) + ξ_i ≥ 1                                                         Aytug 2015, (5)
-    target: Any = 0 if problem.loss == "logistic" else 1
+    target: Any = int(loss.target)
     if problem.margin == "rho":
         block.rho = target = pyo.Var()  # y_i f(x_i) + ξ_i ≥ ρ                         Tan 2010, (1)
     block.margin = pyo.Constraint(range(data.n_samples))
@@ -164,7 +158,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         block.margin[i] = y[i] * f + block.xi[i] >= target
 
     # ℓ_i ≥ log(1 + e^ξ_i)
-    if problem.loss == "logistic":
+    if loss.has_free_slacks:
         block.ell = pyo.Var(range(data.n_samples), domain=pyo.NonNegativeReals)
         block.logistic = pyo.Constraint(range(data.n_samples))
         for i, (xi, ell) in enumerate(zip(block.xi.values(), block.ell.values(), strict=True)):

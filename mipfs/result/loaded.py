@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mipfs.backends.declared import Formulation
 from mipfs.errors import UsageError
 from mipfs.formulation import compile
+from mipfs.losses import get_loss
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Point:
 
     def slacks(self, loss: str) -> Array:
         """ξ, shape (n,): y_i f(x_i) + ξ_i ≥ ρ, for the logistic loss ≥ 0."""
-        return -self.margins if loss == "logistic" else np.maximum(0.0, self.rho - self.margins)
+        found: Array = get_loss(loss).slacks(self.margins, self.rho)
+        return found
 
 
 def load_into(result: Result, model: Any) -> None:

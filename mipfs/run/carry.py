@@ -42,16 +42,16 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
         The cuts are of other data, atoms, loss or bias: they say nothing about this problem.
     """
     _check_same(pool.problem, problem)
-    own, ratio = CutPool(problem), problem.C / pool.problem.C
-    shrinks = ratio < 1.0 and problem.loss != "squared-hinge"
-    constant = ratio == 1.0 or problem.loss in ("hinge", "structural")
+    own, ratio, loss = CutPool(problem), problem.C / pool.problem.C, get_loss(problem.loss)
+    shrinks = ratio < 1.0 and loss.has_top
+    constant = ratio == 1.0 or not loss.dual_depends_on_c
     for i in range(len(pool)):
         cut = pool.cut(i)
         if shrinks:
             shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
-            g = dual_value_below(get_loss(problem.loss), decoded(cut.dual), problem.c_i)
+            g = dual_value_below(loss, decoded(cut.dual), problem.c_i)
             cut = replace(cut, constant=g)
         own.add(cut)
     return own

@@ -12,6 +12,7 @@ import numpy as np
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
+from mipfs.losses import get_loss
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated
 from mipfs.result.prediction import weights_by_name
@@ -104,8 +105,8 @@ def claim_of(run: Run) -> Claim | None:
     bound = run.bound
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
-    logarithms = 1e-15 * float(problem.c_i.sum()) if problem.loss == "logistic" else 0.0
-    slack = outcome.proof_slack * abs(bound) + logarithms + UNDERFLOW * max(1.0, float(problem.c_i.max()))
+    assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
+    slack = outcome.proof_slack * abs(bound) + assumed + UNDERFLOW * max(1.0, float(problem.c_i.max()))
     return Claim(proof, outcome.proof_kind, problem.reported(bound - slack), gap)
 
 

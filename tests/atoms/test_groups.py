@@ -10,7 +10,7 @@ from scipy import sparse
 from mipfs.atoms.groups import Groups, spans
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.losses import hinge
+from mipfs.losses.hinge import LOSS as hinge
 
 
 def draw(seed: int, n: int, p: int) -> tuple[np.ndarray, np.ndarray]:

@@ -354,7 +354,19 @@ def another_model(m: Any) -> str:
     return r"select\.bad uses z"
 
 
+def relation_assigned(m: Any) -> str:
+    m.select.bad = m.select.sigma["b"] <= 0
+    return r"select\.bad is an expression, which adds nothing"
+
+
+def relations_in_a_list(m: Any) -> str:
+    m.rules = [m.select.sigma["b"] == 1]
+    return r"^rules is an expression, which adds nothing to a model; write pyo\.Constraint"
+
+
 REFUSED = (
+    relation_assigned,
+    relations_in_a_list,
     nonlinear,
     uses_w,
     fixed_between,

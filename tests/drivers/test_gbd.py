@@ -13,7 +13,7 @@ from mipfs.drivers import gbd, solve
 from mipfs.drivers.gbd import Options
 from mipfs.errors import UsageError
 from mipfs.generators import aytug_one
-from mipfs.losses.hinge import Solver
+from mipfs.losses.hinge import LOSS
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.result.result import Record, Status, StopReason
@@ -29,7 +29,7 @@ def draw(seed: int, n: int = 50, p: int = 8) -> Instance:
 
 def best(problem: Problem) -> tuple[float, tuple[int, ...]]:
     """The optimum by enumeration of the selections that the set allows."""
-    solver, values = Solver(problem.data, problem.c_i, problem.bias), []
+    solver, values = LOSS.Solver(problem.data, problem.c_i, problem.bias), []
     p = problem.data.n_features
     for size in range(p + 1):
         for ids in itertools.combinations(range(p), size):

@@ -13,8 +13,9 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.refit import central_intercept, refit
+from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import binary_instances, class_weights, sample_weights, scikit_errors
+from mipfs.losses.hinge import central_intercept
 
 Array = npt.NDArray[np.float64]
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance
-from mipfs.losses import hinge
+from mipfs.losses.hinge import LOSS as hinge
 from tests.oracles import svm_value
 
 

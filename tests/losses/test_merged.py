@@ -22,9 +22,9 @@ def test_equal_samples_are_solved_as_one(loss: str, bias: bool, share: float, mo
     data, c = Instance.from_arrays(sparse.csc_array(X), y), r.uniform(0.01, 2.0, n)
     kind = get_loss(loss)
     sizes = []
-    minimise = kind.Solver.minimise
+    minimise = kind.solver_class.minimise
     monkeypatch.setattr(
-        kind.Solver,
+        kind.solver_class,
         "minimise",
         lambda self, A, c, *rest: (sizes.append(c.size), minimise(self, A, c, *rest))[1],
     )

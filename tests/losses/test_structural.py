@@ -14,7 +14,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.simplex_qp import PROXIMAL, maximise
-from mipfs.losses import hinge
+from mipfs.losses.hinge import LOSS as hinge
 from mipfs.losses.labellings import Labellings, feasible
 from mipfs.losses.structural import Solver
 from mipfs.measures import get_measure

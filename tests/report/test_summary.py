@@ -154,7 +154,7 @@ def test_verify_tells_how_far_it_is(result: Result, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("mipfs.report.progress.progress", heard)
     report = mipfs.verify(result, DATA)
     assert report.accepted
-    assert told[-1] == (report.n_duals, report.n_duals)
+    assert told[-1] == (report.n_leaves, report.n_leaves)
 
 
 def test_what_to_try(open_result: Result, result: Result) -> None:

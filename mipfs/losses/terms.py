@@ -16,7 +16,7 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-class Pointwise:
+class Terms:
     """A loss Σ c_i ℓ(m_i): dual variables, slacks, and the D and γ of dα = D(γ − dm).
 
     Parameters
@@ -88,34 +88,7 @@ class Pointwise:
             self.beta, self.xi = self.beta - step * self.d_alpha, self.xi + step * self.d_xi
 
 
-class Hinge(Pointwise):
-    """max(0, 1 − m): b = 1."""
-
-    def bend(self) -> tuple[float, float]:
-        return 1.0, 0.0
-
-
-class SquaredHinge(Pointwise):
-    """½ max(0, 1 − m)²: b = 1 − α/c."""
-
-    has_top = False
-
-    def bend(self) -> tuple[Array, Array]:
-        return 1.0 - self.alpha / self.c, 1.0 / self.c
-
-
-class Logistic(Pointwise):
-    """log(1 + e^−m): b = log((c − α)/α)."""
-
-    def bend(self) -> tuple[Array, Array]:
-        return np.log(self.beta / self.alpha), 1.0 / self.alpha + 1.0 / self.beta
-
-
 def to_boundary(x: Array, d: Array) -> float:
     """The largest step at which x + step·d ≥ 0."""
     falls = d < 0.0
     return float(np.min(x[falls] / -d[falls])) if falls.any() else np.inf
-
-
-POINTWISE: dict[str, type[Pointwise]] = {"hinge": Hinge, "squared-hinge": SquaredHinge, "logistic": Logistic}
-"""The losses that are a sum over the samples, by name."""

@@ -1,0 +1,123 @@
+"""What a loss is: one object that says all that the package asks of it. A new one is a file and a line in `LOSSES`.
+
+L(m) = Σ c_i ℓ(m_i),   g(α) = min over m of Σ α_i m_i + L(m),   A = {0 ≤ α (≤ c)}, and y'α = 0 with a free bias
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.losses.dyadic import Integers, balanced
+
+if TYPE_CHECKING:
+    from mipfs.losses.solver import Solver
+    from mipfs.losses.terms import Terms
+    from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+
+class Loss(ABC):
+    """A loss that is a sum over the samples.
+
+    What has a default may be left out: then the methods that need it refuse the loss by name, or take a slower way.
+
+    Attributes
+    ----------
+    name : str, as users write it
+    pointwise : bool, whether it is a sum over the samples
+    has_top : bool, whether α ≤ c
+    dual_depends_on_c : bool, whether g does, beside α
+    has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
+    is_smooth : bool, whether ℓ' is continuous
+    kernel : int or None, of `mipfs.kernels.kinds`, where the kernels know it; branch's nodes are interior points else
+    terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
+    solver_class : class of `mipfs.losses.solver.Solver`, the SVM on selected columns
+    target, has_free_slacks, says_sign : y_i f(x_i) + ξ_i ≥ target, whether ξ may be negative, and whether ξ ≥ 0 must be
+        said: of the declared forms
+    """
+
+    name: str
+    pointwise = True
+    has_top = True
+    dual_depends_on_c = True
+    has_rho = False
+    is_smooth = True
+    kernel: int | None = None
+    terms: type[Terms]
+    target, has_free_slacks, says_sign = 1.0, False, True
+
+    @property
+    def solver_class(self) -> type[Solver]:
+        """The SVM on selected columns: by default a damped Newton method on `derivatives`."""
+        from mipfs.losses.plain import PlainSolver
+
+        return PlainSolver
+
+    def Solver(self, data: Instance, c: Array, bias: bool) -> Solver:
+        """The SVM on any columns of an instance, with loss weights c (n,)."""
+        return self.solver_class(self, data, c, bias)
+
+    def of_problem(self, problem: Problem) -> Any:
+        """The loss of a problem: itself, but for losses that have parameters."""
+        return self
+
+    @abstractmethod
+    def value(self, margins: Array, c: Array) -> float:
+        """L(m) for margins (n,) and loss weights c (n,)."""
+
+    @abstractmethod
+    def dual_value(self, alpha: Array, c: Array) -> float:
+        """g(α)."""
+
+    @abstractmethod
+    def dual_magnitude(self, alpha: Array, c: Array) -> float:
+        """Sum of the absolute terms of g(α), which bounds its rounding error."""
+
+    def derivatives(self, margins: Array, c: Array) -> tuple[Array, Array]:
+        """−L'(m) and L''(m) (of one side where it jumps), both (n,)."""
+        raise NotImplementedError
+
+    def top(self, c: Array) -> Array:
+        """The upper ends of the dual box, (n,)."""
+        return c if self.has_top else np.full(c.size, np.inf)
+
+    def feasible_dual(self, alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
+        """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
+        return balanced(alpha, self.top(c), y, bias)
+
+    def best_multiple(self, alpha: Array, c: Array, squares: float) -> float | None:
+        """The t ≥ 0 of largest g(tα) − ½ t² squares with tα in the box (but for dust); None where no formula says."""
+        return None
+
+    def assumed_error(self, c: Array) -> float:
+        """What is assumed of functions whose rounding error no standard bounds, such as logarithms."""
+        return 0.0
+
+    def slacks(self, margins: Array, rho: float) -> Array:
+        """ξ of the declared forms at margins (n,)."""
+        return -margins if self.has_free_slacks else np.maximum(0.0, rho - margins)
+
+    def intercept(self, values: Array, y: Array, c: Array, b: float) -> float:
+        """The intercept to report of those that are as good, for f = values (n,) + b."""
+        return b
+
+    def conic(self, cp: Any, xi: Any, c: Array) -> Any:
+        """L as a CVXPY expression of the slacks."""
+        raise UsageError(f"the loss {self.name!r} has no conic form; drivers branch, gbd and kelley take it")
+
+    def conic_dual(self, cp: Any, alpha: Any, c: Array) -> Any:
+        """g as a CVXPY expression."""
+        raise UsageError(f"the loss {self.name!r} has no conic form; drivers branch, gbd and kelley take it")
+
+    @property
+    def algebraic(self) -> Callable[[Any, Any], Any]:
+        """ℓ as a Pyomo expression of (ξ, ℓ), where ℓ is a variable at least log(1 + e^ξ) if slacks are free."""
+        raise UsageError(f"the loss {self.name!r} has no algebraic form; drivers branch, gbd and kelley take it")

@@ -1,0 +1,127 @@
+"""A test of the design: a new loss, measure, driver, baseline or formulation is one file, and a line in a registry.
+
+The files are the examples of CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import minimize
+
+import mipfs
+from mipfs import baselines, drivers, formulation, losses, measures
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+
+EXAMPLES = dict(
+    re.findall(
+        r"```python\n# (toy_\w+)\.py\n(.*?)```",
+        (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples, from which modules are imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, text in EXAMPLES.items():
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        (tmp_path / f"{name}.py").write_text(text)
+    return tmp_path
+
+
+def make(n: int = 40, p: int = 7, seed: int = 0) -> Instance:
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, p))
+    return Instance.from_arrays(X, np.where(X[:, 0] - X[:, 3] + 0.7 * r.normal(size=n) > 0, 1, -1))
+
+
+def huber(Z: Array, y: Array, C: float) -> float:
+    """The least ½‖w‖² + C Σ ℓ(y(Zw + b)), by L-BFGS."""
+
+    def value(u: Array) -> float:
+        short = np.maximum(0.0, 1.0 - y * (Z @ u[1:] + u[0]))
+        return 0.5 * float(u[1:] @ u[1:]) + C * float(np.where(short < 1, 0.5 * short**2, short - 0.5).sum())
+
+    return float(minimize(value, np.zeros(Z.shape[1] + 1), method="BFGS", tol=1e-10).fun)
+
+
+def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(losses.LOSSES, "huber-hinge", "toy_loss")
+    data, C, M = make(), 2.0, 2
+    supports = [s for size in range(M + 1) for s in itertools.combinations(range(7), size)]
+    best = min(huber(data.X[:, list(s)], data.y, C) for s in supports)
+    problem = Problem(data, loss="huber-hinge", M=M, C=C)
+    for driver in ("branch", "gbd"):
+        result = mipfs.solve(problem, driver, gap=1e-7)
+        assert result.status is mipfs.Status.OPTIMAL, driver
+        assert result.objective == pytest.approx(best, rel=1e-6)
+        assert result.bound <= best * (1 + 1e-7)
+    relaxed = mipfs.solve(problem, "kelley", gap=1e-6)
+    assert relaxed.bound <= best * (1 + 1e-7)
+    assert relaxed.status is mipfs.Status.RELAXED
+    rows = problem.with_rows(np.ones((1, 7)), 0.0, 1.0)
+    assert mipfs.solve(rows, gap=1e-7).objective == pytest.approx(min(
+        huber(data.X[:, list(s)], data.y, C) for s in supports if len(s) < 2
+    ), rel=1e-6)  # fmt: skip
+    with pytest.raises(UsageError, match="no conic form"):
+        mipfs.solve(problem, "conic")
+
+
+def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(drivers.DRIVERS, "enumerate", "toy_driver")
+    problem = Problem(make(), M=2)
+    found, other = mipfs.solve(problem, "enumerate"), mipfs.solve(problem, "branch", gap=1e-8)
+    assert found.status is mipfs.Status.OPTIMAL
+    assert found.objective == pytest.approx(other.objective, rel=1e-7)
+    assert found.selected == other.selected
+    with pytest.raises(UsageError, match=r"cannot carry .*forced features"):
+        mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
+
+
+def test_a_measure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(measures.MEASURES, "missed", "toy_measure")
+    problem = Problem(make(), loss="structural", measure="missed", bias=False, M=2, C=50.0)
+    found = mipfs.solve(problem, "gbd", gap=1e-6)
+    assert found.status is mipfs.Status.OPTIMAL
+    values = []
+    for chosen in itertools.combinations(range(7), 2):
+        only = problem.replace(forced_in=tuple(f"x{j + 1}" for j in chosen))
+        values.append(mipfs.solve(only, "gbd", gap=1e-6).objective)
+    assert found.objective == pytest.approx(min(values), rel=1e-5)
+
+
+def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(baselines.BASELINES, "correlation", "toy_baseline")
+    data = make()
+    assert "correlation" in baselines.available()
+    for name in baselines.available():
+        found = baselines.get_baseline(name)(data, 2, 0.5)
+        assert found.ids.size <= 2
+        assert float(np.mean((found.scores(data) > 0) == (data.y > 0))) > 0.7, name
+    with pytest.raises(UsageError, match="did you mean 'rfe'"):
+        baselines.get_baseline("rfee")
+
+
+def test_a_formulation(place: Path) -> None:
+    built = formulation.load(place / "toy_formulation.py")(make(), {"M": 1})
+    found = mipfs.solve(built, gap=1e-8)
+    other = mipfs.solve(Problem(make(), M=1, forced_out=("x1",)), gap=1e-8)
+    assert found.objective == pytest.approx(other.objective, rel=1e-7)
+    assert mipfs.verify(found, make()).accepted
+
+
+def test_all_examples_are_run() -> None:
+    assert {*EXAMPLES} == {"toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_formulation"}
