@@ -21,6 +21,7 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
+from mipfs.atoms.made import Made
 from mipfs.data.checks import as_float, shown
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
@@ -60,9 +61,10 @@ class Problem:
     cardinality : bool, default True
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
-        What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`,
-        `mipfs.atoms.tree.Tree`. M, `lam`, rows and forced names are then about those. They belong to the data
-        that they were made on; ``atoms.on(data)`` makes the same ones on other data.
+        What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`, or
+        `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`) are then the features of `data`.
+        M, `lam`, rows and forced names are about those. They belong to the data that they were made on;
+        ``atoms.on(data)`` makes the same ones on other data.
     margin : {"unit", "rho"}
         "rho" is Tan 2010 (1), min ½‖w‖² + (C/2) Σ max(0, ρ − m_i)² − ρ, for the squared hinge without
         penalties. Minimising over the length of (w, ρ) gives −1/(4v) of the unit margin's v, so it is solved
@@ -105,6 +107,9 @@ class Problem:
             kind = type(self.data).__name__
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
         get_loss(self.loss)
+        if isinstance(self.atoms, Made):
+            object.__setattr__(self, "data", self.atoms.view)
+            object.__setattr__(self, "atoms", None)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
         elif not same_data(self.atoms.data, self.data):

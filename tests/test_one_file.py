@@ -5,6 +5,7 @@ The files are the examples of CONTRIBUTING.md.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import re
 import sys
@@ -18,6 +19,7 @@ from scipy.optimize import minimize
 import mipfs
 from mipfs import baselines, drivers, formulation, losses, measures
 from mipfs.data.instance import Instance
+from mipfs.data.made import MadeMatrix
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 
@@ -115,6 +117,43 @@ def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         baselines.get_baseline("rfee")
 
 
+def test_an_atom(place: Path) -> None:
+    """Columns that are never stored: solved exactly, by every driver, with a certificate, and used on new data."""
+    Squares = importlib.import_module("toy_atom").Squares
+    r = np.random.default_rng(3)
+    X = r.normal(size=(60, 6))
+    y = np.where(X[:, 1] ** 2 + X[:, 4] ** 2 + 0.3 * r.normal(size=60) > 2.0, 1, -1)
+    data, new = (Instance.from_arrays(X[part], y[part]) for part in (slice(45), slice(45, 60)))
+    stored = Instance.from_arrays(np.square(data.X), data.y, feature_names=Squares(data).names)
+    for driver, loss in itertools.product(("branch", "gbd", "kelley", "conic"), ("hinge", "squared-hinge", "logistic")):
+        made = mipfs.solve(Problem(data, atoms=Squares(data), M=2, C=3.0, loss=loss), driver, gap=1e-6)
+        same = mipfs.solve(Problem(stored, M=2, C=3.0, loss=loss), driver, gap=1e-6)
+        assert (made.status, made.selected) == (same.status, same.selected)
+        assert made.objective == pytest.approx(same.objective, rel=1e-6)
+        assert made.bound == pytest.approx(same.bound, rel=1e-5)
+        assert mipfs.verify(made, Squares(data).view).accepted
+    best = mipfs.solve(Problem(data, atoms=Squares(data), M=2, C=3.0), gap=1e-8)
+    assert best.selected == ("x2²", "x5²")
+    assert np.mean((best.decision_function(Squares(new).view) > 0) == (new.y > 0)) > 0.8
+    rows = Problem(data, atoms=Squares(data), M=3).with_rows(np.ones((1, 6)), 0.0, 1.0)
+    assert len(mipfs.solve(rows).selected) == 1
+    assert not mipfs.verify(best, Squares(new).view).accepted
+
+
+def test_columns_that_are_made_are_those_of_the_stored_matrix() -> None:
+    r = np.random.default_rng(0)
+    X = np.asfortranarray(r.normal(size=(30, 50)))
+    made = MadeMatrix(X.shape, lambda ids: X[:, ids])
+    made._step = 7
+    v, w, V = r.normal(size=30), r.normal(size=50) * (r.random(50) < 0.3), r.normal(size=(4, 30))
+    for found, wanted in (
+        (made.T @ v, X.T @ v), (made.T @ V.T, X.T @ V.T), (V @ made, V @ X), (made @ w, X @ w),
+        (made.mean(axis=0), X.mean(axis=0)), (made[:, 3:9], X[:, 3:9]), (made[:, [4, 2]], X[:, [4, 2]]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, wanted, atol=1e-14)
+    assert made.size == X.size
+
+
 def test_a_formulation(place: Path) -> None:
     built = formulation.load(place / "toy_formulation.py")(make(), {"M": 1})
     found = mipfs.solve(built, gap=1e-8)
@@ -124,4 +163,4 @@ def test_a_formulation(place: Path) -> None:
 
 
 def test_all_examples_are_run() -> None:
-    assert {*EXAMPLES} == {"toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_formulation"}
+    assert {*EXAMPLES} == {"toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_formulation", "toy_atom"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,3 +126,48 @@ def test_what_a_strike_breaks_is_the_interrupt() -> None:
     assert isinstance(caught.value.__cause__, RuntimeError)
     with pytest.raises(RuntimeError), signals.heard():
         raise RuntimeError("its own")
+
+
+@pytest.mark.parametrize(("leaves", "code"), [(True, 4), (False, -signal.SIGINT)])
+def test_an_interrupt_inside_an_exec_does_not_change_the_exit_code(tmp_path: Path, leaves: bool, code: int) -> None:
+    """CPython remembers it, and ends the process by SIGINT whatever `sys.exit` says."""
+    (tmp_path / "struck.py").write_text(
+        "import atexit, sys\n"
+        "from mipfs.plumbing import signals\n"
+        "atexit.register(print, 'at exit')\n"
+        "try:\n"
+        "    exec('signals.Strike()(2, None)')\n"
+        "except KeyboardInterrupt:\n"
+        "    pass\n"
+        f"{'signals.leave(4)' if leaves else ''}\n"
+        "sys.exit(4)\n"
+    )
+    line = [sys.executable, "-m", "struck"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    if leaves or sys.version_info < (3, 12):
+        assert done.returncode == code
+    assert (done.stdout, done.stderr) == ("at exit\n", "")
+
+
+def test_a_signal_that_was_lost_stops_the_run_all_the_same() -> None:
+    """Raised where Python can only print it, such as in a finaliser."""
+    r = np.random.default_rng(0)
+    data = mipfs.Instance.from_arrays(r.normal(size=(60, 20)), np.resize([1, -1], 60))
+    problem = mipfs.Problem(data, M=8)
+    mipfs.solve(problem, iteration_limit=1)
+
+    class Finalised:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    with signals.unraised(), signals.heard() as strike:
+        assert not signals.lost()
+        finalised = Finalised()
+        del finalised
+        assert strike.came
+        assert signals.lost()
+        found = mipfs.solve(problem, gap=0.0)
+    assert found.stop_reason is mipfs.StopReason.INTERRUPTED
+    assert found.has_classifier
+    assert not signals.lost()
+    assert mipfs.solve(problem).stop_reason is mipfs.StopReason.GAP_CLOSED

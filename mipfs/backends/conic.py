@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.made import MadeMatrix
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 
@@ -143,7 +144,7 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     columns = problem.atoms.columns(chosen)
     ids, scale = columns.ids, columns.scale
     whole = ids.size == data.n_features and np.array_equal(ids, np.arange(ids.size))
-    X = data.X if whole else data.X[:, ids]
+    X = data.X if whole and not isinstance(data.X, MadeMatrix) else data.X[:, ids]
     if np.any(scale != 1.0):
         X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
     to_features = sparse.csr_array((scale, (ids, np.arange(ids.size))), shape=(data.n_features, ids.size))

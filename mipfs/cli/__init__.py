@@ -32,7 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             code = report(error)
         if argv is None:
             signals.ignore()
-        return code
+    if argv is None:
+        signals.leave(code)
+    return code
 
 
 def _call(argv: Sequence[str] | None) -> int:

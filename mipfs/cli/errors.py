@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from mipfs.errors import DataWarning, MipfsError
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import Strike, heard
 
 P = ParamSpec("P")
 
@@ -24,13 +24,16 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        Strike.any_came = False
         try:
             with warnings.catch_warnings(), heard():
                 warnings.showwarning = _show_warning
                 warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", DataWarning)
                 return function(*args, **kwargs)
-        except (Exception, KeyboardInterrupt) as error:
+        except KeyboardInterrupt as error:
             return report(error)
+        except Exception as error:  # an import that was struck half-way, say, does not work later either
+            return report(KeyboardInterrupt() if Strike.any_came else error)
 
     return run
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mipfs.capability import Capability, check
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.errors import NumericalError, StoppedError, UsageError
+from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.run.finish import result_of
@@ -114,7 +115,7 @@ def solve(
     with live_lines(verbose) as lines:
         asked = prepare(module, problem, checked)
         run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
-        run.interrupted = asked
+        run.interrupted = asked or lost()
         _work(module, run)
     result = result_of(run, name)
     if model is not problem and result.has_classifier:

@@ -262,8 +262,11 @@ def kernel_rows(
     if data.is_sparse:
         A[:, :k] = (part.toarray() - away) * scale * y[:, None]
         A[:, k:] = y[:, None]
-    else:
+    elif isinstance(data.X, np.ndarray):
         gather(data.X, ids, y, away, scale, A)
+    else:  # columns that are made
+        A[:, :k] = (data.X[:, ids] - away) * scale * y[:, None]
+        A[:, k:] = y[:, None]
     return A, center - away
 
 

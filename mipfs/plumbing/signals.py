@@ -5,11 +5,13 @@ Handlers stand only while a block runs, in the main thread, and a signal that is
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -53,6 +55,21 @@ def ignore() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def leave(code: int) -> None:
+    """End a process that was struck with its exit code.
+
+    Where a `KeyboardInterrupt` met an ``exec`` of a string (dataclasses are made so), CPython 3.11 ends the process by
+    SIGINT at last, though it was caught: `sys.exit` would not be heard.
+    """
+    if not Strike.any_came:
+        return
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
 @contextmanager
 def unraised() -> Iterator[None]:
     """Say nothing of a `KeyboardInterrupt` that met a place where Python cannot raise it, such as a callback of C.
@@ -61,24 +78,32 @@ def unraised() -> Iterator[None]:
     Python the next signal could strike.
     """
     said, kept = sys.unraisablehook, list[Any]()
+    Strike.any_came = False
     sys.unraisablehook = kept.append
     try:
         yield
     finally:
         sys.unraisablehook = said
         for args in kept:
-            if args.exc_type is not KeyboardInterrupt:
+            if args.exc_type is not KeyboardInterrupt and not Strike.any_came:  # else half-made objects complain too
                 said(args)
 
 
 class Strike:
-    """A handler that raises `KeyboardInterrupt`, and knows that it did."""
+    """A handler that raises `KeyboardInterrupt`, and knows that it did.
+
+    Attributes
+    ----------
+    any_came : bool, of the class: whether some strike did in this process
+    """
+
+    any_came = False
 
     def __init__(self) -> None:
         self.came = False
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.came = True
+        self.came = Strike.any_came = True
         raise KeyboardInterrupt
 
 
@@ -93,12 +118,24 @@ def struck(strike: Strike) -> Iterator[None]:
         raise
 
 
+_listening: list[Strike] = []
+
+
 @contextmanager
-def heard() -> Iterator[None]:
+def heard() -> Iterator[Strike]:
     """A block in which a signal is a `KeyboardInterrupt`, also inside `held`."""
     strike = Strike()
-    with struck(strike), handled(strike):
-        yield
+    _listening.append(strike)
+    try:
+        with struck(strike), handled(strike):
+            yield strike
+    finally:
+        _listening.remove(strike)
+
+
+def lost() -> bool:
+    """Whether the `KeyboardInterrupt` of a signal was lost: it met a place where none can be raised (`unraised`)."""
+    return any(strike.came for strike in _listening)
 
 
 @contextmanager

@@ -68,23 +68,24 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         should hear it.
     """
     X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
+    stored = problem.data.is_sparse or isinstance(X, np.ndarray)
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
-        "sparse" if problem.data.is_sparse else "dense F" if X.flags.f_contiguous else "dense C",
+        "sparse" if problem.data.is_sparse else "dense F" if not stored or X.flags.f_contiguous else "dense C",
         str(X.indices.dtype) if problem.data.is_sparse else "",
-        bool(X.data.flags.writeable if problem.data.is_sparse else X.flags.writeable),
+        bool(X.data.flags.writeable if problem.data.is_sparse else not stored or X.flags.writeable),
         bool(np.any(problem.data.center)),
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
     try:
-        with announced(), heard():
+        with announced(), heard() as strike:
             _compile(kind)
     except KeyboardInterrupt:
         return True
-    return False
+    return strike.came
 
 
 @contextmanager
