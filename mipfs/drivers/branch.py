@@ -429,9 +429,8 @@ def run(run: Run) -> None:
                 tree.climb()
                 search_at = SEARCH_GROWTH * tree.n_nodes
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
-        tree.stop[0] = 1
-        for node, future in waiting:
-            tree.merge(node, future.result())
+        for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
+            tree.merge(node, tree.result(future))
     run.raise_bound(min(tree.bound, run.objective))
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:

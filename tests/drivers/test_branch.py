@@ -67,6 +67,13 @@ def test_one_thread_and_two_grow_the_same_tree() -> None:
     assert traces[0] == traces[1] == traces[2]
 
 
+@pytest.mark.parametrize("limit", [50, None])
+def test_the_bound_does_not_depend_on_when_the_last_nodes_were_left(limit: int | None) -> None:
+    problem = one(300, 30, 12, 4.0)
+    results = [solve(problem, "branch", threads=threads, iteration_limit=limit) for threads in (2, 1, 2, 2)]
+    assert len({(r.stop_reason, r.objective, r.bound, r.selected) for r in results}) == 1
+
+
 def test_limits_leave_an_incumbent_and_an_earned_bound() -> None:
     problem = one(500, 50, 25, 32.0)
     optimum = 1434.1252
