@@ -105,6 +105,7 @@ def test_what_cannot_be_raised_is_said_after_the_block_but_for_a_signal(
         def __del__(self) -> None:
             raise self.error("met in a destructor")
 
+    signals.Strike.any_came = False
     hook = sys.unraisablehook = lambda args: print(args.exc_type.__name__)
     try:
         with signals.unraised():

@@ -78,7 +78,6 @@ def unraised() -> Iterator[None]:
     Python the next signal could strike.
     """
     said, kept = sys.unraisablehook, list[Any]()
-    Strike.any_came = False
     sys.unraisablehook = kept.append
     try:
         yield

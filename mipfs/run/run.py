@@ -27,6 +27,10 @@ ABSOLUTE_GAP = 1e-12
 """objective − bound below ABSOLUTE_GAP·max(1, C·n) counts as closed (contract)."""
 
 
+REPEATED = 0.3
+"""Seconds in which further signals mean the same as the first."""
+
+
 class Limits(Protocol):
     """The options that every driver has."""
 
@@ -237,16 +241,20 @@ class Run:
 def interruptible(run: Run) -> Iterator[None]:
     """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
 
-    BLAS runs on one thread meanwhile.
+    A terminal that closes sends some at once: those of the next `REPEATED` seconds are the first. BLAS runs on one
+    thread meanwhile.
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
     from threadpoolctl import threadpool_limits
 
-    strike = Strike()
+    strike, first = Strike(), time.monotonic() if run.interrupted else None
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if run.interrupted:
+        nonlocal first
+        if first is None:
+            first = time.monotonic()
+        elif time.monotonic() - first >= REPEATED:
             strike(number, frame)
         run.interrupted = True
 

@@ -12,8 +12,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +21,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
-from mipfs.plumbing.signals import heard
+from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.run.run import Run
 
@@ -80,12 +79,26 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
-    try:
-        with announced(), heard() as strike:
-            _compile(kind)
-    except KeyboardInterrupt:
-        return True
-    return strike.came
+    if kind in _compiled:
+        return False
+    asked = Asked()
+    with announced(), handled(asked):
+        _compile(kind, asked)
+    if not asked.came:
+        _compiled.add(kind)
+    return asked.came
+
+
+class Asked:
+    """A handler that lets the tiny run stop: an exception in the middle of numba's work would break what it holds."""
+
+    def __init__(self) -> None:
+        self.came, self.run = False, cast("Run | None", None)
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> None:
+        self.came = True
+        if self.run is not None:
+            self.run.interrupted = True
 
 
 @contextmanager
@@ -112,16 +125,22 @@ class _Announcer(event.Listener):
         """Nothing to say."""
 
 
-@cache
-def _compile(kind: Kind) -> None:
+_compiled: set[Kind] = set()
+
+
+def _compile(kind: Kind, asked: Asked) -> None:
     for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
+        if asked.came:
+            return
         problem = tiny(kind, share)
         equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:
             limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
-            kind.driver.run(Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit)))
+            asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
+            asked.run.interrupted = asked.came
+            kind.driver.run(asked.run)
 
 
 def tiny(kind: Kind, share: float) -> Problem:

@@ -15,7 +15,7 @@ from mipfs.drivers import branch, kelley
 from mipfs.errors import StoppedError
 from mipfs.result.result import Status, StopReason
 from mipfs.run import warm_up
-from mipfs.run.run import Run
+from mipfs.run.run import REPEATED, Run
 from mipfs.selection import oracle as selection_oracle
 
 
@@ -28,9 +28,9 @@ def make(p: int = 8, n: int = 30, seed: int = 0) -> Instance:
 @pytest.fixture
 def cold() -> Iterator[None]:
     """Nothing counts as compiled, before and after."""
-    warm_up._compile.cache_clear()
+    warm_up._compiled.clear()
     yield
-    warm_up._compile.cache_clear()
+    warm_up._compiled.clear()
 
 
 @pytest.mark.parametrize("module", [branch, kelley])
@@ -61,13 +61,21 @@ def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
 
 
 def test_a_second_ctrl_c_does_not_wait_for_the_first_step(monkeypatch: pytest.MonkeyPatch, cold: None) -> None:
+    calls = []
+
     def struck(run: Run) -> None:
+        calls.append(run.interrupted)
         signal.raise_signal(signal.SIGINT)
-        raise AssertionError("it is heard at once: the first one during the warm-up, the second one here")
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)  # at once: a terminal that closes sends some
+            time.sleep(REPEATED)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("it is heard at once: the first one during the warm-up, the second one here")
 
     monkeypatch.setattr(branch, "run", struck)
     with pytest.raises(KeyboardInterrupt):
         mipfs.solve(mipfs.Problem(make(), M=3, C=1.0))
+    assert calls == [False, True]
 
 
 def hard(p: int = 30, seed: int = 1) -> mipfs.Problem:
