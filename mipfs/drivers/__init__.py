@@ -115,7 +115,7 @@ def solve(
     with live_lines(verbose) as lines:
         asked = prepare(module, problem, checked)
         run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
-        run.interrupted = asked or lost()
+        run.asked = asked or lost()
         _work(module, run)
     result = result_of(run, name)
     if model is not problem and result.has_classifier:
@@ -136,6 +136,7 @@ def _work(module: ModuleType, run: Run) -> None:
             run.record()
         except KeyboardInterrupt:
             # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
+            run.interrupted = run.interrupted or run.asked
             if not run.interrupted or run.incumbent is None:
                 raise
 

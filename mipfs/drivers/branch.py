@@ -172,8 +172,13 @@ class Tree:
         self.supports.round(self.supports.pool.slopes[-1])
         if self.run.problem.atoms.count > n_samples:  # screening pays for a good incumbent, and solves are cheap
             self.supports.search(self.supports.pool)
-        dual = self.proof.add_dual(outcome.whole, outcome.q)
-        bound, goes_in, goes_out = relaxation.bound(outcome.whole, outcome.q, self._first, self.cutoff)
+        whole, nothing = outcome.whole, np.zeros_like(outcome.whole)
+        found = relaxation.bound(whole, outcome.q, self._first, self.cutoff)
+        least = relaxation.bound(nothing, outcome.q, self._first, self.cutoff)
+        if least[0] > found[0]:  # a limit came so early that α = 0 proves more
+            whole, found = nothing, least
+        dual = self.proof.add_dual(whole, outcome.q)
+        bound, goes_in, goes_out = found
         place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out)
         keep = np.flatnonzero(states != OUTSIDE)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))

@@ -68,8 +68,12 @@ class RowsTree(Tree):
         self.dive(np.argsort(-(0.5 * cut.slopes - problem.penalty)[self.relaxation.alive], kind="stable"))
         if problem.atoms.count > problem.data.n_samples:  # screening pays for a good incumbent, and solves are cheap
             self.supports.search(self.supports.pool)
-        dual = self.proof.add_dual(outcome.whole, outcome.q)
         bound, *fixed = self.relaxation.bound(outcome.whole, outcome.q, outcome.prices, states, self.cutoff)
+        nothing, free = np.zeros_like(outcome.whole), self.relaxation.pricing.none
+        least, *others = self.relaxation.bound(nothing, outcome.q, free, states, self.cutoff)
+        if least > bound:  # a limit came so early that α = 0 proves more
+            bound, fixed, outcome = least, others, replace(outcome, whole=nothing, prices=free)
+        dual = self.proof.add_dual(outcome.whole, outcome.q)
         place, states = self.screen(place, dual, outcome.prices, states, *fixed)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         keep = np.flatnonzero(states != OUTSIDE)

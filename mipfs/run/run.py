@@ -29,6 +29,8 @@ ABSOLUTE_GAP = 1e-12
 
 REPEATED = 0.3
 """Seconds in which further signals mean the same as the first."""
+FIRST = 0.7
+"""Seconds that the first step of a run may take which is asked to stop before it is done."""
 
 
 class Limits(Protocol):
@@ -77,6 +79,11 @@ class Run:
     observers : callables that receive every iteration record
     callback : callable, optional
         Receives the record too; a true return value stops the run.
+
+    Attributes
+    ----------
+    interrupted, asked : bool
+        Whether it is to stop now, and whether after its first record (or `FIRST` seconds): so it was asked before.
     """
 
     def __init__(
@@ -97,7 +104,7 @@ class Run:
         self.iteration = 0
         self.counters: Counter[str] = Counter()
         self.trace: list[Record] = []
-        self.interrupted = False
+        self.interrupted = self.asked = False
         self.closed = False
         self.wants_all = False
         self.infeasible = False
@@ -180,7 +187,7 @@ class Run:
             self.trace.append(record)
         for observer in self.observers:
             observer(record)
-        if self.callback is not None and self.callback(record):
+        if self.asked or (self.callback is not None and self.callback(record)):
             self.interrupted = True
         return record
 
@@ -188,7 +195,13 @@ class Run:
     def must_stop(self) -> bool:
         """Whether work in progress should be given up: an interrupt, or the time limit."""
         deadline = self.deadline
-        return self.interrupted or (deadline is not None and time.monotonic() >= deadline)
+        return self._hears or (deadline is not None and time.monotonic() >= deadline)
+
+    @property
+    def _hears(self) -> bool:
+        """Whether it is to stop for an interrupt; one before the first record waits for that, but not for long."""
+        self.interrupted = self.interrupted or (self.asked and self.elapsed >= FIRST)
+        return self.interrupted
 
     def stop(self) -> StopReason | None:
         """Why to stop, or None. The one place that decides termination."""
@@ -198,7 +211,7 @@ class Run:
             return StopReason.GAP_CLOSED
         if self.early is not None:
             return self.early
-        if self.interrupted:
+        if self._hears:
             return StopReason.INTERRUPTED
         deadline = self.deadline
         if deadline is not None and time.monotonic() >= deadline:
@@ -248,7 +261,7 @@ def interruptible(run: Run) -> Iterator[None]:
     """
     from threadpoolctl import threadpool_limits
 
-    strike, first = Strike(), time.monotonic() if run.interrupted else None
+    strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
 
     def ask(number: int, frame: FrameType | None) -> None:
         nonlocal first
@@ -256,7 +269,8 @@ def interruptible(run: Run) -> Iterator[None]:
             first = time.monotonic()
         elif time.monotonic() - first >= REPEATED:
             strike(number, frame)
-        run.interrupted = True
+        run.asked = True
+        run.interrupted = run.interrupted or bool(run.trace)
 
     with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
         yield

@@ -54,7 +54,7 @@ def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
     assert calls[1].problem is problem
     assert result.stop_reason is StopReason.INTERRUPTED
     assert result.status in (Status.FEASIBLE, Status.RELAXED)
-    assert len(result.selected) <= 3
+    assert 1 <= len(result.selected) <= 3, "the classifier of the first step"
     assert result.bound <= result.objective
     assert mipfs.solve(problem, driver=name).stop_reason is StopReason.GAP_CLOSED
     assert len(calls) == 4  # the tiny problem again: what was cut short does not count as compiled
@@ -64,7 +64,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_first_step(monkeypatch: pytest.Mo
     calls = []
 
     def struck(run: Run) -> None:
-        calls.append(run.interrupted)
+        calls.append(run.asked)
         signal.raise_signal(signal.SIGINT)
         if len(calls) == 2:
             signal.raise_signal(signal.SIGINT)  # at once: a terminal that closes sends some
@@ -121,3 +121,14 @@ def test_what_the_oracle_says_when_it_must_stop_is_true(monkeypatch: pytest.Monk
         assert oracle.contains(sigma)
     sigma, bound = selection.minimise(cost)
     assert bound == pytest.approx(least, abs=1e-8)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "squared-hinge", "logistic"])
+def test_no_bound_is_below_that_of_nothing_however_early_the_limit(loss: str, rows: bool) -> None:
+    problem = mipfs.Problem(make(40, 60), M=5, C=10.0, loss=loss)
+    problem = problem.with_rows(np.ones((1, 40)), 0.0, 4.0) if rows else problem
+    result = mipfs.solve(problem, "branch", time_limit=0.0)
+    assert result.bound >= -1e-9, "but for the error of the logarithms"
+    report = mipfs.verify(result, problem.data)
+    assert report.accepted, report.reason
