@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.svm import LinearSVC
@@ -31,7 +32,7 @@ import mipfs
 from mipfs.estimators import FGMClassifier
 
 Chosen = npt.NDArray[np.int64]
-SETS = ("pcmac", "sms_spam_counts", "reuters21578_acq_unigram")
+SETS = ("pcmac", "sms_spam_counts", "reuters21578_acq_unigram", "farm_ads", "news20_bigram")
 GRID = (0.1, 1.0, 10.0)
 HALVINGS = 25
 
@@ -66,6 +67,15 @@ def tested(X: Any, y: Any, ids: Chosen, train: Any, test: Any) -> float:
     return float(LinearSVC(C=1.0).fit(words[train], y[train]).score(words[test], y[test]))
 
 
+def loaded(place: Path) -> tuple[Any, Any]:
+    """The words (CSR) and labels of a set: an svmlight file, or X.npz with y.npy."""
+    if (place / "X.npz").is_file():
+        data = mipfs.Instance.from_arrays(sparse.load_npz(place / "X.npz"), np.load(place / "y.npy"))
+    else:
+        data = mipfs.read(place / "data.svm.gz")
+    return data.X.tocsr(), data.y
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -81,8 +91,7 @@ def main() -> None:
     print(f"{packages}; Python {platform.python_version()}, {platform.machine()}\n")
     print("| set | M | method | words | accuracy | s |\n| --- | --- | --- | --- | --- | --- |")
     for name in given.sets:
-        data = mipfs.read(Path(folder) / name / "data.svm.gz")
-        X, y = data.X.tocsr(), data.y
+        X, y = loaded(Path(folder) / name)
         official = Path(folder) / name / "is_test.npy"
         for M in given.M:
             for method, choose in (("fgm", by_fgm), ("l1", by_l1)):
