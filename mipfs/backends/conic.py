@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.data.made import MadeMatrix
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 
@@ -143,8 +142,7 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     chosen = np.arange(problem.atoms.count) if atoms is None else atoms
     columns = problem.atoms.columns(chosen)
     ids, scale = columns.ids, columns.scale
-    whole = ids.size == data.n_features and np.array_equal(ids, np.arange(ids.size))
-    X = data.X if whole and not isinstance(data.X, MadeMatrix) else data.X[:, ids]
+    X = data.taken(ids)
     if np.any(scale != 1.0):
         X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
     to_features = sparse.csr_array((scale, (ids, np.arange(ids.size))), shape=(data.n_features, ids.size))

@@ -5,12 +5,10 @@ A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear`
 
 from __future__ import annotations
 
-import difflib
-import importlib
 from typing import TYPE_CHECKING, Protocol
 
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.plumbing.registry import module_of
 
 if TYPE_CHECKING:
     from mipfs.baselines.linear import Linear
@@ -47,9 +45,5 @@ def get_baseline(name: str) -> Baseline:
     UsageError
         No baseline of that name.
     """
-    if name not in BASELINES:
-        close = difflib.get_close_matches(name, BASELINES, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(BASELINES)}"
-        raise UsageError(f"baseline {name!r} is not known; {hint}")
-    fit: Baseline = importlib.import_module(BASELINES[name]).fit
+    fit: Baseline = module_of("baseline", name, BASELINES).fit
     return fit

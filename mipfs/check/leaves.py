@@ -105,7 +105,7 @@ class Fixings:
         self.n_inside, self.conflicts = int((self.state == 1).sum()), 0
         self.n_free = int((self.state < 0).sum())
         self.ends, self._before = (statement.low, statement.high), list[tuple[Array, Array]]()
-        self._screened, self._closed = list[tuple[Integers, int]](), list[bool]()
+        self._screened: list[tuple[Integers, int, bool]] = []
 
     def step(self, j: int, code: int) -> None:
         """Go one step of a `Tree`."""
@@ -138,11 +138,9 @@ class Fixings:
         that reaches the level itself leaves nothing.
         """
         if bound >= level:
-            self._screened.append((_NONE, 0))
+            self._screened.append((_NONE, 0, True))
             self.conflicts += 1
-            self._closed.append(True)
             return
-        self._closed.append(False)
         room, free = self.M - self.n_inside, self.state < 0
         gains = order[free[order]]
         taken, rest = gains[: max(room, 0)], gains[max(room, 0) :]
@@ -154,7 +152,7 @@ class Fixings:
         free[free] = (bound + other - 4.0 * U * size)[free] >= level
         ids = np.concatenate([taken[free[taken]], np.setdiff1d(np.flatnonzero(free), taken)])
         count = int(np.count_nonzero(free[taken]))
-        self._screened.append((ids, count))
+        self._screened.append((ids, count, False))
         self.state[ids] = np.arange(ids.size) < count
         for j, value in zip(ids.tolist(), self.state[ids].tolist(), strict=True):
             self.forced[j] = value
@@ -163,8 +161,8 @@ class Fixings:
 
     def restore(self) -> None:
         """Take the last screening back."""
-        ids, count = self._screened.pop()
-        self.conflicts -= self._closed.pop()
+        ids, count, is_closed = self._screened.pop()
+        self.conflicts -= is_closed
         self.state[ids] = -1
         for j in ids.tolist():
             self.forced[j] = -1
@@ -195,7 +193,7 @@ class Costs:
         self.statement, self.duals, self.multipliers = statement, duals, multipliers
         self._blocks: OrderedDict[int, tuple[range, list[float], Array]] = OrderedDict()
         self._sorted: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
-        self._refuted = [0.0], np.zeros((1, statement.p))  # a Farkas ray bounds no cost at all
+        self._refuted = 0.0, np.zeros(statement.p)  # a Farkas ray bounds no cost at all
 
     def of(self, dual: int, multiplier: int, ends: tuple[Array, Array]) -> tuple[list[float], Array, Integers]:
         """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
@@ -215,7 +213,7 @@ class Costs:
 
     def _row(self, dual: int) -> tuple[float, Array]:
         if dual == REFUTED:
-            return self._refuted[0][0], self._refuted[1][0]
+            return self._refuted
         number = dual // self.duals.per_block
         if number not in self._blocks:
             self._blocks[number] = self.duals.costs(number)
@@ -249,9 +247,8 @@ def least_bound(
         if j not in (LEAF, SCREEN):
             fixed.step(j, value)
             continue
-        dual = tree.dual[value]
+        dual, bound = tree.dual[value], math.inf
         constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
-        bound = math.inf
         if not fixed.is_empty:
             bound = down(math.fsum([*constants, *fixed.terms(reduced, order).tolist()]))
         if j == SCREEN:

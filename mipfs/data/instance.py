@@ -133,6 +133,11 @@ class Instance:
     def is_sparse(self) -> bool:
         return bool(sparse.issparse(self.X))
 
+    def taken(self, ids: npt.NDArray[np.int64]) -> Any:
+        """The columns `ids` of X: X itself where these are all of them as they stand, and are stored."""
+        whole = ids.size == self.n_features and np.array_equal(ids, np.arange(ids.size))
+        return self.X if whole and (self.is_sparse or isinstance(self.X, np.ndarray)) else self.X[:, ids]
+
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of each feature by name."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -16,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mipfs.capability import Capability, check
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.errors import NumericalError, StoppedError, UsageError
+from mipfs.plumbing.registry import module_of
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
@@ -42,11 +42,7 @@ def get_driver(name: str) -> ModuleType:
     UsageError
         No driver of that name.
     """
-    if name not in DRIVERS:
-        close = difflib.get_close_matches(name, DRIVERS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(DRIVERS)}"
-        raise UsageError(f"driver {name!r} is not known; {hint}")
-    return importlib.import_module(DRIVERS[name])
+    return module_of("driver", name, DRIVERS)
 
 
 def capabilities() -> dict[str, Capability]:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import Features, omega_radius, sum_error
-from mipfs.data.made import MadeMatrix
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
@@ -162,8 +161,7 @@ class Relaxation:
         self._c = problem.c_i / self.size
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
-        everything = alive.size == data.n_features
-        self._X = data.X if everything and not isinstance(data.X, MadeMatrix) else data.X[:, alive]
+        self._X = data.taken(alive)
         self.center = data.center[alive]
         self._is_centred = bool(np.any(self.center))
         if _stays_sparse(self._X):

@@ -1,0 +1,31 @@
+"""What is found by its name in a registry."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from types import ModuleType
+
+from mipfs.errors import UsageError
+
+
+def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
+    """The module that a registry has under a name.
+
+    Parameters
+    ----------
+    kind : str, what it is, for the message
+    name : str
+    registry : mapping of name to module
+
+    Raises
+    ------
+    UsageError
+        No such name.
+    """
+    if name not in registry:
+        close = difflib.get_close_matches(name, registry, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(registry)}"
+        raise UsageError(f"{kind} {name!r} is not known; {hint}")
+    return importlib.import_module(registry[name])
