@@ -329,9 +329,7 @@ class Problem:
         chosen = np.asarray(selected, dtype=np.int64)
         columns = self.atoms.columns(chosen)
         ids, weights = columns.ids, np.asarray(w, dtype=float)
-        scores = np.full(self.data.n_samples, float(b) - float(self.data.center[ids] @ weights))
-        if ids.size:
-            scores += self.data.X[:, ids] @ weights
+        scores = self.data.block(ids).scores(weights, float(b))
         loss = loss_of(self).value(self.data.y * scores, self.c_i)
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

@@ -123,6 +123,18 @@ def compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("compiled" in ast.unparse(one) or "overload" in ast.unparse(one) for one in node.decorator_list)
 
 
+def test_values_come_through_the_door() -> None:
+    """`Instance.block` is the only way to values outside `data` and `atoms`."""
+    seen = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for room, path, tree in sources()
+        for node in ast.walk(tree)
+        if room not in ("data", "atoms") and isinstance(node, ast.Attribute) and node.attr == "X"
+        and re.search(r"(data|instance|first|train|view)$", ast.unparse(node.value))
+    ]  # fmt: skip
+    assert not seen, seen
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_contributing_says_what_a_room_is(room: str) -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -142,7 +142,7 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     chosen = np.arange(problem.atoms.count) if atoms is None else atoms
     columns = problem.atoms.columns(chosen)
     ids, scale = columns.ids, columns.scale
-    X = data.taken(ids)
+    X = data.block(ids).values
     if np.any(scale != 1.0):
         X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
     to_features = sparse.csr_array((scale, (ids, np.arange(ids.size))), shape=(data.n_features, ids.size))

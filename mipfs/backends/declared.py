@@ -92,7 +92,7 @@ def check_size(data: Instance, kind: str = "Pyomo model") -> None:
     ------
     TooLargeError
     """
-    terms = data.X.nnz if data.is_sparse else data.X.size
+    terms = data.block().nnz
     if data.n_features > MAX_FEATURES or terms > MAX_TERMS:
         raise TooLargeError(
             f"{data.n_samples} samples x {data.n_features} features is too large for a {kind} (at most "

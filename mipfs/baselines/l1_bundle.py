@@ -152,7 +152,7 @@ class L1Bundle:
         """ω = Σ α_k a(ȳ_k) of all features, shape (p,)."""
         used = np.flatnonzero(alpha)
         v = self.measure.direction(alpha[used] @ self.labellings.counts[used])
-        return np.asarray(self.data.X.T @ v) - self.data.center * float(v.sum())
+        return self.data.block().pull(v)
 
     def _enter(self, omega: Array) -> bool:
         """Take in the features that violate |ω_j| ≤ 1 most; whether there were any."""
@@ -172,7 +172,7 @@ class L1Bundle:
     def _ask(self, w: Array, best: _Best | None = None, C: float = 0.0) -> bool:
         """Offer w, and add the labelling that it violates most; whether that is a new one."""
         used = np.flatnonzero(w)
-        scores = np.asarray(self.data.X[:, used] @ w[used]) - float(self.data.center[used] @ w[used])
+        scores = self.data.block(used).scores(w[used])
         violated = self.measure.violated(scores)
         value = float(np.abs(w).sum()) + C * max(0.0, violated.value)
         if best is not None and value < best.upper:

@@ -56,7 +56,7 @@ def l1_svm(data: Instance, C: float, *, bias: bool = True, tol: float = TOL, see
     )
     svm.fit(liblinear_matrix(data, "the l1-SVM"), data.y, sample_weight=data.sample_weight)
     w, b = svm.coef_[0], float(np.ravel(svm.intercept_)[0]) if bias else 0.0
-    margins = data.y * (np.asarray(data.X @ w) + b)
+    margins = data.y * data.block().scores(w, b)
     loss = float(C * data.sample_weight @ np.square(np.maximum(0.0, 1.0 - margins)))
     ids = np.flatnonzero(w)
     return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)

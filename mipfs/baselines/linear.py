@@ -68,10 +68,10 @@ def liblinear_matrix(data: Instance, name: str) -> Any:
         Sparse columns that are centred implicitly.
     """
     if not data.is_sparse:
-        return np.ascontiguousarray(data.X)
+        return np.ascontiguousarray(data.block().values)
     if np.any(data.center):
         raise UsageError(f"{name} cannot centre sparse columns; use scale 'unit' or 'none', or dense data")
-    return data.X.tocsr()
+    return data.block().values.tocsr()
 
 
 def check_size(M: int, p: int) -> None:

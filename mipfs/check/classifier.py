@@ -141,7 +141,7 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
     require(chosen is not at.chosen or not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
     ids, w = at.ids[held], at.w[held]
     per_atom = w / (largest * np.sqrt(room[ids]))
-    center, Z = data.center[ids], data.X[:, ids]
+    center, Z = data.center[ids], data.block(ids).values
     m = data.y * (np.asarray(Z @ w).ravel() + (at.b - float(center @ w)))
     far = at.far + float(np.abs(center) @ np.abs(w))
     off = (ids.size + 16) * U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + far)

@@ -23,7 +23,7 @@ class Duals:
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
-        X, self.y, self.n = statement.data.X, statement.data.y, statement.data.n_samples
+        X, self.y, self.n = statement.data.block().values, statement.data.y, statement.data.n_samples
         step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
         self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
         atoms = statement.atoms
@@ -77,7 +77,7 @@ class Duals:
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p): |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre."""
-        X, center = self.statement.data.X, self.statement.data.center
+        X, center = self.statement.data.block().values, self.statement.data.center
         omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
         radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
         if np.any(center) and not self.statement.bias:  # with a bias the total is zero

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data import checks, matrix
+from mipfs.data.block import Block
 from mipfs.data.names import Defaulted, Numbered, NumberedIndex
 from mipfs.errors import DataError, UsageError
 
@@ -133,10 +134,29 @@ class Instance:
     def is_sparse(self) -> bool:
         return bool(sparse.issparse(self.X))
 
-    def taken(self, ids: npt.NDArray[np.int64]) -> Any:
-        """The columns `ids` of X: X itself where these are all of them as they stand, and are stored."""
-        whole = ids.size == self.n_features and np.array_equal(ids, np.arange(ids.size))
-        return self.X if whole and (self.is_sparse or isinstance(self.X, np.ndarray)) else self.X[:, ids]
+    def block(self, ids: npt.NDArray[np.int64] | None = None) -> Block:
+        """The columns `ids` (k,), copied; by default, and where these are all as they stand, all without a copy."""
+        whole = Block(self.X, self.center)
+        if ids is None or (
+            whole.is_stored and ids.size == self.n_features and np.array_equal(ids, np.arange(ids.size))
+        ):
+            return whole
+        return Block(self.X[:, ids], self.center[ids])
+
+    def part(self, rows: npt.NDArray[np.int64]) -> Instance:
+        """Some samples, scaled anew as the whole is: scaling twice is scaling once, so it starts from scaled columns.
+
+        Costs, groups and rows over the features are left out.
+        """
+        return Instance.from_arrays(
+            self.X[rows],
+            self.y[rows],
+            feature_names=self.feature_names,
+            scale=self.scaling,
+            sample_weight=self.sample_weight[rows],
+            labels=self.labels,
+            penalty=self.penalty,
+        )
 
     @cached_property
     def index(self) -> Mapping[str, int]:

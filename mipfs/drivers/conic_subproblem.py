@@ -51,9 +51,10 @@ class ConicSubproblem(Subproblem):
     def _svm(self, ids: Integers, part: Array, tol: float, start: tuple[Array, float, Array, float] | None) -> SVM:
         """The SVM by Clarabel, as tight as that goes; by Newton's steps where it was stopped or failed."""
         problem, root = self.problem, np.sqrt(part)
-        Z = problem.data.X[:, ids] * root[None, :]
+        block = problem.data.block(ids)
+        Z = block.values * root[None, :]
         w, b = cp.Variable(max(1, ids.size), name="w"), bias_of(problem)
-        scores = (Z @ w - (problem.data.center[ids] * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
+        scores = (Z @ w - (block.center * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
         loss = loss_of(problem, scores)
         program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss.value), loss.rows)
         if Canonical(program).solve(deadline=self._deadline, stop=self._stop, in_process=REPEATED) != "solved":
@@ -61,9 +62,8 @@ class ConicSubproblem(Subproblem):
         dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
         alpha, inner = decoded(dual), np.asarray(w.value, dtype=float)[: ids.size]
         weights, intercept = root * inner, float(b.value) if problem.bias else 0.0
-        values = problem.data.X[:, ids] @ weights - float(problem.data.center[ids] @ weights) + intercept
+        values = block.scores(weights, intercept)
         primal = 0.5 * float(inner @ inner) + float(self.loss.value(problem.data.y * values, problem.c_i))
-        v = alpha * problem.data.y
-        omega = root * (problem.data.X[:, ids].T @ v - problem.data.center[ids] * float(v.sum()))
+        omega = root * block.pull(alpha * problem.data.y)
         below = float(self.loss.dual_value(alpha, problem.c_i)) - 0.5 * float(omega @ omega)
         return SVM(weights, intercept, alpha, primal, below, 1.0, 0, int(dual[1]))

@@ -46,12 +46,12 @@ def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]
     first = instances[0]
     if CONSTANT in first.index:
         raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
-    column, names = np.full((first.n_samples, 1), value), [*first.feature_names, CONSTANT]
+    values, column, names = first.block().values, np.full((first.n_samples, 1), value), [*first.feature_names, CONSTANT]
     wide = replace(
         first,
-        X=sparse.csc_array(sparse.hstack([first.X, column]))
+        X=sparse.csc_array(sparse.hstack([values, column]))
         if first.is_sparse
-        else np.asfortranarray(np.hstack([first.X, column])),
+        else np.asfortranarray(np.hstack([values, column])),
         feature_names=names,
         center=np.append(first.center, 0.0),
         shift=np.append(first.shift, 0.0),

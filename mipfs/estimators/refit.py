@@ -43,7 +43,7 @@ def refit(
     svm = kind.Solver(data, c, bias).solve(ids, sigma, tol=GAP)
     b = svm.b
     if bias:
-        values = np.asarray(data.X[:, ids] @ svm.w) - float(data.center[ids] @ svm.w)
+        values = data.block(ids).scores(svm.w)
         b = kind.intercept(values, data.y, c, b)
     coef = np.bincount(ids, svm.w, data.n_features) / data.scale
     return coef, b - float(coef @ data.shift)

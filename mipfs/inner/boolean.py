@@ -100,7 +100,7 @@ class Boolean:
         self.size = float(problem.c_i.max())
         self.off = taken_off(data, problem.bias)
         every = np.arange(data.n_samples)
-        self.first, self.kind = equal_rows(data.X, data.y) if every.size >= MERGE_ABOVE else (every, every)
+        self.first, self.kind = equal_rows(data.block().values, data.y) if every.size >= MERGE_ABOVE else (every, every)
         self.c = np.bincount(self.kind, problem.c_i) / self.size
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
@@ -172,11 +172,10 @@ class Boolean:
 
     def _work(self, count: int) -> float:
         """Multiplications of a step with so many columns, about."""
-        X = self.problem.data.X
-        n, p = X.shape
-        least = min(n, count)
-        stays = sparse.issparse(X) and X.nnz < DENSE_ABOVE * n * p
-        return float(((X.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
+        block = self.problem.data.block()
+        n, p = block.shape
+        least, stays = min(n, count), block.stays_sparse(DENSE_ABOVE)
+        return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
         """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
@@ -200,7 +199,7 @@ class Boolean:
 
     def _design(self, columns: Columns) -> Dense | Sparse:
         data, root = self.problem.data, np.sqrt(self.size)
-        part = data.X[:, columns.ids]
+        part = data.block(columns.ids).values
         if self.first.size < data.n_samples:
             part = sparse.csc_array(sparse.csr_array(part)[self.first]) if sparse.issparse(part) else part[self.first]
         n, k = part.shape

@@ -124,12 +124,8 @@ def carries(problem: Problem) -> bool:
     """
     data = problem.data
     plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
-    absorbed = problem.bias or not np.any(data.center) or not _stays_sparse(data.X)
+    absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ABOVE)
     return bool(plain and get_loss(problem.loss).kernel is not None and absorbed)
-
-
-def _stays_sparse(X: Any) -> bool:
-    return bool(sparse.issparse(X) and X.nnz < DENSE_ABOVE * X.shape[0] * X.shape[1])
 
 
 class Relaxation:
@@ -161,10 +157,9 @@ class Relaxation:
         self._c = problem.c_i / self.size
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
-        self._X = data.taken(alive)
-        self.center = data.center[alive]
-        self._is_centred = bool(np.any(self.center))
-        if _stays_sparse(self._X):
+        block = data.block(alive)
+        self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
+        if block.stays_sparse(DENSE_ABOVE):
             part = sparse.csc_array(self._X)
             signed = part.data * data.y[part.indices] * root
             triple = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))

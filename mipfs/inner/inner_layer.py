@@ -173,17 +173,17 @@ class Columns:
         self.costs = costs
         self._ends = np.cumsum([ids.size for ids, _ in entries])[:-1]
         self._used, self._places = np.unique(self.ids, return_inverse=True)
-        self._Z, self._center = problem.data.X[:, self._used], problem.data.center[self._used]
+        self._block = problem.data.block(self._used)
 
     def blocks(self, labellings: Labellings) -> list[Array]:
         """A_t of every selection, shape (m_t, K)."""
-        A = labellings.block(self._used, self._Z)[self._places]
+        A = labellings.block(self._used, self._block.values)[self._places]
         return np.split(self.scale[:, None] * A, self._ends)
 
     def scores(self, x: Array) -> Array:
         """w'x_i of every sample, shape (n,), for the weights scale∘x."""
         w = np.bincount(self._places, self.scale * x, self._used.size)
-        return np.asarray(self._Z @ w - float(self._center @ w))
+        return self._block.scores(w)
 
     def regulariser(self, mu: Array, x: Array) -> tuple[float, Array]:
         """½ Σ ‖x_t‖²/μ_t + Σ μ_t c_t, and μ: without penalties that of least value, which makes it ½ (Σ ‖x_t‖)²."""

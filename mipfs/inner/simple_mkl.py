@@ -220,12 +220,9 @@ class _Run:
         kernel = np.repeat(np.arange(len(parts)), [part.ids.size for part in parts])
         shares = np.square(np.concatenate([part.scale for part in parts]))
         self.shares = sparse.csr_array((shares, (kernel, place)), shape=(len(parts), self.columns.size))
-        X = data.X[:, self.columns]
-        center = data.center[self.columns]
-        if data.is_sparse and not np.any(center):
-            self.X: Any = sparse.csr_array(X)
-        else:
-            self.X = np.ascontiguousarray((X.toarray() if data.is_sparse else X) - center)
+        block = data.block(self.columns)
+        stays = block.is_sparse and not block.is_centred
+        self.X: Any = sparse.csr_array(block.values) if stays else np.ascontiguousarray(block.dense())
         nothing, zero = np.zeros(self.columns.size), np.zeros(self.y.size)
         worst = 0.5 * float(self.c.sum())  # w = 0 and α = 0
         self.best = Mixture(np.full(len(parts), 1.0 / len(parts)), self.columns, nothing, zero, worst, 0.0, 0, 0.0)

@@ -120,7 +120,7 @@ class Labellings:
         filled = self._filled[rows]
         for start in np.unique(filled[filled < self.size]):
             late = np.flatnonzero(filled == start)
-            part = self.data.X[:, ids[late]] if Z is None or late.size < ids.size else Z
+            part = self.data.block(ids[late]).values if Z is None or late.size < ids.size else Z
             center, step = self.data.center[ids[late]], max(1, BLOCK // self.data.n_samples)
             for first in range(int(start), self.size, step):
                 V = self.measure.direction(self._counts[first : min(first + step, self.size)])

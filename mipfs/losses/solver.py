@@ -170,7 +170,7 @@ class Solver(ABC):
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
             return A, self.unit_c, None
-        first, kind = equal_rows(sparse.csc_array(data.X[:, ids]), data.y)
+        first, kind = equal_rows(sparse.csc_array(data.block(ids).values), data.y)
         if first.size > MERGE_BELOW * data.n_samples:
             return A, self.unit_c, None
         c = np.bincount(kind, self.unit_c).astype(float)
@@ -219,7 +219,7 @@ class Solver(ABC):
 
 def taken_off(data: Instance, bias: bool) -> Array:
     """What is subtracted from dense columns, shape (p,): the mean when a free bias can carry it, else the centre."""
-    return np.asarray(data.X.mean(axis=0), dtype=float).ravel() if bias else data.center
+    return data.block().means() if bias else data.center
 
 
 def kernel_rows(
@@ -253,7 +253,7 @@ def kernel_rows(
     y, n, k = data.y, data.n_samples, ids.size
     center, away = data.center[ids], off[ids]
     if data.is_sparse:
-        part = sparse.csc_array(data.X[:, ids])
+        part = sparse.csc_array(data.block(ids).values)
         if part.nnz <= DENSE_ABOVE * n * k and (bias or not np.any(away)):
             return _sparse_rows(part, y, root, ones), center
     d = k + int(ones)
@@ -262,10 +262,10 @@ def kernel_rows(
     if data.is_sparse:
         A[:, :k] = (part.toarray() - away) * scale * y[:, None]
         A[:, k:] = y[:, None]
-    elif isinstance(data.X, np.ndarray):
-        gather(data.X, ids, y, away, scale, A)
-    else:  # columns that are made
-        A[:, :k] = (data.X[:, ids] - away) * scale * y[:, None]
+    elif data.block().is_stored:
+        gather(data.block().values, ids, y, away, scale, A)
+    else:
+        A[:, :k] = (data.block(ids).values - away) * scale * y[:, None]
         A[:, k:] = y[:, None]
     return A, center - away
 

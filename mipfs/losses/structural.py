@@ -119,7 +119,8 @@ class Solver:
         pool, C = self.labellings, self.C
         root = np.full(ids.size, np.sqrt(C)) if sigma is None else np.sqrt(C * sigma)
         self._forget()
-        Z, center = self.data.X[:, ids], self.data.center[ids]
+        Z = self.data.block(ids).values
+        center = self.data.center[ids]
         if not len(pool):
             pool.add(self.measure.violated(np.zeros(self.measure.n)))
             self._beta = np.zeros(1)

@@ -172,9 +172,10 @@ def own_bags(data: Instance) -> Bags:
 
 def user_values(data: Instance) -> Any:
     """The matrix of an instance on the user's scale; a CSC matrix is divided only, which leaves it sparse."""
+    X = data.block().values
     if data.scaling == "none":
-        return data.X
-    return data.X @ sparse.diags_array(data.scale) if data.is_sparse else data.X * data.scale + data.shift
+        return X
+    return X @ sparse.diags_array(data.scale) if data.is_sparse else X * data.scale + data.shift
 
 
 def weights_of(result: Result, count: int) -> Array:

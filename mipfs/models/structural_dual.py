@@ -140,7 +140,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
     data, V = problem.data, problem.measured.direction(np.atleast_2d(counts))
-    return np.asarray(data.X.T @ V.T) - np.outer(data.center, V.sum(axis=1))
+    return data.block().pull(V.T)
 
 
 def build(

@@ -127,7 +127,7 @@ def read(
         words=_words(table),
     )
     if scale is None and sidecar.scale is None:
-        advise_scale(instance.X, names, path)
+        advise_scale(instance.block().values, names, path)
     return instance
 
 

@@ -107,7 +107,7 @@ def point_of(result: Result, problem: Problem) -> Point:
     # a feature that several atoms use: of all ways to split its weight the one of least ½ Σ v²
     share = np.bincount(columns.ids, chosen**2, minlength=data.n_features)[columns.ids]
     v = np.divide(chosen * w[columns.ids], share, out=np.zeros(chosen.size), where=share > 0)
-    margins = data.y * (data.X @ w + (b - float(data.center @ w)))
+    margins = data.y * data.block().scores(w, b)
     rho = -2.0 * result.objective if problem.margin == "rho" else 1.0
     values = [result.extra.get(name, {}).get("value") for name in problem.named_rows().extra.names]
     t = np.bincount(columns.atom, v**2, minlength=atoms.count).astype(float)

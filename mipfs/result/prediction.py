@@ -50,7 +50,7 @@ def _of_instance(result: Result, data: Instance, names: list[str], weights: Arra
             continue
         for word in data.words[column]:
             if word not in known[column]:
-                row = int(np.argmax(_dense(data.X[:, [data.index[f"{column}={word}"]]]) != 0))
+                row = int(np.argmax(data.block(np.array([data.index[f"{column}={word}"]])).dense() != 0))
                 raise _unseen(data.source or "the data", column, word, row, known[column])
         absent[k] = name not in data.index  # no row has the word
     kept = np.flatnonzero(~absent)
@@ -123,7 +123,7 @@ def scores_on(data: Instance, ids: npt.NDArray[np.int64], weights: Array, interc
     """
     slopes = weights * data.scale[ids]
     offset = weights @ (data.shift[ids] - data.center[ids] * data.scale[ids])
-    return np.asarray(data.X[:, ids] @ slopes + offset + intercept)
+    return np.asarray(data.block(ids).values @ slopes + offset + intercept)
 
 
 def weights_by_name(data: Instance, ids: npt.NDArray[np.int64], weights: Array) -> dict[str, float]:

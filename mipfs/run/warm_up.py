@@ -66,8 +66,8 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         Whether Ctrl-C (or a relative) came meanwhile: the run that follows, which compiles what its first step needs,
         should hear it.
     """
-    X, names = problem.data.X, ("loss", "bias", "margin", "measure", "beta")
-    stored = problem.data.is_sparse or isinstance(X, np.ndarray)
+    block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
+    X, stored = block.values, block.is_stored
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
@@ -133,7 +133,7 @@ def _compile(kind: Kind, asked: Asked) -> None:
         if asked.came:
             return
         problem = tiny(kind, share)
-        equal_rows(problem.data.X, problem.data.y)  # which runs with few samples leave out
+        equal_rows(problem.data.block().values, problem.data.y)  # which runs with few samples leave out
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:
@@ -154,7 +154,7 @@ def tiny(kind: Kind, share: float) -> Problem:
         X[:, 3:] *= rng.random((n, p - 3)) < 0.1
     stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
-    values = _as_in(data.X, kind)
+    values = _as_in(data.block().values, kind)
     problem = Problem(
         dataclasses.replace(data, X=values), M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem)
     )

@@ -54,17 +54,4 @@ def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
     from sklearn.model_selection import StratifiedKFold
 
     parts = StratifiedKFold(int(k), shuffle=True, random_state=seed).split(np.zeros(data.n_samples), data.y)
-    return [Fold(_part(data, train), data.X[test], data.y[test]) for train, test in parts]
-
-
-def _part(data: Instance, rows: npt.NDArray[np.int64]) -> Instance:
-    """Some samples as an instance. Scaling twice is scaling once, so it starts from the scaled columns."""
-    return Instance.from_arrays(
-        data.X[rows],
-        data.y[rows],
-        feature_names=data.feature_names,
-        scale=data.scaling,
-        sample_weight=data.sample_weight[rows],
-        labels=data.labels,
-        penalty=data.penalty,
-    )
+    return [Fold(data.part(train), data.block().values[test], data.y[test]) for train, test in parts]
