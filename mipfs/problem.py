@@ -22,6 +22,7 @@ from scipy import sparse
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
+from mipfs.atoms.restricted import restricted
 from mipfs.data.checks import as_float, shown
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
@@ -190,6 +191,30 @@ class Problem:
         if "data" in changes and "atoms" not in changes:
             changes["atoms"] = self.atoms.on(changes["data"])
         return dataclasses.replace(self, **changes)
+
+    def restricted(self, ids: npt.NDArray[np.int64]) -> Problem:
+        """The problem where only the atoms `ids` (k,), ascending, may be selected; the forced ones must be among them.
+
+        v(σ), rows and penalties are those of this problem with σ = 0 elsewhere. Atoms that are no features become
+        `mipfs.atoms.groups.Groups` of the same columns.
+        """
+        assert self.rows is not None
+        assert self.forced_in is not None
+        assert self.forced_out is not None
+        atoms = restricted(self.atoms, ids)
+        names = set(atoms.names)
+        assert names.issuperset(self.forced_in), "a forced atom is left out"
+        return dataclasses.replace(
+            self,
+            data=atoms.data,
+            atoms=atoms,
+            M=None if self.M is None else min(self.M, ids.size),
+            lam=self.penalty[ids].tolist() if np.any(self.penalty) else 0.0,
+            rows=self.rows.of_features(ids),
+            forced_out=tuple(name for name in self.forced_out if name in names),
+            cardinality=self.M is not None,
+            formulation=None,
+        )
 
     @property
     def selects_features(self) -> bool:

@@ -143,6 +143,25 @@ class Instance:
             return whole
         return Block(self.X[:, ids], self.center[ids])
 
+    def only(self, ids: npt.NDArray[np.int64]) -> Instance:
+        """The features `ids` (k,) alone, on the same scale; costs, groups, rows and defaults are left out."""
+        values = self.block(ids).values
+        return replace(
+            self,
+            X=values if sparse.issparse(values) else np.asfortranarray(values),
+            feature_names=[self.feature_names[j] for j in ids],
+            center=self.center[ids],
+            shift=self.shift[ids],
+            scale=self.scale[ids],
+            cost={},
+            penalty={},
+            groups={},
+            rows=(),
+            select=SelectDefaults(),
+            values_sha256="",
+            words={},
+        )
+
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
         """Some samples, scaled anew as the whole is: scaling twice is scaling once, so it starts from scaled columns.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import numbers
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -58,6 +59,7 @@ def solve(
     start: Sequence[str] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
+    seed: int = 0,
     **options: Any,
 ) -> Result:
     """Solve a problem or a model.
@@ -76,6 +78,8 @@ def solve(
     observers : iterable of callables that receive every iteration record
     verbose : bool, default False
         Print incumbent, bound and gap on standard error while the driver works, twice a second at most.
+    seed : int >= 0, default 0
+        Of the drivers that draw something (monolithic: SCIP's); the others have nothing random.
     **options
         Fields of the driver's ``Options``, such as ``gap=1e-4``, ``time_limit=60`` (seconds).
 
@@ -106,7 +110,7 @@ def solve(
     if "declare" in options and callable(options["declare"]):
         options["declare"] = unchanged(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
-    checked = _options(module, name, options)
+    checked = _options(module, name, options, seed)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     with live_lines(verbose) as lines:
         asked = prepare(module, problem, checked)
@@ -143,7 +147,9 @@ def _compile(model: Any) -> Problem:
     return compile_model(model)
 
 
-def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
+def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) -> Any:
+    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
+        raise UsageError(f"seed = {seed!r} must be a whole number >= 0")
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
@@ -153,7 +159,7 @@ def _options(module: ModuleType, driver: str, given: dict[str, Any]) -> Any:
     for name, choices in choices_of(module).items():
         if name in given and given[name] not in choices:
             raise UsageError(f"{name} = {given[name]!r} is unknown; it is one of {', '.join(map(repr, choices))}")
-    return module.Options(**given)
+    return module.Options(**given, **({"seed": int(seed)} if "seed" in known else {}))
 
 
 def choices_of(module: ModuleType) -> dict[str, tuple[Any, ...]]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -29,6 +28,7 @@ from mipfs.drivers import gbd
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
 from mipfs.kernels import subtree
+from mipfs.plumbing.machine import cores
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
@@ -76,8 +76,6 @@ class Options:
         Relative gap at which the incumbent counts as optimal.
     time_limit : float, optional, in seconds
     iteration_limit : int, optional, number of nodes
-    seed : int
-        Unused: nothing in this driver is random.
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
     validation : Instance, optional
@@ -87,7 +85,7 @@ class Options:
         Cuts of an earlier run (`Result.pool`) on the same data, atoms, loss and bias; C, M and rows may differ. It is
         not changed: where one is given, also an empty ``CutPool(problem)``, the result has all cuts at hand.
     threads : int, optional
-        By default all cores that the process may use. The tree and the answer do not depend on it.
+        By default all cores that the process may use; the tree and the answer do not depend on it.
     nodes : {"newton", "conic"}
         How the relaxation of a node is solved: by the kernels of this package, or declared in CVXPY and solved by
         Clarabel (`mipfs.drivers.conic_tree`), one at a time: for losses that are a sum over the samples.
@@ -95,12 +93,14 @@ class Options:
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
         Find the best so many supports (with `pool_gap`: the best of those).
+    active : tuple of str, optional
+        Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
+        (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.
     """
 
     gap: float = 1e-4
     time_limit: float | None = None
     iteration_limit: int | None = None
-    seed: int = 0
     start: tuple[str, ...] | None = None
     validation: Instance | None = None
     patience: int = 20
@@ -108,6 +108,7 @@ class Options:
     threads: int | None = None
     pool_gap: float | None = None
     pool_size: int | None = None
+    active: tuple[str, ...] | None = None
     nodes: Literal["newton", "conic"] = "newton"
 
 
@@ -361,12 +362,6 @@ class Tree:
         return self.proof if self.n_nodes else None
 
 
-def cores() -> int:
-    """Cores that this process may use; where the system does not say, all there are."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return (os.cpu_count() or 1) if usable is None else len(usable(0))
-
-
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
@@ -392,6 +387,16 @@ def _report(run: Run, tree: Tree, bound: float) -> None:
 
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
+    if run.options.active is not None or not run.problem.data.block().is_stored:
+        from mipfs.drivers import growing
+
+        growing.run(run, search)
+    else:
+        search(run)
+
+
+def search(run: Run) -> None:
+    """Solve the problem of `run` with all its atoms in play."""
     problem, options = run.problem, run.options
     assert problem.rows is not None
     if problem.loss == "structural" or problem.rows.extra.integer.any():

@@ -54,8 +54,6 @@ class Options:
     time_limit : float, optional, in seconds
     iteration_limit : int, optional
         0 leaves the first incumbent and its bound.
-    seed : int
-        Unused: nothing in this driver is random.
     declare : callable, optional
         Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
@@ -63,7 +61,6 @@ class Options:
     gap: float = 1e-4
     time_limit: float | None = None
     iteration_limit: int | None = None
-    seed: int = 0
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
 
 

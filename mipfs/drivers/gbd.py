@@ -52,8 +52,6 @@ class Options:
         Relative gap at which the incumbent counts as optimal.
     time_limit : float, optional, in seconds
     iteration_limit : int, optional, number of cuts
-    seed : int
-        Unused: nothing in this driver is random.
     start : tuple of str, optional
         A support to begin from; it must satisfy the rows.
     validation : Instance, optional
@@ -77,7 +75,6 @@ class Options:
     gap: float = 1e-4
     time_limit: float | None = None
     iteration_limit: int | None = None
-    seed: int = 0
     start: tuple[str, ...] | None = None
     validation: Instance | None = None
     patience: int = 20

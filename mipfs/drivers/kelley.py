@@ -10,7 +10,6 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,20 +24,19 @@ from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import POINTWISE, Capability
+from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution
-from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
-from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
-from mipfs.run.single import cut_of, prove
+from mipfs.run.single import cut_of, prove, prove_plain
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -47,8 +45,6 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
-REFIT, ROUGH = 1e-7, 1e-4
-"""Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 STUCK = 1e-3
@@ -69,8 +65,6 @@ class Options:
         At most so many selections (the papers' stop).
     time_limit : float, optional, in seconds
     iteration_limit : int, optional, the same as T
-    seed : int
-        Unused: nothing in this driver is random.
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
     restricted : {"auto", "proximal", "interior", "cutting", "conic", "simple-mkl"}
@@ -96,7 +90,6 @@ class Options:
     T: int | None = None
     time_limit: float | None = None
     iteration_limit: int | None = None
-    seed: int = 0
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
@@ -109,6 +102,7 @@ def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     method, most_violated = _restricted(run), Oracle(run, options.relaxation)
+    rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
@@ -117,7 +111,7 @@ def run(run: Run) -> None:
             run.infeasible, run.conflict = True, selection.conflict()
             return
     if options.refit:
-        round_to(run, [np.zeros(selection.n_features)])
+        rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     alpha, last, sharpness = _first(problem), None, 1.0
     pool = Face() if isinstance(method, FaceInterior) else Pool()
@@ -138,7 +132,7 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.count(selections=len(pool), **most_violated.counters())
         if run.iteration == 1 and options.refit:
-            round_to(run, [pool.mixture(last.mu, selection.n_features)])
+            rounding.of_mixture(pool, last)
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.ITERATION_LIMIT
@@ -153,9 +147,8 @@ def run(run: Run) -> None:
         run.outcome.selections = pool.members
         if options.refit:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
-            round_to(run, rankings(problem, pool, last), most)
-    lower, dual = most_violated.best
-    prove(run, lower, None if dual is None else cut_of(problem, dual))
+            rounding.of_all(pool, last, most)
+    most_violated.prove(run)
 
 
 def _tolerance(run: Run) -> float:
@@ -231,6 +224,7 @@ class Oracle:
     Attributes
     ----------
     best : the largest lower(α) so far, and its α (a `Combination` over labellings)
+    top : TopFeatures, where the best features are found without a score of every one
     """
 
     def __init__(self, run: Run, relaxation: str) -> None:
@@ -240,12 +234,20 @@ class Oracle:
         problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
         self._by_best = free and not np.any(problem.penalty)
-        self._top: TopFeatures | None = None
+        self.top: TopFeatures | None = None
         self._search: TreeSearch | None = None
         if self._by_best and isinstance(problem.atoms, Features):
-            self._top = TopFeatures(problem.atoms)
+            self.top = TopFeatures(problem.atoms)
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
+
+    def prove(self, run: Run) -> None:
+        """The certificate of the best dual vector."""
+        lower, dual = self.best
+        if self.top is None or dual is None or isinstance(dual, Combination) or lower < run.bound:
+            prove(run, lower, None if dual is None else cut_of(self.problem, dual))
+        else:
+            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[2])
 
     def counters(self) -> dict[str, int]:
         """Of a tree, how many scores were computed and how many a bound saved."""
@@ -269,9 +271,9 @@ class Oracle:
         """The same of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
         M = problem.atoms.count if problem.M is None else problem.M
-        if self._top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            ids, sizes = self._top.best(v, M)
-            inner = -0.5 * float(np.sum(np.square(sizes + self._top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
+        if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
+            ids, sizes = self.top.best(v, M)
+            inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         if self._search is not None:
             ids, found = self._search.best(v, M)
@@ -291,48 +293,6 @@ class Oracle:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)
         return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
-
-
-def rankings(problem: Problem, pool: Pool, last: Solution) -> list[Array]:
-    """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
-
-    σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
-    is what it gains, ½ s − c.
-    """
-    count, atoms = problem.atoms.count, problem.atoms
-    used = np.unique(np.concatenate([ids for ids, _ in pool.members]))
-    columns = atoms.columns(used)
-    w = np.bincount(last.ids, last.w, problem.data.n_features)[columns.ids]
-    inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
-    sigma, sizes, gains = pool.mixture(last.mu, count), np.zeros(count), np.zeros(count)
-    sizes[used] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
-    gains[used] = 0.5 * atoms.scores(last.alpha * problem.data.y)[used] - problem.penalty[used]
-    return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
-
-
-def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> None:
-    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
-
-    A run that must stop takes the first ranking only.
-    """
-    subproblem = Subproblem(run.problem)
-    exact = Supports(run, subproblem, tol=REFIT)
-    begin = []
-    for k, scores in enumerate(by):
-        sigma = None if k and run.must_stop else run.oracle.repair(scores)
-        if sigma is not None:
-            exact.evaluate(sigma)
-            begin.append(sigma)
-    if most == 0 or run.incumbent is None or run.is_optimal:
-        return
-    rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
-    best = np.zeros(run.problem.atoms.count, dtype=bool)
-    best[run.incumbent.selected] = True
-    for sigma in [best, *begin]:
-        rough.splice(sigma, last - subproblem.count)
-    best = np.zeros(run.problem.atoms.count, dtype=bool)
-    best[run.incumbent.selected] = True
-    exact.evaluate(best)
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

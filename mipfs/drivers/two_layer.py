@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import Capability
-from mipfs.drivers.kelley import Oracle, rankings, relaxed_of, round_to
+from mipfs.drivers.kelley import Oracle, relaxed_of
+from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Inner
@@ -34,7 +35,6 @@ from mipfs.inner.restricted import Pool
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
-from mipfs.run.single import cut_of, prove
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -61,8 +61,6 @@ class Options:
         At most so many selections.
     time_limit : float, optional, in seconds
     iteration_limit : int, optional, the same as T
-    seed : int
-        Unused: nothing in this driver is random.
     refit : bool, default True
         Round to an incumbent at the end and solve (P) on it.
     polish : bool, default True
@@ -77,7 +75,6 @@ class Options:
     T: int | None = None
     time_limit: float | None = None
     iteration_limit: int | None = None
-    seed: int = 0
     refit: bool = True
     polish: bool = True
     inner: Literal["saddle", "conic"] = "saddle"
@@ -93,8 +90,9 @@ def run(run: Run) -> None:
     if first is None:
         run.infeasible, run.conflict = True, selection.conflict()
         return
+    rounding = Rounding(run)
     if options.refit:
-        round_to(run, [np.zeros(selection.n_features)])
+        rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
     pool, inner = layer(problem, options.inner)
@@ -112,7 +110,7 @@ def run(run: Run) -> None:
         run.iteration += 1
         run.count(**inner.counters(pool))
         if run.iteration == 1 and options.refit:
-            round_to(run, [pool.mixture(last.mu, selection.n_features)])
+            rounding.of_mixture(pool, last)
         if options.T is not None and run.iteration >= options.T:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
@@ -125,9 +123,8 @@ def run(run: Run) -> None:
             _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
         )
         if options.refit:
-            round_to(run, rankings(problem, pool, last), None if options.polish else 0)
-    lower, dual = most_violated.best
-    prove(run, lower, None if dual is None else cut_of(problem, dual))
+            rounding.of_all(pool, last, None if options.polish else 0)
+    most_violated.prove(run)
 
 
 def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer]:

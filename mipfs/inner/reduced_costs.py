@@ -16,6 +16,27 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+def with_each(g: float, gains: Array, inside: Integers, free: Integers, M: int | None) -> Array:
+    """The bound of a node where one more free atom is in, (k,), rounded down: for every atom; inf where none fits.
+
+    Parameters
+    ----------
+    g, gains, inside, free, M : as for `screened`
+    """
+    least = np.full(gains.size, np.inf)
+    room = free.size if M is None else min(M - inside.size, free.size)
+    least[inside] = screened(g, gains, inside, free, M, np.inf)[0]
+    if room <= 0:
+        return least
+    mine, held = gains[free], float(gains[inside].sum())
+    most = np.maximum(-np.partition(-mine, room - 1)[:room], 0.0)
+    taken, weakest = g - held - float(most.sum()), float(most.min())  # what comes in pushes the weakest out
+    size = abs(g) + float(most.sum() + np.abs(gains[inside]).sum()) + np.abs(mine)
+    error = 2.0 * (free.size + inside.size + 12) * UNIT_ROUNDOFF * size
+    least[free] = np.maximum(taken + weakest - mine, taken) - error
+    return least
+
+
 def screened(
     g: float, gains: Array, inside: Integers, free: Integers, M: int | None, cutoff: float
 ) -> tuple[float, Integers, Integers]:

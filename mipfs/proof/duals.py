@@ -79,6 +79,16 @@ class DualStore:
         self._width += width.tolist()
         return first
 
+    def append(self, other: DualStore) -> int:
+        """Store the vectors of another store of the same samples and box; returns the position of the first."""
+        assert self.n_samples == other.n_samples
+        assert (self._top is None) == (other._top is None)
+        first, offset = len(self._q), len(self._bytes)
+        self._bytes += other._bytes
+        self._start += [offset + end for end in other._start[1:]]
+        self._q, self._level, self._width = self._q + other._q, self._level + other._level, self._width + other._width
+        return first
+
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
         """The store of some of the vectors, in their order."""
         held, store = memoryview(self._bytes), DualStore(self.n_samples, self._top)

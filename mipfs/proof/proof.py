@@ -191,6 +191,30 @@ class Proof:
         self._value[places[split]] = values[split]
         return first
 
+    def take_over(self, node: int, other: Proof, ids: Integers) -> None:
+        """Put the tree of the same problem over the features `ids` alone in the place of an open node.
+
+        Above it all other features must be fixed to 0, by screening.
+        """
+        self._check_open(node)
+        assert isinstance(self.duals, DualStore)
+        assert isinstance(other.duals, DualStore)
+        used, first_multiplier = slice(0, other._size), len(self._multipliers)
+        first_dual, offset = self.duals.append(other.duals), self._grow(other._size - 1) - 1
+        places = offset + np.arange(other._size)
+        places[other.root] = node
+        feature, children, multiplier = other._feature[used], other._children[used], other._multiplier[used]
+        whole = np.where(feature >= other.n_features, feature - other.n_features + self.n_features, -1)
+        mapped = np.where(feature < other.n_features, np.append(ids, -1)[np.minimum(feature, ids.size)], whole)
+        self._feature[places] = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))
+        self._children[places] = np.where(children >= 0, places[children], -1)
+        self._dual[places] = np.where(other._dual[used] >= 0, other._dual[used] + first_dual, other._dual[used])
+        self._multiplier[places] = np.where(multiplier >= 0, multiplier + first_multiplier, -1)
+        self._value[places] = other._value[used]
+        self._whole |= {int(places[k]): value for k, value in other._whole.items()}
+        self._multipliers += other._multipliers
+        self._last = None
+
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)

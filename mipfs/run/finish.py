@@ -124,11 +124,11 @@ def shown_bound(run: Run, claim: Claim | None) -> float:
 
 def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
     """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1."""
+    if isinstance(atoms, Features):
+        return {"names": None, "columns": None, "scale": atoms.scale.tolist()} if atoms.is_scaled else None
     columns = atoms.columns(np.arange(atoms.count))
     scale = np.zeros(atoms.count)
     scale[columns.atom] = columns.scale
-    if isinstance(atoms, Features):
-        return None if np.all(scale == 1.0) else {"names": None, "columns": None, "scale": scale.tolist()}
     names, ends = atoms.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=atoms.count))
     parts = np.split(columns.ids, ends[:-1])
     return {

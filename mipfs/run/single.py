@@ -8,6 +8,7 @@ With rows the inner minimum is a MILP: a tree of LPs (`row_tree`), all leaves wi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -71,12 +72,35 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     problem = run.problem
     if not np.isfinite(run.bound):
         return
-    proof = single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound)
+    _leave(run, single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound))
+
+
+def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], float]) -> None:
+    """The certificate of one dual vector where S is a cardinality row, without a cost of every atom.
+
+    Parameters
+    ----------
+    run : Run
+    alpha : (n,) the dual vector
+    lower : lower(α) of an exactly feasible α and its g, rounded down
+    """
+    problem, loss = run.problem, get_loss(run.problem.loss)
+    if not np.isfinite(run.bound):
+        return
+    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
+    exact, proof = decoded(dual), empty_proof(problem)
+    proof.close(proof.root, proof.duals.add(*dual))
+    proof.bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
+    _leave(run, proof)
+
+
+def _leave(run: Run, proof: Proof) -> None:
+    """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
     assert proof.bound is not None
     if run.bound - proof.bound > 0.5 * SLACK * max(1e-10, abs(run.bound)):
         run.bound, run.closed = proof.bound, True
     run.outcome.proof, run.outcome.proof_slack = proof, 0.5 * SLACK
-    run.outcome.proof_kind = "tree" if problem.selection.is_plain else "relaxation"
+    run.outcome.proof_kind = "tree" if run.problem.selection.is_plain else "relaxation"
 
 
 def at_hand(problem: Problem, pool: CutPool | None) -> Proof:

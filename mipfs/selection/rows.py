@@ -69,6 +69,8 @@ class Rows:
     lb, ub : (r,) ndarray, -inf and inf when absent
     names, origins : tuple of r str
     extra : Extras, the e extra variables
+    largest : (r,) ndarray, optional
+        a of every row where that is not the largest coefficient here: features were left out (`of_features`).
 
     Raises
     ------
@@ -82,6 +84,7 @@ class Rows:
     names: tuple[str, ...]
     origins: tuple[str, ...]
     extra: Extras = field(default_factory=Extras)
+    largest: Array | None = None
 
     def __post_init__(self) -> None:
         matrix = sparse.csr_array(self.matrix, dtype=float, copy=True)
@@ -158,6 +161,7 @@ class Rows:
             self.names + other.names,
             self.origins + other.origins,
             extra,
+            np.concatenate([self._largest, other._largest]),
         )
 
     def take(self, keep: Sequence[int]) -> Rows:
@@ -170,7 +174,14 @@ class Rows:
             tuple(self.names[i] for i in ids),
             tuple(self.origins[i] for i in ids),
             self.extra,
+            self._largest[ids],
         )
+
+    def of_features(self, ids: npt.NDArray[np.int64]) -> Rows:
+        """The rows as they hold where all features but `ids` (k,) are out: with the allowances that they have here."""
+        p, e = self.matrix.shape[1] - len(self.extra), len(self.extra)
+        kept = self.matrix[:, np.concatenate([ids, p + np.arange(e)])]
+        return Rows(kept, self.lb, self.ub, self.names, self.origins, self.extra, self._largest)
 
     @cached_property
     def sizes(self) -> Any:
@@ -234,8 +245,8 @@ class Rows:
     @cached_property
     def _largest(self) -> Array:
         """max |a_j| of every row over the features, shape (r,)."""
-        if not len(self):
-            return np.empty(0)
+        if self.largest is not None or not len(self):
+            return np.empty(0) if self.largest is None else self.largest
         features = self.sizes[:, : self.matrix.shape[1] - len(self.extra)]
         return np.asarray(features.max(axis=1).toarray(), dtype=float).reshape(-1)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from mipfs import drivers, formulation
 from mipfs.backends.declared import TooLargeError
-from mipfs.drivers import kelley
+from mipfs.drivers import kelley, rounding
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.signals import heard
@@ -294,7 +294,7 @@ class _Climb:
         subproblem = Subproblem(problem)
         with heard():
             solved = subproblem.solve(everything, 0.1 * GAP)
-            kelley.round_to(run, [subproblem.weights()])
+            rounding.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
             self.incumbent, self.selected = run.objective, names

@@ -171,8 +171,6 @@ class _Walk:
         for name in ("pool", "start"):
             if name in options:
                 raise UsageError(f"{name} is what a path carries along; leave it out")
-        if "seed" not in fields:
-            del options["seed"]
         self.driver, self.options, self.cold, self.observers = driver, options, cold, observers
         self.on_begin: Callable[[str], object] = on_begin or (lambda words: None)
         self.on_point: Callable[[Point], object] = on_point or (lambda point: None)

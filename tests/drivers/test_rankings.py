@@ -12,7 +12,7 @@ import mipfs
 from mipfs import Problem
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
-from mipfs.drivers import kelley
+from mipfs.drivers import kelley, rounding
 from mipfs.generators.synthetic import tan_2014
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
@@ -42,19 +42,19 @@ def test_the_rounded_objective_is_never_worse_than_by_sigma_by_weight_or_by_scor
     problem = Problem(make(), loss="squared-hinge", bias=False, M=20, C=10.0)
     by, wanted = list[Any](), problem
 
-    def seen(problem: Problem, pool: Pool, last: Solution) -> Any:
+    def seen(problem: Problem, pool: Pool, last: Solution, among: Any = None) -> Any:
         w = np.zeros(problem.data.n_features)
         np.add.at(w, last.ids, last.w)
         omega = problem.data.X.T @ (last.alpha * problem.data.y)
         inside = np.unique(np.concatenate([ids for ids, _ in pool.members]))
         score = np.zeros(w.size)
         score[inside] = np.square(omega[inside])
-        if problem is wanted:  # a tiny problem comes before it
+        if problem is wanted and not by:  # a tiny problem comes before it
             by.extend([pool.mixture(last.mu, w.size), np.abs(w), score])
-        return ranked(problem, pool, last)
+        return ranked(problem, pool, last, among)
 
-    ranked = kelley.rankings
-    monkeypatch.setattr(kelley, "rankings", seen)
+    ranked = rounding.rankings
+    monkeypatch.setattr(rounding, "rankings", seen)
     plain = mipfs.solve(problem, "kelley", T=T, polish=False)
     polished = mipfs.solve(problem, "kelley", T=T)
     subproblem = Subproblem(problem)
@@ -100,8 +100,8 @@ def test_a_run_that_must_stop_refits_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(Subproblem, "solve", counted)
     run.interrupted = True
-    kelley.round_to(run, list(np.random.default_rng(0).random((3, 200))), None)
+    rounding.round_to(run, list(np.random.default_rng(0).random((3, 200))), None)
     assert count[0] == 1
     run.interrupted = False
-    kelley.round_to(run, list(np.random.default_rng(0).random((3, 200))))
+    rounding.round_to(run, list(np.random.default_rng(0).random((3, 200))))
     assert count[0] == 4

@@ -1,0 +1,187 @@
+"""Branch-and-bound on some of the atoms, which are grown until the rest is proven out.
+
+    α, L   the dual vector of the Boolean relaxation over all atoms, and the bound that it earns
+    A      the atoms to begin with
+    repeat solve the problem over A by `mipfs.drivers.branch`: an incumbent, and a bound B_A over A
+           B = min(B_A, the least that α proves of a selection with an atom outside A) bounds the whole problem
+           A takes in the atoms that α does not rule out at the cutoff, those of least such bound first
+    until  B closes the gap, or a limit strikes
+
+What the incumbent leaves open of the atoms outside A is what the choice of A may have cost. The proof begins with a
+screening by α, which rules out the atoms outside A, and goes on with the tree over A.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import UsageError
+from mipfs.inner.boolean import Boolean, Solved
+from mipfs.inner.prices import Prices, Pricing
+from mipfs.inner.reduced_costs import with_each
+from mipfs.proof.evidence import empty_proof
+from mipfs.proof.multipliers import cancelled
+from mipfs.proof.proof import Proof
+from mipfs.result.result import Record
+from mipfs.run.part import Part
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TOL = 1e-6
+"""Relative gap of the relaxation over all atoms."""
+LEAST = 50
+"""Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
+GROWTH = 2
+"""A grows to so many times its size at most."""
+SLACK = 1e-11
+"""Below the cutoff (relative) an atom must be ruled out, so that a checker's own rounding fits in between."""
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """What one dual vector proves of the whole problem.
+
+    Attributes
+    ----------
+    solved : Solved, the relaxation over all atoms
+    prices : Prices of the rows that it earns its bound with
+    least : (count,) a bound on every selection that has the atom
+    """
+
+    solved: Solved
+    prices: Prices
+    least: Array
+
+    def outside(self, held: npt.NDArray[np.bool_]) -> float:
+        """A bound on every selection with an atom that is not held."""
+        return float(self.least[~held].min(initial=math.inf))
+
+
+def rooted(run: Run) -> Root:
+    """Solve the relaxation over all atoms."""
+    problem = run.problem
+    low, high = problem.selection.sigma_bounds()
+    solved = Boolean(problem, lambda: run.must_stop).solve(low, high, TOL)
+    pricing = Pricing(problem.selection)
+    prices = pricing.of(solved.multipliers) or pricing.none
+    cost = problem.penalty - 0.5 * solved.cut.slopes
+    inside, free = np.flatnonzero(low > 0.5), np.flatnonzero((low < 0.5) & (high > 0.5))
+    gains = prices.shift + prices.slack - cost
+    return Root(solved, prices, with_each(solved.cut.constant + prices.constant, gains, inside, free, problem.M))
+
+
+class Grown(Part):
+    """The run over the atoms of A, which tells the whole one what it proves."""
+
+    def __init__(self, whole: Run, held: Integers, options: Any, outside: float) -> None:
+        self.outside, self._before = outside, whole.iteration
+        super().__init__(whole, held, options, (self.told,))
+
+    @property
+    def proven(self) -> float:
+        """The bound on the whole problem: of selections inside, and of those with an atom outside."""
+        return min(self.bound, self.outside)
+
+    def told(self, record: Record) -> None:
+        """Pass on what was found."""
+        whole = self.whole
+        whole.raise_bound(self.proven)
+        whole.iteration = self._before + self.iteration
+        whole.count(**{**record.counters, "active": self.held.size})
+        whole.record()
+
+
+def run(run: Run, search: Callable[[Run], None]) -> None:
+    """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
+    problem, options = run.problem, run.options
+    _check(run)
+    first = run.oracle.minimise(problem.penalty)[0]
+    if first is None:
+        run.infeasible, run.conflict = True, problem.selection.conflict()
+        return
+    root, best = rooted(run), None
+    run.raise_bound(root.solved.lower)
+    held, start, rounds = _first(run, root, first), options.start, 0
+    while run.stop() is None:
+        ids, rounds = np.flatnonzero(held), rounds + 1
+        part = Grown(run, ids, _left(run, start), root.outside(held))
+        search(part)
+        run.count(rounds=rounds)
+        part.record()
+        best = part if best is None or part.proven > best.proven else best
+        missing = np.flatnonzero(~held & (root.least < run.cutoff + SLACK * abs(run.cutoff)))
+        if not missing.size or not part.is_optimal:
+            run.closed = part.closed and not missing.size
+            run.early = None if run.closed else part.stop()
+            break
+        least = np.argsort(root.least[missing], kind="stable")
+        held[missing[least[: max(1, (GROWTH - 1) * ids.size)]]] = True
+        assert run.incumbent is not None
+        start = tuple(problem.atoms.names[g] for g in run.incumbent.selected)
+    run.outcome.proof = _proof(run, root, best)
+
+
+def _left(run: Run, start: tuple[str, ...] | None) -> Any:
+    """The options of the next part: what is left of the limits, and a support to begin from."""
+    options = run.options
+    nodes = None if options.iteration_limit is None else max(0, options.iteration_limit - run.iteration)
+    return dataclasses.replace(options, active=None, iteration_limit=nodes, start=start)
+
+
+def _check(run: Run) -> None:
+    """Refuse what a part of the atoms cannot carry.
+
+    Raises
+    ------
+    UsageError
+    """
+    problem, options = run.problem, run.options
+    assert problem.rows is not None
+    if problem.loss == "structural" or problem.rows.extra.integer.any():
+        raise UsageError("active takes neither the structural loss nor whole extra variables; leave it out")
+    for name in ("pool", "validation", "pool_gap", "pool_size"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"active and {name} do not go together; leave one of them out")
+
+
+def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
+    problem, options = run.problem, run.options
+    held = first.copy()
+    held[problem.atoms_of(options.start or ())] = True
+    if options.active:
+        held[problem.atoms_of(options.active)] = True
+        return held
+    mixed = root.solved.sigma > 1e-6
+    count = max(LEAST, 2 * int(np.count_nonzero(mixed)))
+    held[mixed] = True
+    held[np.argsort(root.least, kind="stable")[:count]] = True
+    held &= problem.selection.sigma_bounds()[1] > 0.5
+    return held
+
+
+def _proof(run: Run, root: Root, part: Grown | None) -> Proof | None:
+    """The dual vector of the root rules out the atoms outside, the tree over those inside does the rest."""
+    problem, proof, shown = run.problem, empty_proof(run.problem), None
+    if root.prices.y.any():
+        shown = cancelled(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
+        if shown is None:
+            return None
+    dual = proof.duals.add(*root.solved.cut.dual)
+    if part is None or run.bound <= root.solved.lower:
+        proof.close(proof.root, dual, shown)
+        return proof
+    tree = part.outcome.proof
+    if not isinstance(tree, Proof):
+        return None
+    proof.take_over(proof.screen(proof.root, dual, shown), tree, part.held)
+    return proof

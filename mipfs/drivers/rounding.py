@@ -1,0 +1,131 @@
+"""How a relaxation becomes incumbents: rankings of the atoms, the allowed selection of largest total, splicing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.restricted import restricted
+from mipfs.atoms.top import TopFeatures
+from mipfs.inner.restricted import Pool, Solution
+from mipfs.inner.subproblem import Subproblem
+from mipfs.problem import Problem
+from mipfs.run.heuristics import Supports
+from mipfs.run.part import Part
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+REFIT, ROUGH = 1e-7, 1e-4
+"""Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
+WIDE = 100
+"""Features of largest score, or four times M, among which one is looked for beside those that the relaxation uses."""
+ROUNDS = 4
+"""Times that the features of largest score are looked for anew, by the dual vector of the incumbent."""
+
+
+class Rounding:
+    """Makes incumbents of what a relaxation has found.
+
+    Parameters
+    ----------
+    run : Run
+    top : TopFeatures, optional
+        Finds the best features: incumbents are looked for among these and those that the relaxation uses, so nothing
+        is as long as all features are. By default all atoms are looked at.
+    """
+
+    def __init__(self, run: Run, top: TopFeatures | None = None) -> None:
+        count, M = run.problem.atoms.count, run.problem.M
+        self.run, self.wide = run, max(WIDE, 4 * (count if M is None else M))
+        self.top = None if 2 * self.wide >= count else top
+
+    def at_nothing(self) -> None:
+        """Offer the selection that asks for nothing: what S forces, or what it allows first."""
+        run = self.run if self.top is None else self._part(np.zeros(1, dtype=np.int64))
+        round_to(run, [np.zeros(run.problem.atoms.count)])
+
+    def of_mixture(self, pool: Pool, last: Solution) -> None:
+        """Offer the selection of largest σ."""
+        among = None if self.top is None else np.unique(np.concatenate([ids for ids, _ in pool.members]))
+        round_to(self._part(among), rankings(self.run.problem, pool, last, among)[1:2])
+
+    def of_all(self, pool: Pool, last: Solution, most: int | None = 0) -> None:
+        """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
+        if self.top is None:
+            round_to(self.run, rankings(self.run.problem, pool, last), most)
+            return
+        used = np.unique(np.concatenate([ids for ids, _ in pool.members]))
+        y, left = self.run.problem.data.y, sys.maxsize if most is None else most
+        among = np.union1d(used, self.top.best(last.alpha * y, self.wide)[0])
+        by = rankings(self.run.problem, pool, last, among)
+        for _ in range(ROUNDS):
+            part = self._part(among)
+            left -= round_to(part, by, left)
+            if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
+                return
+            sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
+            alpha = Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha
+            more = np.setdiff1d(self.top.best(alpha * y, 2 * part.incumbent.selected.size)[0], among)
+            if not more.size:
+                return
+            chosen, among = among[part.incumbent.selected], np.union1d(among, more)
+            by = [np.isin(among, chosen).astype(float)]
+
+    def _part(self, among: Integers | None) -> Run:
+        """The run over some of the atoms."""
+        return self.run if among is None else Part(self.run, among)
+
+
+def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | None = None) -> list[Array]:
+    """By what a relaxation is rounded: |w|, σ, and the score at the last α (FGM-B of Tan 2010); each (count,).
+
+    Of the atoms `among` (k,) alone, ascending, which hold all that the relaxation uses, each (k,).
+
+    σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
+    is what it gains, ½ s − c.
+    """
+    used, v = np.unique(np.concatenate([ids for ids, _ in pool.members])), last.alpha * problem.data.y
+    count = problem.atoms.count if among is None else among.size
+    place, columns = used if among is None else np.searchsorted(among, used), problem.atoms.columns(used)
+    held, of_last = np.unique(last.ids, return_inverse=True)
+    at = np.minimum(np.searchsorted(held, columns.ids), held.size - 1)
+    w = np.where(held[at] == columns.ids, np.bincount(of_last, last.w)[at], 0.0)
+    inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
+    sigma, sizes, gains = np.zeros(count), np.zeros(count), np.zeros(count)
+    mixed = pool.sparse_mixture(last.mu)
+    sigma[place] = np.minimum([mixed.get(g, 0.0) for g in used.tolist()], 1.0)
+    sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
+    scores = restricted(problem.atoms, used).scores(v)
+    gains[place] = 0.5 * scores - problem.penalty[used]
+    return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+
+
+def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
+    """For each ranking the allowed selection of largest total, refitted; then spliced by `most` SVMs (None: any).
+
+    A run that must stop takes the first ranking only. Returns how many SVMs were solved.
+    """
+    subproblem = Subproblem(run.problem)
+    exact = Supports(run, subproblem, tol=REFIT)
+    begin = []
+    for k, scores in enumerate(by):
+        sigma = None if k and run.must_stop else run.oracle.repair(scores)
+        if sigma is not None:
+            exact.evaluate(sigma)
+            begin.append(sigma)
+    if most == 0 or run.incumbent is None or run.is_optimal:
+        return subproblem.count
+    rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    for sigma in [best, *begin]:
+        rough.splice(sigma, last - subproblem.count)
+    best = np.zeros(run.problem.atoms.count, dtype=bool)
+    best[run.incumbent.selected] = True
+    exact.evaluate(best)
+    return subproblem.count

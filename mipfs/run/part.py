@@ -1,0 +1,48 @@
+"""A run over some of the atoms of another one's problem: what it finds is offered there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.run.run import Observer, Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Part(Run):
+    """The run over the atoms `held`, which stops when the whole one must.
+
+    Parameters
+    ----------
+    whole : Run
+    held : (k,) ascending positions of atoms, the forced ones among them
+    options : of the driver that runs on it; by default those of the whole run
+    observers : as of `Run`
+    """
+
+    def __init__(self, whole: Run, held: Integers, options: Any = None, observers: tuple[Observer, ...] = ()) -> None:
+        self.whole, self.held = whole, held
+        super().__init__(whole.problem.restricted(held), options or whole.options, observers=observers)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the time limit of the whole run passes."""
+        return self.whole.deadline
+
+    @property
+    def _hears(self) -> bool:
+        """Whether it is to stop for an interrupt."""
+        self.interrupted = self.interrupted or self.whole.must_stop
+        return self.interrupted
+
+    def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
+        """Offer a classifier to this run, and to the whole one if it is its best."""
+        ids = np.asarray(selected, dtype=np.int64)
+        objective = super().offer(ids, w, b)
+        if objective < self.whole.objective:
+            self.whole.offer(self.held[ids], w, b)
+        return objective
