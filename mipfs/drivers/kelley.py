@@ -28,7 +28,7 @@ from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
-from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution
+from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
@@ -49,6 +49,8 @@ SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 STUCK = 1e-3
 """The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
+RAY = 1e-3
+"""A dual vector whose best multiple is no further from it is judged as it is."""
 SHARPEST = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -244,9 +246,11 @@ class Oracle:
     def prove(self, run: Run) -> None:
         """The certificate of the best dual vector."""
         lower, dual = self.best
-        if self.top is None or dual is None or isinstance(dual, Combination) or lower < run.bound:
+        if self.top is None or isinstance(dual, Combination):
             prove(run, lower, None if dual is None else cut_of(self.problem, dual))
         else:
+            if dual is None or lower < run.bound:
+                dual = np.zeros(self.problem.data.n_samples)
             prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[2])
 
     def counters(self) -> dict[str, int]:
@@ -254,9 +258,19 @@ class Oracle:
         return {} if self._search is None else {"scored": self._search.scored, "pruned": self._search.saved}
 
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
-        """Positions with σ > 0, their σ, and lower(α)."""
+        """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
         g = dual_value_below(self._loss, alpha, self.problem.c_i)
-        return self._noted(self.at(alpha * self.problem.data.y, g), alpha)
+        ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g), alpha)
+        squares = 2.0 * (g - lower)
+        multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
+        if multiple is None or abs(multiple - 1.0) < RAY:
+            return ids, sigma, lower
+        best = multiple * alpha
+        if self._loss.dual_value(best, self.problem.c_i) - 0.5 * multiple * multiple * squares <= self.best[0]:
+            return ids, sigma, lower
+        exact = feasible(self.problem, best)
+        g = dual_value_below(self._loss, exact, self.problem.c_i)
+        return ids, sigma, max(lower, self._noted(self.at(exact * self.problem.data.y, g), exact)[2])
 
     def of(self, dual: Combination) -> tuple[Integers, Array, float]:
         """The same of a dual vector over labellings."""

@@ -144,11 +144,11 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
 
 def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
     """Rows and extra variables as the JSON has them; infinite bounds are None."""
-    places, extra, described = (*names, *rows.extra.names), rows.extra, []
+    extra, described, p = rows.extra, [], len(names)
     for r, name in enumerate(rows.names):
         part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
         pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
-        terms = {places[j]: float(a) for j, a in pairs}
+        terms = {names[j] if j < p else extra.names[j - p]: float(a) for j, a in pairs}
         ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
         described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
     variables = {
