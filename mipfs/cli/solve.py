@@ -64,6 +64,13 @@ def solve(
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
     ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", metavar="FILE", help="Keep the state of the run there, to go on with --resume."),
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="FILE", help="Go on with the run whose state is in FILE.")
+    ] = None,
     write: Annotated[
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
@@ -89,6 +96,8 @@ def solve(
     if write is not None:
         written.check_suffix(Path(write))
         check_target(write, data_file, subject_to, validation, model_file, json, option="--write")
+    if checkpoint is not None:
+        check_target(checkpoint, data_file, subject_to, validation, model_file, json, write, option="--checkpoint")
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
     declared = declaration(data, params)
@@ -114,7 +123,8 @@ def solve(
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers:
-            result = drivers.solve(declared, driver=driver, observers=observers, **options)
+            kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+            result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options)
         return finish(result, json, quiet)
 
 

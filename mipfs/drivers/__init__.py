@@ -10,6 +10,7 @@ import dataclasses
 import difflib
 import numbers
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,7 @@ from mipfs.plumbing.registry import module_of
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
+from mipfs.run.checkpoint import EVERY, Keeper, State
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.run import Observer, Run, interruptible
@@ -33,6 +35,10 @@ DRIVERS = {
     "monolithic": "mipfs.drivers.monolithic",
     "two_layer": "mipfs.drivers.two_layer",
 }
+
+
+RESUMED = ("branch", "gbd", "kelley")
+"""The drivers whose state can be kept."""
 
 
 def get_driver(name: str) -> ModuleType:
@@ -60,6 +66,9 @@ def solve(
     observers: Iterable[Observer] = (),
     verbose: bool = False,
     seed: int = 0,
+    checkpoint: str | Path | bool | None = None,
+    checkpoint_every: float = EVERY,
+    resume: State | str | Path | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem or a model.
@@ -80,6 +89,11 @@ def solve(
         Print incumbent, bound and gap on standard error while the driver works, twice a second at most.
     seed : int >= 0, default 0
         Of the drivers that draw something (monolithic: SCIP's); the others have nothing random.
+    checkpoint : path-like or bool, optional
+        Where to keep the state of the run, at its end and every `checkpoint_every` seconds (300); True: only as
+        ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples.
+    resume : State or path-like, optional
+        Go on with that run, of the same problem and driver. Its iterations count, its seconds do not.
     **options
         Fields of the driver's ``Options``, such as ``gap=1e-4``, ``time_limit=60`` (seconds).
 
@@ -112,12 +126,16 @@ def solve(
     options = {**options_of(model, problem, name, options), **options}
     checked = _options(module, name, options, seed)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
+    keeper, state = _kept(problem, name, checkpoint, checkpoint_every, resume)
     with live_lines(verbose) as lines:
         asked = prepare(module, problem, checked)
         run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
+        run.keeper, run.resume = keeper, state
         run.asked = asked or lost()
         _work(module, run)
     result = result_of(run, name)
+    if keeper is not None:
+        result = dataclasses.replace(result, state=keeper.state)
     if model is not problem and result.has_classifier:
         result.load_into(model)
     return result
@@ -139,6 +157,28 @@ def _work(module: ModuleType, run: Run) -> None:
             run.interrupted = run.interrupted or run.asked
             if not run.interrupted or run.incumbent is None:
                 raise
+
+
+def _kept(
+    problem: Problem,
+    driver: str,
+    checkpoint: str | Path | bool | None,
+    every: float,
+    resume: State | str | Path | None,
+) -> tuple[Keeper | None, State | None]:
+    """What keeps the state of the run, and the state that it goes on with."""
+    if checkpoint in (None, False) and resume is None:
+        return None, None
+    if driver not in RESUMED or problem.loss == "structural":
+        raise UsageError(
+            f"checkpoint and resume are for the drivers {', '.join(RESUMED)} and losses that are a sum over the samples"
+        )
+    state = State.load(resume) if isinstance(resume, (str, Path)) else resume
+    if state is not None:
+        state.check(problem, driver)
+    if checkpoint is None or checkpoint is False:
+        return None, state
+    return Keeper(None if checkpoint is True else checkpoint, every), state
 
 
 def _compile(model: Any) -> Problem:

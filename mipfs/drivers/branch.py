@@ -34,6 +34,7 @@ from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import OPEN, SCREENED, Proof
 from mipfs.run.carry import taken_over
+from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -139,7 +140,7 @@ class Tree:
         lb, ub = problem.selection.sigma_bounds()
         self.proof = empty_proof(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
-        self.floor = math.inf
+        self.floor, self.loss = math.inf, 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
@@ -187,8 +188,18 @@ class Tree:
         if keep.size < states.size:
             self.relaxation = self.relaxed(relaxation.alive[keep])
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
-        self.relaxation.coarsen(ROUNDED * self.run.options.gap * abs(bound))
+        self.loss = ROUNDED * self.run.options.gap * abs(bound)
+        self.relaxation.coarsen(self.loss)
         self.push(Node(bound, place, dual, states, warm))
+
+    def narrow(self, alive: Integers) -> None:
+        """Go on with the features `alive` alone, as an earlier run did."""
+        self.relaxation = self.relaxed(alive)
+        self.relaxation.coarsen(self.loss)
+
+    def open(self) -> list[Node]:
+        """The open nodes, those of least bound first."""
+        return [node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2])]
 
     def take_least(self) -> Node:
         """The open node of least bound, which is open no more."""
@@ -397,8 +408,11 @@ def run(run: Run) -> None:
 
 def search(run: Run) -> None:
     """Solve the problem of `run` with all its atoms in play."""
+    from mipfs.drivers import tree_state
+
     problem, options = run.problem, run.options
     assert problem.rows is not None
+    tree_state.check(run)
     if problem.loss == "structural" or problem.rows.extra.integer.any():
         if options.nodes == "conic":
             raise UsageError(
@@ -414,7 +428,11 @@ def search(run: Run) -> None:
         supports.pool = taken_over(options.pool, problem)
     tol = max(1e-10, 0.02 * options.gap)
     tree = _tree(run, supports, tol)
-    tree.plant()
+    if run.resume is None:
+        tree.plant()
+    else:
+        taken_up(run, run.resume)
+        tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     search_at = SEARCH_AFTER
     with ThreadPoolExecutor(options.threads or cores()) as threads:
@@ -439,9 +457,13 @@ def search(run: Run) -> None:
                 tree.climb()
                 search_at = SEARCH_GROWTH * tree.n_nodes
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
+            if run.keeper is not None and run.keeper.due():
+                run.keeper.keep(run, "branch", tree_state.saved(tree, [node for node, _ in waiting]))
         for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
             tree.merge(node, tree.result(future))
     run.raise_bound(min(tree.bound, run.objective))
+    if run.keeper is not None:
+        run.keeper.keep(run, "branch", tree_state.saved(tree))
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
         run.outcome.found = supports.found

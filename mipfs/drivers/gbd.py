@@ -12,7 +12,7 @@ fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point betw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,14 @@ from mipfs.drivers.milp_master import by_milp
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
-from mipfs.proof.cuts import CutPool
+from mipfs.losses import get_loss
+from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import SLACK, Evidence, Record
+from mipfs.proof.saved import restored_duals
 from mipfs.run import near_optimal
 from mipfs.run.carry import taken_over
+from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 from mipfs.run.validation import Validator
@@ -99,6 +103,8 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
     supports, first = begun
     subproblem = supports.subproblem
     pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
+    if run.resume is not None:
+        _take_up(run, pool)
     tol = max(1e-9, 1e-2 * options.gap)
     start = by_milp(run, supports, pool, first) if published == "milp" else None
     inner = _inner_point(run.oracle, first)
@@ -137,6 +143,10 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
             rounded = master.n_nodes // ROUNDING_NODES
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
+        if run.keeper is not None and run.keeper.due():
+            run.keeper.keep(run, "gbd", _saved(pool))
+    if run.keeper is not None:
+        run.keeper.keep(run, "gbd", _saved(pool))
     if run.wants_all:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())
@@ -144,6 +154,24 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
     cost = 0.0 if combined is None else combined.rounding(problem)
     if cost > 0.0:
         run.bound, run.closed = run.bound - 1.01 * cost, True
+
+
+def _saved(pool: CutPool) -> dict[str, npt.NDArray[Any]]:
+    """The dual vectors of the cuts; the tree over them is grown anew."""
+    assert isinstance(pool.duals, DualStore)
+    return pool.duals.part(np.array(pool.dual_of, dtype=np.int64)).arrays()
+
+
+def _take_up(run: Run, pool: CutPool) -> None:
+    """Fill a pool with the cuts of the run that this one goes on with."""
+    assert run.resume is not None
+    problem, duals, loss = run.problem, DualStore(run.problem.data.n_samples), get_loss(run.problem.loss)
+    taken_up(run, run.resume)
+    restored_duals(duals, dict(run.resume.arrays))
+    for index in range(len(duals)):
+        dual = duals.get(index)
+        alpha = decoded(dual)
+        pool.add(cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), dual))
 
 
 def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]] | None:

@@ -35,6 +35,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
+from mipfs.run.checkpoint import taken_up
 from mipfs.run.run import Run
 from mipfs.run.single import cut_of, prove, prove_plain
 
@@ -117,6 +118,8 @@ def run(run: Run) -> None:
     run.raise_bound(least)  # α = 0 proves it
     alpha, last, sharpness = _first(problem), None, 1.0
     pool = Face() if isinstance(method, FaceInterior) else Pool()
+    if run.resume is not None:
+        alpha = _taken_up(run, pool, most_violated)
     while run.stop() is None:
         ids, sigma, lower = most_violated(alpha)  # Step 1
         run.raise_bound(lower)
@@ -142,6 +145,10 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
+        if run.keeper is not None and run.keeper.due():
+            run.keeper.keep(run, "kelley", _saved(pool, alpha, most_violated))
+    if run.keeper is not None:
+        run.keeper.keep(run, "kelley", _saved(pool, alpha, most_violated))
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
@@ -151,6 +158,33 @@ def run(run: Run) -> None:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
     most_violated.prove(run)
+
+
+def _saved(pool: Pool, alpha: Array, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
+    """The selections so far, α, and the best bound with its dual vector."""
+    ids, sigmas = zip(*pool.members, strict=True) if len(pool) else ((), ())
+    lower, best = oracle.best
+    return {
+        "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
+        "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
+        "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+        "alpha": alpha,
+        "best": alpha[:0] if best is None else np.asarray(best),
+        "lower": np.array(lower),
+    }
+
+
+def _taken_up(run: Run, pool: Pool, oracle: Oracle) -> Array:
+    """Fill the pool with the selections of the run that this one goes on with; its α."""
+    assert run.resume is not None
+    kept = run.resume.arrays
+    taken_up(run, run.resume)
+    ends = np.cumsum(kept["pool_sizes"])[:-1]
+    for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
+        pool.add(ids, sigma)
+    if kept["best"].size:
+        run.raise_bound(oracle(np.asarray(kept["best"]))[2])
+    return np.asarray(kept["alpha"], dtype=float)
 
 
 def _tolerance(run: Run) -> float:

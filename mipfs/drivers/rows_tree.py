@@ -81,7 +81,7 @@ class RowsTree(Tree):
         if keep.size < states.size:
             self.relaxation = self.relaxation.restricted(keep)
             states, warm = states[keep], type(warm)(warm.w[keep], warm.b, warm.rho)
-        self.open(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
+        self.enter(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
 
     def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
         """Solve a node's relaxation from its dual vector and prices (any thread)."""
@@ -155,9 +155,14 @@ class RowsTree(Tree):
         ):
             states = node.states.copy()
             states[j] = value
-            self.open(replace(node, place=place, states=states))
+            self.enter(replace(node, place=place, states=states))
 
-    def open(self, node: RowsNode) -> None:
+    def narrow(self, alive: Integers) -> None:
+        """Go on with the atoms `alive` alone, as an earlier run did."""
+        if alive.size < self.relaxation.alive.size:
+            self.relaxation = self.relaxation.restricted(np.searchsorted(self.relaxation.alive, alive))
+
+    def enter(self, node: RowsNode) -> None:
         """Keep a node with what the rows fix in it, unless they leave it nothing."""
         after = self.relaxation.propagation(node.states)
         place, states = self.take(node.place, after)

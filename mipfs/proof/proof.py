@@ -282,7 +282,7 @@ class Proof:
             "dual": dual,
             "multiplier": self._multiplier[used],
             "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
-            "multipliers": _stored(self._multipliers, max(rows, default=0)),
+            "multipliers": stored_multipliers(self._multipliers, max(rows, default=0)),
         } | duals.arrays()
 
     def _check_open(self, node: int) -> None:
@@ -314,7 +314,7 @@ class Proof:
         return first
 
 
-def _stored(multipliers: Sequence[Multipliers], r: int) -> npt.NDArray[Any]:
+def stored_multipliers(multipliers: Sequence[Multipliers], r: int) -> npt.NDArray[Any]:
     """Multipliers (m, r) as floats, or all as text "p/q" where some are rational numbers."""
     if any(isinstance(y, tuple) for y in multipliers):
         return np.array([[str(Fraction(v)).encode() for v in y] for y in multipliers]).reshape(-1, r)

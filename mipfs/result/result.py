@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
     from mipfs.proof.cuts import CutPool
     from mipfs.proof.sidecar import Claim
+    from mipfs.run.checkpoint import State
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state")
 """Fields that are not in the JSON."""
 
 
@@ -170,6 +171,7 @@ class Result(Reported):
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
+    state : State or None, where the run stands, for ``resume=``; where `checkpoint` asked for it; not part of the JSON
     alpha : (n,) ndarray or None
         The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
@@ -207,6 +209,7 @@ class Result(Reported):
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
+    state: State | None = field(default=None, repr=False)
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
 

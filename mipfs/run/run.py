@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Status, StopReason, relative_gap
 from mipfs.run.outcome import Outcome
+
+if TYPE_CHECKING:
+    from mipfs.run.checkpoint import Keeper, State
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
@@ -82,6 +85,8 @@ class Run:
 
     Attributes
     ----------
+    resume : State, optional, of the run that this one goes on with
+    keeper : Keeper, optional, keeps this one's
     interrupted, asked : bool
         Whether it is to stop now, and whether after its first record (or `FIRST` seconds): so it was asked before.
     """
@@ -111,6 +116,8 @@ class Run:
         self.failed = False
         self.early: StopReason | None = None
         self.outcome = Outcome()
+        self.resume: State | None = None
+        self.keeper: Keeper | None = None
         self.oracle = problem.selection.oracle()
         self.oracle.must_stop = lambda: self.must_stop
         self.conflict: tuple[str, ...] = ()

@@ -1,0 +1,95 @@
+"""The tree of `branch` as arrays, and back: what a limit stopped goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.branch import Node, Tree
+from mipfs.drivers.rows_tree import RowsNode, RowsTree
+from mipfs.errors import UsageError
+from mipfs.inner.boolean_node import Warm
+from mipfs.proof import saved as proofs
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+TOTALS = ("floor", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
+
+
+def check(run: Any) -> None:
+    """Refuse what has no state that can be kept.
+
+    Raises
+    ------
+    UsageError
+    """
+    if run.keeper is None and run.resume is None:
+        return
+    for name in ("pool_gap", "pool_size", "active", "validation"):
+        if getattr(run.options, name, None) is not None:
+            raise UsageError(f"checkpoint and resume do not go together with {name}; leave one of them out")
+    if run.problem.rows.extra.integer.any():
+        raise UsageError("checkpoint and resume take no whole extra variables with driver 'branch'; driver 'gbd' does")
+    if run.options.nodes != "newton" or not run.problem.data.block().is_stored:
+        raise UsageError("checkpoint and resume take nodes = 'newton' and columns that are stored")
+
+
+def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
+    """Everything that the tree needs to go on.
+
+    Parameters
+    ----------
+    tree : Tree or RowsTree
+    taken : nodes that are being explored, and count as open
+    """
+    nodes = [*taken, *tree.open()]
+    warm = [node.warm for node in nodes]
+    weights = [np.flatnonzero(one.w) for one in warm]
+    kept: Arrays = {
+        "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
+        "tree_alive": tree.relaxation.alive,
+        "node_bound": np.array([node.bound for node in nodes], dtype=float),
+        "node_place": np.array([[node.place, node.dual] for node in nodes], dtype=np.int64).reshape(-1, 2),
+        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(len(nodes), tree.relaxation.alive.size),
+        "warm_count": np.array([ids.size for ids in weights], dtype=np.int64),
+        "warm_ids": np.concatenate([*weights, np.empty(0, dtype=np.int64)]).astype(np.int32),
+        "warm_w": np.concatenate(
+            [*(one.w[ids] for one, ids in zip(warm, weights, strict=True)), np.empty(0, np.float32)]
+        ),
+        "warm_b": np.array([[one.b, one.rho] for one in warm], dtype=float).reshape(-1, 2),
+    }
+    if isinstance(tree, RowsTree):
+        rows = [node for node in nodes if isinstance(node, RowsNode)]
+        kept["node_prices"] = np.array([node.prices.y for node in rows], dtype=float).reshape(
+            len(rows), len(tree.relaxation.pricing.none.y)
+        )
+        kept["node_age"] = np.array([node.age for node in rows], dtype=np.int64)
+        kept["tree_lost"] = np.array(tree.lost)
+    return kept | proofs.saved(tree.proof)
+
+
+def restored(tree: Tree, arrays: Arrays) -> None:
+    """Fill a tree that was not planted with what `saved` kept."""
+    for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
+        setattr(tree, name, value if name in ("floor", "loss") else int(value))
+    proofs.restored(tree.proof, arrays)
+    tree.narrow(arrays["tree_alive"])
+    if isinstance(tree, RowsTree):
+        tree.lost = bool(arrays["tree_lost"])
+    ends = np.cumsum(arrays["warm_count"])
+    for k, (bound, place, states) in enumerate(
+        zip(arrays["node_bound"].tolist(), arrays["node_place"].tolist(), arrays["node_states"], strict=True)
+    ):
+        part = slice(ends[k] - arrays["warm_count"][k], ends[k])
+        w = np.zeros(states.size, dtype=np.float32)
+        w[arrays["warm_ids"][part]] = arrays["warm_w"][part]
+        warm = Warm(w, *arrays["warm_b"][k].tolist())
+        node = Node(bound, place[0], place[1], states.copy(), warm)
+        if isinstance(tree, RowsTree):
+            pricing = tree.relaxation.pricing
+            prices, age = pricing.of(arrays["node_prices"][k]) or pricing.none, int(arrays["node_age"][k])
+            node = RowsNode(bound, place[0], place[1], node.states, warm, prices=prices, age=age)
+        tree.push(node)

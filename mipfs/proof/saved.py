@@ -1,0 +1,58 @@
+"""A proof that still grows, as arrays, and back: for the state of a run that is to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.proof.duals import DualStore
+from mipfs.proof.proof import Multipliers, Proof, stored_multipliers
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+FIELDS = ("_feature", "_children", "_dual", "_multiplier", "_value")
+
+
+def saved(proof: Proof) -> Arrays:
+    """The tree with its open nodes, all dual vectors and multipliers."""
+    assert isinstance(proof.duals, DualStore)
+    kept = {f"proof{name}": getattr(proof, name)[: proof.n_nodes].copy() for name in FIELDS}
+    kept["proof_whole"] = np.array(sorted(proof._whole.items()), dtype=np.int64).reshape(-1, 2)
+    width = max((len(y) for y in proof._multipliers), default=0)
+    kept["proof_multipliers"] = stored_multipliers(proof._multipliers, width)
+    return kept | {f"proof_{name}": array for name, array in saved_duals(proof.duals).items()}
+
+
+def restored(proof: Proof, arrays: Arrays) -> None:
+    """Fill an empty proof of the same problem with what `saved` kept."""
+    assert isinstance(proof.duals, DualStore)
+    for name in FIELDS:
+        setattr(proof, name, arrays[f"proof{name}"].copy())
+    proof._size = proof._feature.size
+    proof._whole = dict(arrays["proof_whole"].tolist())
+    proof._multipliers = _multipliers(arrays["proof_multipliers"])
+    restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
+
+
+def saved_duals(duals: DualStore) -> Arrays:
+    """Dual vectors as arrays."""
+    return duals.arrays()
+
+
+def restored_duals(duals: DualStore, arrays: Arrays) -> None:
+    """Fill an empty store with them."""
+    assert not len(duals)
+    fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
+    duals.extend(arrays["dual_bytes"].tobytes(), arrays["dual_start"][1:], *fields)
+
+
+def _multipliers(stored: npt.NDArray[Any]) -> list[Multipliers]:
+    """Multipliers as the proof holds them: floats, or rational numbers."""
+    if stored.dtype.kind == "f":
+        return list(stored)
+    rows: Sequence[Sequence[bytes]] = stored.tolist()
+    return [tuple(Fraction(text.decode()) for text in row) for row in rows]
