@@ -75,9 +75,8 @@ def prepare(problem: Problem) -> None:
 def run(run: Run) -> None:
     """Solve the program of `run`; what is found is left in it."""
     problem = run.problem
-    first, least = run.oracle.minimise(problem.penalty)
+    first, least = run.cheapest()
     if first is None:
-        run.infeasible, run.conflict = True, problem.selection.conflict()
         return
     subproblem = Subproblem(problem)
     supports = Supports(run, subproblem, REFIT)

@@ -187,11 +187,10 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     supports : Supports
     first : (p,) ndarray of bool, the cheapest selection
     """
-    problem, options = run.problem, run.options
+    options = run.options
     run.wants_all = near_optimal.is_asked(run)
-    first = run.oracle.minimise(problem.penalty)[0]
+    first, _ = run.cheapest()
     if first is None:
-        run.infeasible, run.conflict = True, problem.selection.conflict()
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
     tol = min(1e-7, max(1e-10, 1e-3 * options.gap))

@@ -104,9 +104,8 @@ def run(run: Run, search: Callable[[Run], None]) -> None:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem, options = run.problem, run.options
     _check(run)
-    first = run.oracle.minimise(problem.penalty)[0]
+    first, _ = run.cheapest()
     if first is None:
-        run.infeasible, run.conflict = True, problem.selection.conflict()
         return
     root, best = rooted(run), None
     run.raise_bound(root.solved.lower)

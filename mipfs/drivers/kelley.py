@@ -109,9 +109,8 @@ def run(run: Run) -> None:
     selection = problem.selection
     least = 0.0
     if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
-        first, least = run.oracle.minimise(problem.penalty)
+        first, least = run.cheapest()
         if first is None:
-            run.infeasible, run.conflict = True, selection.conflict()
             return
     if options.refit:
         rounding.at_nothing()

@@ -62,9 +62,8 @@ def run(run: Run) -> None:
     if problem.c_i.sum() > MAX_C:
         raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
     run.bound_source = "solver"
-    first = run.oracle.minimise(problem.penalty)[0]
+    first, _ = run.cheapest()
     if first is None:
-        run.infeasible, run.conflict = True, problem.selection.conflict()
         return
     refit = _Refit(run)
     refit(tuple(int(j) for j in np.flatnonzero(first)))

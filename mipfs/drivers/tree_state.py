@@ -45,15 +45,17 @@ def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
     tree : Tree or RowsTree
     taken : nodes that are being explored, and count as open
     """
-    nodes = [*taken, *tree.open()]
+    nodes, alive = [*taken, *tree.open()], tree.relaxation.alive
     warm = [node.warm for node in nodes]
     weights = [np.flatnonzero(one.w) for one in warm]
     kept: Arrays = {
         "tree_totals": np.array([getattr(tree, name) for name in TOTALS], dtype=float),
-        "tree_alive": tree.relaxation.alive,
+        "tree_alive": alive,
         "node_bound": np.array([node.bound for node in nodes], dtype=float),
         "node_place": np.array([[node.place, node.dual] for node in nodes], dtype=np.int64).reshape(-1, 2),
-        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(len(nodes), tree.relaxation.alive.size),
+        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(
+            len(nodes), tree.relaxation.alive.size
+        ),
         "warm_count": np.array([ids.size for ids in weights], dtype=np.int64),
         "warm_ids": np.concatenate([*weights, np.empty(0, dtype=np.int64)]).astype(np.int32),
         "warm_w": np.concatenate(

@@ -85,10 +85,8 @@ def run(run: Run) -> None:
     problem, options = run.problem, run.options
     if options.T is not None and options.T < 1:
         raise UsageError(f"T = {options.T} must be at least 1")
-    selection = problem.selection
-    first, least = run.oracle.minimise(problem.penalty)
+    first, least = run.cheapest()
     if first is None:
-        run.infeasible, run.conflict = True, selection.conflict()
         return
     rounding = Rounding(run)
     if options.refit:

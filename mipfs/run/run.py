@@ -162,6 +162,13 @@ class Run:
             return 0.0
         return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
 
+    def cheapest(self) -> tuple[npt.NDArray[np.bool_] | None, float]:
+        """The selection of least cost, and a bound on that: how drivers begin. None, and the conflict, where S is empty."""
+        first, least = self.oracle.minimise(self.problem.penalty)
+        if first is None:
+            self.infeasible, self.conflict = True, self.problem.selection.conflict()
+        return first, least
+
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:
         """Evaluate a classifier on the raw data and keep it if it is the best; returns its value."""
         ids = np.asarray(selected, dtype=np.int64)
