@@ -163,7 +163,7 @@ class Run:
         return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
 
     def cheapest(self) -> tuple[npt.NDArray[np.bool_] | None, float]:
-        """The selection of least cost, and a bound on that: how drivers begin. None, and the conflict, where S is empty."""
+        """The selection of least cost, and a bound on that: drivers begin so. None, and the conflict, if S is empty."""
         first, least = self.oracle.minimise(self.problem.penalty)
         if first is None:
             self.infeasible, self.conflict = True, self.problem.selection.conflict()
