@@ -64,6 +64,14 @@ def solve(
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
     ] = None,
+    certificate_limit: Annotated[
+        float,
+        typer.Option(
+            "--certificate-limit",
+            metavar="MB",
+            help="Of a run that a limit stopped, certify what fits into so many megabytes; inf certifies all.",
+        ),
+    ] = 50.0,
     write: Annotated[
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
@@ -83,6 +91,8 @@ def solve(
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
 
+    if not certificate_limit > 0:
+        raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
@@ -115,7 +125,7 @@ def solve(
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
         with live_table(quiet) as observers:
             result = drivers.solve(declared, driver=driver, observers=observers, **options)
-        return finish(result, json, quiet)
+        return finish(result, json, quiet, certificate_limit)
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:
