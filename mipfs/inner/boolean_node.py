@@ -157,7 +157,7 @@ class Relaxation:
         _, limit, q = grid(np.zeros(data.n_samples), self.top)
         self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
         self.size = float(problem.c_i.max())
-        self.bits = finest(data.n_samples)
+        self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
@@ -266,6 +266,7 @@ class Relaxation:
         if loss > 0.0 and np.isfinite(square):
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
             self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
+            self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE
 
     @property
     def budget(self) -> int:
@@ -302,7 +303,7 @@ class Relaxation:
         c = problem.c_i
         subtree.explore(
             self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
-            self.center, self.norms, -1 if self.M is None else self.M, self.bits,
+            self.center, self.norms, -1 if self.M is None else self.M, self.bits, self.coarse,
             bool(np.any(c != c[0])), cutoff, level, tol, share, rises, self.stop,
             piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
             alphas, np.empty((m, n), np.int64), piece.grids,

@@ -28,7 +28,7 @@ EXACT = 1e-10
 OPEN, LEAF, STUCK = 0, 1, 2
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved."""
 COARSE, FAR_BELOW = 16, 3e-3
-"""Bits of a dual vector where they cost at most this share of the distance to the cutoff, and it need not be closed."""
+"""Bits of a dual vector whose node is left open so far below the cutoff that they cost this share of the distance."""
 FAR = 0.5
 """A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
 
@@ -72,7 +72,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 
 @compiled(nogil=True)
 def explore(  # type: ignore[no-untyped-def]
-    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, weighted,
+    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, coarse, weighted,
     cutoff, level, tol, share, rises, stop,
     states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
     feature, children, dual, values, packed, starts, tops, widths, found, offers, sums, totals,
@@ -84,7 +84,7 @@ def explore(  # type: ignore[no-untyped-def]
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
     y, unit, c : (n,) labels, loss weights over the largest, loss weights; size : the largest
     penalty, center, norms : (k,) of the columns; M : at most so many features
-    bits : of the dual vectors' largest entry
+    bits : of the dual vectors' largest entry; coarse : what COARSE bits take off a bound at most, about
     weighted : whether the loss weights differ
     cutoff, level : nodes from the cutoff on are closed, those above the level are left open
     tol, share : as in `relax`
@@ -193,24 +193,20 @@ def explore(  # type: ignore[no-untyped-def]
         if state[WHY] == STALLED:
             stalled += 1
         # the earned bound
-        whole, harmless, bound = wholes[n_duals], FAR_BELOW * (cutoff - size * lower), -np.inf
-        for few in (min(bits, COARSE), bits):
-            if few < bits and not 0.0 < harmless < np.inf:
-                continue
-            for i in range(n):
-                v[i] = best[i] * size
-            grids[n_duals] = to_grid(v, c, kind, few, size, whole)
-            if bias:
-                balance(whole, c, kind, grids[n_duals], y)
-            step = 2.0 ** -grids[n_duals]
-            for i in range(n):
-                alphas[n_duals, i] = whole[i] * step
-                v[i] = alphas[n_duals, i] * y[i]
-            scores_above(X, center, norms, cols, v, s)
-            g = value_below(alphas[n_duals], c, kind)
-            bound = node_bound(g, s, penalty, states[node], cols, forced, room, cutoff, fixed)
-            if few == bits or size * lower - bound <= harmless:
-                break
+        for i in range(n):
+            v[i] = best[i] * size
+        whole = wholes[n_duals]
+        few = COARSE if coarse <= FAR_BELOW * (cutoff - size * lower) < np.inf else bits
+        grids[n_duals] = to_grid(v, c, kind, few, size, whole)
+        if bias:
+            balance(whole, c, kind, grids[n_duals], y)
+        step = 2.0 ** -grids[n_duals]
+        for i in range(n):
+            alphas[n_duals, i] = whole[i] * step
+            v[i] = alphas[n_duals, i] * y[i]
+        scores_above(X, center, norms, cols, v, s)
+        g = value_below(alphas[n_duals], c, kind)
+        bound = node_bound(g, s, penalty, states[node], cols, forced, room, cutoff, fixed)
         fixes = 0
         for t in range(forced, count):
             fixes += fixed[t] != FREE
