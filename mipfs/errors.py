@@ -60,6 +60,10 @@ class LabelError(DataError):
     """The labels do not stand where they are said to stand, or are not what they are said to be."""
 
 
+class CertificateWarning(UserWarning):
+    """A saved result claims less than the run found, so that its certificate stays small."""
+
+
 class DataWarning(UserWarning):
     """Data that can be read, but perhaps not as it was meant; the message names the file, the column and the remedy."""
 

@@ -38,6 +38,13 @@ LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
+def reported(value: float, margin: str) -> float:
+    """A value of the unit margin as it is reported: −1/(4v) for the ρ-form."""
+    if margin == "unit" or math.isinf(value):
+        return value
+    return -0.25 / value if value > 0 else -math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """What is to be solved. Immutable; `replace` and `with_rows` return new problems.
@@ -332,9 +339,7 @@ class Problem:
 
     def reported(self, value: float) -> float:
         """A value of the unit margin as this problem reports it: −1/(4v) for the ρ-form."""
-        if self.margin == "unit" or math.isinf(value):
-            return value
-        return -0.25 / value if value > 0 else -math.inf
+        return reported(value, self.margin)
 
     def unit_margin(self, value: float) -> float:
         """The value of the unit margin that is reported as `value`: the inverse of `reported`."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any, ParamSpec
 
-from mipfs.errors import DataWarning, MipfsError
+from mipfs.errors import CertificateWarning, DataWarning, MipfsError
 from mipfs.plumbing.signals import Strike, heard
 
 P = ParamSpec("P")
@@ -28,7 +28,8 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
         try:
             with warnings.catch_warnings(), heard():
                 warnings.showwarning = _show_warning
-                warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", DataWarning)
+                for category in (CertificateWarning, DataWarning):
+                    warnings.simplefilter("ignore" if kwargs.get("quiet") else "always", category)
                 return function(*args, **kwargs)
         except KeyboardInterrupt as error:
             return report(error)
@@ -52,7 +53,8 @@ def _show_warning(
     file: Any = None,
     line: str | None = None,
 ) -> None:
-    complain(str(message) if issubclass(category, DataWarning) else f"{category.__name__}: {message}", "warning")
+    ours = issubclass(category, (CertificateWarning, DataWarning))
+    complain(str(message) if ours else f"{category.__name__}: {message}", "warning")
 
 
 def report(error: BaseException) -> int:

@@ -14,7 +14,7 @@ from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import held
 from mipfs.proof.sidecar import sidecar_of
 from mipfs.readers.files import description_of
-from mipfs.result.result import Result, Status
+from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 INFEASIBLE = 3
 
 
-def finish(result: Result, target: str | None, quiet: bool) -> int:
+def finish(result: Result, target: str | None, quiet: bool, certificate_limit: float = CERTIFICATE_LIMIT) -> int:
     """Write the JSON where it was asked for, show the result to people, and return the exit code.
 
     What cannot be written is still shown, so that a full disk does not take it.
@@ -32,7 +32,7 @@ def finish(result: Result, target: str | None, quiet: bool) -> int:
         print(result.to_json(), flush=True)
     elif target is not None:
         try:
-            result.save(target)
+            result.save(target, certificate_limit=certificate_limit)
         except UsageError:
             if not quiet and (result.has_classifier or result.relaxed is not None):
                 show_result(result)

@@ -71,6 +71,14 @@ def solve(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="FILE", help="Go on with the run whose state is in FILE.")
     ] = None,
+    certificate_limit: Annotated[
+        float,
+        typer.Option(
+            "--certificate-limit",
+            metavar="MB",
+            help="Of a run that a limit stopped, certify what fits into so many megabytes; inf certifies all.",
+        ),
+    ] = 50.0,
     write: Annotated[
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
@@ -90,6 +98,8 @@ def solve(
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
 
+    if not certificate_limit > 0:
+        raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
@@ -125,7 +135,7 @@ def solve(
         with live_table(quiet) as observers:
             kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
             result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options)
-        return finish(result, json, quiet)
+        return finish(result, json, quiet, certificate_limit)
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:

@@ -301,15 +301,19 @@ class Tree:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
         sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
-        self.supports.evaluate(sigma)
         if node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-            svm = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP).svm
-            whole, q = self.relaxation.rounded(svm.alpha)
+            whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, only, math.inf)[0]
             if bound > node.bound:
                 node = Node(bound, node.place, self.proof.add_dual(whole, q), only, node.warm)
         self.close(node.place, node.dual, node.bound)
+
+    def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
+        """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
+        solved = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP)
+        self.supports.offer(sigma, solved)
+        return solved.svm.alpha
 
     def round(self, outcome: Outcome) -> None:
         """Offer the features of largest |w|, as many as the relaxed σ add up to."""

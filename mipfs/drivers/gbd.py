@@ -151,6 +151,8 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())
     run.outcome.proof_slack = SLACK
+    if combined is not None and not run.wants_all:
+        combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(problem)
     if cost > 0.0:
         run.bound, run.closed = run.bound - 1.01 * cost, True

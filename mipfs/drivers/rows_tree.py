@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.branch import LEAF_GAP, ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
+from mipfs.drivers.branch import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.prices import Prices
 from mipfs.inner.propagation import Fixed
@@ -150,9 +150,10 @@ class RowsTree(Tree):
 
     def split(self, node: RowsNode, j: int) -> None:
         """Open both children of a node on atom j, with what the rows fix in them."""
-        for value, place in zip(
-            (OUTSIDE, INSIDE), self.proof.split(node.place, int(self.relaxation.alive[j])), strict=True
-        ):
+        places = self.proof.split(node.place, int(self.relaxation.alive[j]))
+        if len(self.run.problem.selection.rows.extra) == 0:
+            self.proof.bear(node.place, node.dual, node.bound, self.shown(node.prices))
+        for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
             states = node.states.copy()
             states[j] = value
             self.enter(replace(node, place=place, states=states))
@@ -181,11 +182,9 @@ class RowsTree(Tree):
             low = sigma.astype(float)
             self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
             return
-        self.supports.evaluate(sigma)
         if node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-            svm = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP).svm
-            whole, q = self.relaxation.rounded(svm.alpha)
+            whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
             if bound > node.bound:
                 self.shut(node.place, self.proof.add_dual(whole, q), pricing.none, bound)
@@ -208,6 +207,8 @@ class RowsTree(Tree):
         while self._heap:
             node = self._pop()
             self.shut(node.place, node.dual, node.prices, node.bound)
+        if not self.run.wants_all:
+            self.proof.trim(self.run.bound)
         return self.proof if self.n_nodes and not self.lost else None
 
     def screen(

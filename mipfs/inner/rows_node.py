@@ -37,9 +37,9 @@ Integers = npt.NDArray[np.int64]
 
 WORTH = 0.03
 """A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
-AGED, LOST = 2, 0.3
-"""Nodes on the way down from one interior point to the next at least; and the share of a node's distance to the cutoff
-that its prices must seem to lose for it."""
+AGED, LOST = 2, 6.0
+"""Nodes on the way down from one interior point to the next at least; and how many times a node's distance to the
+cutoff its prices must seem to lose for it: the steps mend what is less."""
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 

@@ -47,6 +47,11 @@ class DualStore:
         """Bytes that the vectors take."""
         return len(self._bytes)
 
+    @property
+    def sizes(self) -> Integers:
+        """Bytes of every vector."""
+        return np.asarray(np.diff(np.array(self._start)), dtype=np.int64)
+
     def add(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
         k = np.asarray(k, dtype=np.int64)

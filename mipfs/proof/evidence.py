@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +70,12 @@ class Record:
         self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
 
     def split(self, node: Node, feature: int) -> tuple[int, int]:
-        """Places of the children of a node."""
-        return self.tree.split(node.place, feature)
+        """Places of the children of a node, which keeps what its own bound rests on."""
+        places = self.tree.split(node.place, feature)
+        if node.evidence is not None and not len(self.problem.selection.rows.extra):
+            evidence = self._keep(node.evidence)
+            self.tree.bear(node.place, evidence.place, node.bound, evidence.multipliers)
+        return places
 
     def close(self, node: Node) -> None:
         """Close a node with what its bound rests on."""
@@ -133,11 +137,19 @@ class Combined:
 
     def __call__(self) -> Proof:
         """The proof, with its dual vectors; the tree at hand stays as it is, so several threads may ask."""
-        proof = copy.copy(self.tree)
-        proof.duals = copy.deepcopy(self.tree.duals)
-        for dual in self.dual_set.combinations(self.duals, self.parts):
-            proof.duals.add(*dual)
-        return proof
+        needed = self.tree.needed
+        return self.tree.referring(needed, self.some(needed))
+
+    def trimmed(self, bound: float) -> Combined:
+        """The same, its tree trimmed."""
+        return replace(self, tree=self.tree.trimmed(bound))
+
+    def some(self, ids: Iterable[int]) -> Any:
+        """A store of some of the dual vectors."""
+        store = copy.deepcopy(self.tree.duals)
+        for dual in self.dual_set.combinations(self.duals, [self.parts[d] for d in ids]):
+            store.add(*dual)
+        return store
 
     def rounding(self, problem: Problem) -> float:
         """What rounding costs the bound, at most, where the weights are so far apart that `SLACK` may not cover it."""

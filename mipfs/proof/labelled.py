@@ -35,6 +35,12 @@ class LabelledStore:
     def __len__(self) -> int:
         return len(self._q)
 
+    @property
+    def sizes(self) -> Integers:
+        """Bytes of every vector, at most: as if no other one used its labellings."""
+        width = max((row.nbytes for row in self._labellings), default=0)
+        return np.array([part.size * (12 + width) for part in self._labels], dtype=np.int64)
+
     def add(self, counts: npt.NDArray[Any], whole: Integers, q: int) -> int:
         """Store α = whole·2^−q, whole (m,) of 0 … 2^53, over labellings with counts (m, n); returns its position."""
         assert counts.shape == (whole.size, self.n_samples)

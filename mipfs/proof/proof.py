@@ -10,7 +10,8 @@ checker finds them anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,6 +30,8 @@ VERSION = 2
 """Version of the sidecar."""
 OPEN, REFUTED = -1, -2
 """In place of a dual vector's position: a node that has none, a leaf without any selection."""
+NODE_BYTES = 20
+"""Of a node in the sidecar, before it is compressed."""
 SCREENED = 1 << 30
 """In place of the feature of a split: the node is screened, and goes on in its first child."""
 
@@ -68,7 +71,7 @@ class Proof:
         self._value = np.full(64, -np.inf)
         self._whole: dict[int, int] = {}
         self._multipliers: list[Multipliers] = []
-        self._last: Multipliers | None = None
+        self._known: dict[int, int] = {}
 
     @property
     def n_nodes(self) -> int:
@@ -170,6 +173,11 @@ class Proof:
         self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
         return child
 
+    def bear(self, node: int, dual: int, value: float, multipliers: Multipliers | None = None) -> None:
+        """What a node that was split proves as a whole, should the proof end there (`trim`)."""
+        assert 0 <= self._feature[node] < SCREENED
+        self._dual[node], self._value[node], self._multiplier[node] = dual, value, self._keep(multipliers)
+
     def graft(self, node: int, feature: Integers, children: Integers, dual: Integers, values: Array) -> int:
         """Put a piece of tree in the place of an open node; returns where its places but the first begin.
 
@@ -213,21 +221,17 @@ class Proof:
         self._value[places] = other._value[used]
         self._whole |= {int(places[k]): value for k, value in other._whole.items()}
         self._multipliers += other._multipliers
-        self._last = None
 
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)
-        feature, children, kept = self._feature[used], self._children[used], np.zeros(self._size, dtype=bool)
+        feature, children = self._feature[used].copy(), self._children[used]
+        kept = self.above() < bound
         feature[self._value[used] >= bound] = -1
-        level = np.array([self.root])
-        while level.size:
-            kept[level] = True
-            level = children[level[feature[level] >= 0]].ravel()
-            level = level[level >= 0]
         place = np.cumsum(kept, dtype=np.int32) - 1
         self._size = int(np.count_nonzero(kept))
-        for name in ("_feature", "_dual", "_multiplier", "_value"):
+        self._feature = feature[kept]
+        for name in ("_dual", "_multiplier", "_value"):
             setattr(self, name, getattr(self, name)[used][kept])
         links = children[kept]
         links[self._feature < 0] = -1
@@ -235,6 +239,56 @@ class Proof:
         self._whole = {
             int(place[node]): value for node, value in self._whole.items() if kept[node] and feature[node] >= 0
         }
+
+    def above(self) -> Array:
+        """The best bound that a node above proves as a whole, (n_nodes,); −inf at the root."""
+        used = slice(0, self._size)
+        feature, children, value = self._feature[used], self._children[used], self._value[used]
+        best, level = np.full(self._size, np.inf), np.array([self.root])
+        best[self.root] = -np.inf
+        while level.size:
+            level = level[feature[level] >= 0]
+            for side in (0, 1):
+                there = children[level, side]
+                best[there[there >= 0]] = np.maximum(best[level], value[level])[there >= 0]
+            level = children[level].ravel()
+            level = level[level >= 0]
+        return best
+
+    def size(self, of_duals: npt.NDArray[Any]) -> Callable[[float], float]:
+        """About how many bytes, uncompressed, the proof has once it is trimmed at a bound.
+
+        Parameters
+        ----------
+        of_duals : (n_duals,) bytes of every dual vector
+        """
+        used, above = slice(0, self._size), self.above()
+        feature, value, dual, multiplier = (
+            array[used] for array in (self._feature, self._value, self._dual, self._multiplier)
+        )
+        row = 8.0 * max((len(y) for y in self._multipliers), default=0)
+
+        def size(bound: float) -> float:
+            kept = above < bound
+            shows = kept & ((feature < 0) | (feature == SCREENED) | (value >= bound))
+            duals, rows = np.zeros(of_duals.size, dtype=bool), np.zeros(len(self._multipliers), dtype=bool)
+            duals[dual[shows & (dual >= 0)]] = True
+            rows[multiplier[shows & (multiplier >= 0)]] = True
+            return NODE_BYTES * np.count_nonzero(kept) + float(of_duals[duals].sum()) + row * np.count_nonzero(rows)
+
+        return size
+
+    def trimmed(self, bound: float) -> Proof:
+        """The same, trimmed; this one stays as it is."""
+        other = copy.copy(self)
+        other.trim(bound)
+        return other
+
+    @property
+    def values(self) -> Array:
+        """What nodes prove as a whole, of those that are split: different ones, in order."""
+        found = np.unique(self._value[: self._size][self._feature[: self._size] >= 0])
+        return np.asarray(found[np.isfinite(found)])
 
     def open_nodes(self) -> Integers:
         """Nodes that are neither split nor closed nor refuted."""
@@ -259,6 +313,19 @@ class Proof:
             stack += [child for child in reversed(children[node]) if child >= 0]
         return np.fromiter(found, dtype=np.int64, count=len(found))
 
+    def numbered(self, needed: Integers) -> npt.NDArray[np.int32]:
+        """The position in `needed` of the dual vector that a node refers to, (n_nodes,); `OPEN` or `REFUTED` else."""
+        place = np.full(max(int(self._dual[: self._size].max()), int(needed.max(initial=0))) + 2, OPEN, dtype=np.int32)
+        place[needed] = np.arange(needed.size)
+        dual = self._dual[: self._size]
+        return np.where(self._refers, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN)).astype(np.int32)
+
+    def referring(self, needed: Integers, duals: DualStore | LabelledStore) -> Proof:
+        """The same tree over other dual vectors: those of `needed`, in that order."""
+        other = copy.copy(self)
+        other.duals, other._dual = duals, self.numbered(needed)
+        return other
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The proof as plain arrays, for the sidecar; every node must be split, closed or refuted.
 
@@ -270,19 +337,19 @@ class Proof:
         assert len(rows) <= 1
         feature, dual, duals = self._feature[used], self._dual[used], self.duals
         if isinstance(duals, DualStore):
-            needed, refers = self.needed, self._refers
-            place = np.full(len(duals) + 1, OPEN, dtype=np.int32)
-            place[needed] = np.arange(needed.size)
-            dual = np.where(refers, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN))
-            duals = duals.part(needed)
+            needed = self.needed
+            dual, duals = self.numbered(needed), duals.part(needed)
+        shows = self._refers | (dual == REFUTED)
+        found, place = np.unique(np.where(shows, self._multiplier[used], -1), return_inverse=True)
+        named, multiplier = found[found >= 0], (place - int(found[0] < 0)).astype(np.int32)
         return {
             "version": np.array([VERSION]),
             "feature": feature,
             "children": self._children[used],
             "dual": dual,
-            "multiplier": self._multiplier[used],
+            "multiplier": multiplier,
             "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
-            "multipliers": stored_multipliers(self._multipliers, max(rows, default=0)),
+            "multipliers": stored_multipliers([self._multipliers[i] for i in named], max(rows, default=0)),
         } | duals.arrays()
 
     def _check_open(self, node: int) -> None:
@@ -291,14 +358,16 @@ class Proof:
         assert self._dual[node] == OPEN, f"node {node} is closed already"
 
     def _keep(self, multipliers: Multipliers | None) -> int:
-        """Position of the multipliers, -1 for none; the array that came last is stored once."""
+        """Position of the multipliers, -1 for none; what is there already is not stored again."""
         if multipliers is None:
             return -1
-        if multipliers is not self._last or tuple(multipliers) != tuple(self._multipliers[-1]):
-            self._last = multipliers
-            kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
+        kept = multipliers if isinstance(multipliers, tuple) else np.array(multipliers, dtype=float)
+        key = hash(kept if isinstance(kept, tuple) else kept.tobytes())
+        place = self._known.get(key, -1)
+        if place < 0 or tuple(kept) != tuple(self._multipliers[place]):
+            place = self._known[key] = len(self._multipliers)
             self._multipliers.append(kept)
-        return len(self._multipliers) - 1
+        return place
 
     def _grow(self, count: int) -> int:
         """Room for more nodes; returns the first of them."""

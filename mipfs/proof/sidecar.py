@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
+from mipfs.proof.fitted import within
 from mipfs.proof.proof import Proof
 from mipfs.readers.arrays import load_arrays
 
 if TYPE_CHECKING:
     from mipfs.check.tree import Report
     from mipfs.data.instance import Instance
+    from mipfs.proof.evidence import Combined
     from mipfs.result.result import Result
     from mipfs.selection.selection import Rows
 
@@ -44,12 +46,16 @@ class Claim:
         "relaxation": one dual vector at all leaves.
     bound : float or None, every leaf reaches it; None when no leaf holds a selection
     gap : float, the asked gap
+    less : callable, optional
+        What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
+        bound can be claimed (`mipfs.proof.fitted`).
     """
 
-    source: Proof | Callable[[], Proof]
+    source: Proof | Combined
     kind: str
     bound: float | None
     gap: float
+    less: Callable[[float], float] | None = None
 
     @cached_property
     def proof(self) -> Proof:
@@ -82,20 +88,31 @@ def held_by(result: Result) -> Path:
     return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
 
 
-def packed(result: Result, name: str) -> tuple[bytes | None, Mapping[str, Any] | None]:
+def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | None, Mapping[str, Any] | None]:
     """The contents of the sidecar called `name`, and the entry "certificate" about it.
 
     A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
-    missing or another file.
+    missing or another file. What was not proven to the asked gap may be cut to `limit` bytes: the entry then has the
+    bound that the run itself found as "found".
     """
     if result.claim is not None:
-        content = result.claim.packed()
-        return content, result.claim.entry() | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+        claim, content = result.claim, None
+        if may_be_cut(result) and math.isfinite(limit):
+            claim, content = within(claim, limit)
+        content = claim.packed() if content is None else content
+        found = {} if claim is result.claim else {"found": float(result.bound)}
+        return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
     if result.certificate is not None and result.path is not None:
         held = held_by(result)
         if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
             return held.read_bytes(), {**result.certificate, "file": name}
     return None, result.certificate
+
+
+def may_be_cut(result: Result) -> bool:
+    """Whether a weaker bound may be certified: a limit ended the run, and no list rests on all of its leaves."""
+    listed = result.near_optimal is not None and result.near_optimal["complete"]
+    return result.status.name not in ("OPTIMAL", "RELAXED", "INFEASIBLE") and not listed
 
 
 def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:

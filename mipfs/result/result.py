@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.frame import pandas_for
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
+CERTIFICATE_LIMIT = 50.0
+"""Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
 _IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state")
 """Fields that are not in the JSON."""
 
@@ -349,30 +352,65 @@ class Result(Reported):
         )
         return cls(**values, path=None if path is None else Path(path))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
         Both or neither: the certificate is moved to its place first, then the JSON that holds its SHA-256.
         `certificate` and `path` are set then. A pipe or a device gets the JSON alone.
 
+        Parameters
+        ----------
+        path : str or Path
+        certificate_limit : float, default 50, in megabytes (10⁶ bytes)
+            Where a limit stopped the run and its certificate would be larger, the file claims the largest bound whose
+            certificate fits: bound, gap and trace of the JSON are what is certified, and ``certificate["found"]`` is
+            the bound that the run itself found, which this object keeps. An OPTIMAL result is always saved whole;
+            ``math.inf`` keeps every certificate whole.
+
         Raises
         ------
         UsageError
-            A file cannot be written; what stood there before is as it was.
+            A file cannot be written; what stood there before is as it was. Or the limit is not positive.
+
+        Warns
+        -----
+        CertificateWarning
+            The file claims less than the run found.
         """
         from mipfs.proof.sidecar import packed, sidecar_of
 
+        if not certificate_limit > 0:
+            raise UsageError(f"certificate limit = {certificate_limit!r} must be a number of megabytes > 0, or inf")
         path = Path(path)
         if output_file.is_stream(path):
             output_file.save([(path, f"{self.to_json()}\n".encode())])
             return
         sidecar = sidecar_of(path)
-        content, certificate = packed(self, sidecar.name)
-        document = replace(self, certificate=certificate).to_json()
+        content, certificate = packed(self, sidecar.name, 1e6 * certificate_limit)
+        claimed = self._claiming(certificate)
+        document = claimed.to_json()
         files = [] if content is None else [(sidecar, content)]
         output_file.save([*files, (path, f"{document}\n".encode())])
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
+        if claimed.bound < self.bound:
+            gaps = f"{claimed.bound:.8g} (gap {claimed.gap:.2%})", f"{self.bound:.8g} (gap {self.gap:.2%})"
+            warnings.warn(
+                f"to keep its certificate below {certificate_limit:g} MB, {path.name} claims the bound {gaps[0]} where "
+                f"the run found {gaps[1]}; a larger certificate limit, or inf, keeps more of the proof",
+                CertificateWarning,
+                stacklevel=2,
+            )
+
+    def _claiming(self, certificate: Mapping[str, Any] | None) -> Result:
+        """This result as its certificate has it: with the bound that is certified, where that was cut to a size."""
+        if certificate is None or "found" not in certificate:
+            return replace(self, certificate=certificate)
+        bound, relaxed = float(certificate["bound"]), self.relaxed
+        if relaxed is not None:
+            relaxed = {**relaxed, "lower": min(relaxed["lower"], bound)}
+        trace = Trace(replace(record, bound=min(record.bound, bound)) for record in self.trace)
+        return replace(self, certificate=certificate, bound=bound, trace=trace, relaxed=relaxed)
 
     @classmethod
     def load(cls, path: str | Path) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
+from mipfs.problem import reported
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated
 from mipfs.result.prediction import weights_by_name
@@ -106,8 +108,20 @@ def claim_of(run: Run) -> Claim | None:
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
-    slack = outcome.proof_slack * abs(bound) + assumed + UNDERFLOW * max(1.0, float(problem.c_i.max()))
-    return Claim(proof, outcome.proof_kind, problem.reported(bound - slack), gap)
+    less = Less(outcome.proof_slack, assumed + UNDERFLOW * max(1.0, float(problem.c_i.max())), problem.margin)
+    return Claim(proof, outcome.proof_kind, less(bound), gap, less)
+
+
+@dataclass(frozen=True)
+class Less:
+    """What is claimed where the leaves prove a bound (unit margin), as the problem reports it."""
+
+    relative: float
+    absolute: float
+    margin: str
+
+    def __call__(self, bound: float) -> float:
+        return reported(bound - (self.relative * abs(bound) + self.absolute), self.margin)
 
 
 def shown_bound(run: Run, claim: Claim | None) -> float:

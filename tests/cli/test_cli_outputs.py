@@ -119,6 +119,21 @@ def test_more_signals(seed: int) -> None:
     assert interrupted(seed) == ""
 
 
+def test_a_certificate_that_was_cut_is_a_warning_on_one_line(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "result.json"
+    line = ("solve", "fsp-m", "instances/wdbc.svm", "--scale", "standard", "-p", "M=5", "-o", "iteration_limit=200")
+    outcome = cli(*line, "--json", target, "--certificate-limit", "0.006")
+    assert outcome.code == 0
+    assert outcome.err.startswith(
+        "mipfs: warning: to keep its certificate below 0.006 MB, result.json claims the bound "
+    )
+    assert outcome.err.count("\n") == 1
+    assert (tmp_path / "result.cert.npz").stat().st_size <= 6000
+    assert cli("verify", target, "instances/wdbc.svm", "--scale", "standard").code == 0
+    for limit in ("0", "-3", "nan"):
+        assert cli(*line, "--certificate-limit", limit).code == 2
+
+
 def test_data_that_may_not_be_meant_so_is_a_warning_on_one_line(cli: Cli, tmp_path: Path) -> None:
     rows = "\n".join(f"{i};${i}.5;{'yes' if i % 3 else 'no'}" for i in range(30))
     (tmp_path / "d.csv").write_text(f"x;income;label\n{rows}\n")
