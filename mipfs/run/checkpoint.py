@@ -59,7 +59,7 @@ class State:
         """
         stream = io.BytesIO()
         about = np.frombuffer(json.dumps([self.driver, self.stamp, self.digest]).encode(), dtype=np.uint8)
-        np.savez_compressed(stream, about=about, **self.arrays)  # type: ignore[arg-type]
+        np.savez(stream, about=about, **self.arrays)  # type: ignore[arg-type]
         save([(Path(path), stream.getvalue())])
 
     @classmethod
