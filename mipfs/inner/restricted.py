@@ -123,7 +123,7 @@ class Proximal:
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._rows: Any = None
         self._shift = np.empty(0)
-        self._x = np.zeros(1)
+        self._x, self._unit = np.zeros(1), 1.0
         self._step = 0.0
         self._entries: list[tuple[Integers, Array]] = []
 
@@ -145,7 +145,7 @@ class Proximal:
             state[1] = 0.0
             accelerated(
                 self._rows, problem.data.y, problem.c_i, kind, problem.bias,
-                pointer, places, scale, self._x, old, kept, state, alpha, 1e-15,
+                pointer, places, scale, self._x, old, kept, state, alpha, self._unit, 1e-15,
                 -1.0 if self._change is None else self._change, STEPS,
             )  # fmt: skip
             dual, exact = self._dual(alpha, pointer, places, scale)
@@ -158,7 +158,7 @@ class Proximal:
         total = norms.sum()
         mu = norms / total if total > 0 else np.full(len(pool), 1.0 / len(pool))
         w = scale * weights
-        b = float(self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
+        b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
         return Solution(float(state[3]), exact, mu, ids, w, b)
 
     def _extend(self, pool: Pool) -> None:
@@ -173,8 +173,8 @@ class Proximal:
             self._columns = held
             self._rows, self._shift = kernel_rows(problem.data, held, None, self._off, problem.bias, False)
         entries = sum(ids.size for ids, _ in self._entries)
-        bias_weight = self._x[-1]
-        self._x = np.concatenate([self._x[:-1], np.zeros(entries - self._x.size + 1), [bias_weight]])
+        b, self._unit = self._unit * self._x[-1], _largest_norm(self._rows) / math.sqrt(problem.data.n_samples)
+        self._x = np.concatenate([self._x[:-1], np.zeros(entries - self._x.size + 1), [b / self._unit]])
         if self._step == 0.0:
             self._step = 0.05 * float(problem.c_i.max()) * problem.data.n_samples
 
@@ -265,6 +265,15 @@ class Cutting:
     def _row(slopes: Array, pool: Pool) -> Array:
         """½ s'σᵗ of every selection of the pool, shape (t,)."""
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])
+
+
+def _largest_norm(rows: Any) -> float:
+    """The largest Euclidean norm of a column of kernel rows; 1 where all are zero."""
+    if isinstance(rows, tuple):
+        squares = np.bincount(rows[1], np.square(rows[0]), 1)
+    else:
+        squares = np.einsum("ij,ij->j", rows, rows)
+    return math.sqrt(float(squares.max(initial=0.0))) or 1.0
 
 
 def _sums(values: Array, pointer: Integers) -> Array:

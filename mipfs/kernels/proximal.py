@@ -82,7 +82,7 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, tol, change, max_steps):  # type: ignore[no-untyped-def]
+def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, unit, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
@@ -94,12 +94,13 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
     bias : bool
     pointer : (t + 1,) entries of group t are pointer[t] : pointer[t + 1]
     columns, scale : (K,) column of every entry, and the square root of its selection
-    x : (K + 1,) in and out: the entries of w_t, and the bias last
+    x : (K + 1,) in and out: the entries of w_t, and the bias last, in units of `unit`
     old : (K + 1,) in and out: the iterate before
     kept : (2, n) in and out: margins of the two, made at the first call (steps so far = 0)
     state : (5,) in and out: step constant L, 1.0 when converged, steps so far, objective, momentum (1 at first)
     alpha : (n,) out, −L' at x
     tol : relative size of the prox-gradient step at which to stop
+    unit : float > 0, of the bias: one step constant has to serve it and the columns
     change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
     n, K, groups = n_rows(A), columns.size, pointer.size - 1
@@ -116,7 +117,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         margins(A, u, m)
         if bias:
             for i in range(n):
-                m[i] += y[i] * x[K]
+                m[i] += y[i] * unit * x[K]
         m_old[:] = m
     L, momentum = state[0], state[4]
     group_norms(x, pointer, norms)
@@ -135,7 +136,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         g[K] = 0.0
         if bias:
             for i in range(n):
-                g[K] -= alpha[i] * y[i]
+                g[K] -= unit * alpha[i] * y[i]
         for _trial in range(60):
             for r in range(K + 1):
                 new[r] = mid[r] - g[r] / L
@@ -150,7 +151,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
             margins(A, u, m_new)
             if bias:
                 for i in range(n):
-                    m_new[i] += y[i] * new[K]
+                    m_new[i] += y[i] * unit * new[K]
             linear, square = 0.0, 0.0
             for r in range(K + 1):
                 step = new[r] - mid[r]

@@ -90,7 +90,7 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], float]) 
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact, proof = decoded(dual), empty_proof(problem)
     proof.close(proof.root, proof.duals.add(*dual))
-    proof.bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
+    proof.bound = lower(exact, dual_value_below(loss, exact, problem.c_i)) if exact.any() else 0.0
     _leave(run, proof)
 
 
