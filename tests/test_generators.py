@@ -82,11 +82,15 @@ def test_files_read_back_bit_by_bit(tmp_path):
     assert described["data"]["licence"] == "CC0-1.0"
 
 
-def test_files_of_tan_read_back_bit_by_bit(tmp_path):
+def test_files_of_tan_and_paul_read_back_bit_by_bit(tmp_path):
     made = {
         "tan-2010": (generators.tan_2010(30, 5, 7), "tan-2010-30x8-seed7.npz", {"n_samples": 30, "n_features": 8}),
         "tan-2014": (
             *(generators.tan_2014(30, 8, 3, 7), "tan-2014-30x8-M3-seed7.npz"),
+            {"n_samples": 30, "n_features": 8, "M": 3},
+        ),
+        "paul-2016": (
+            *(generators.paul_2016(30, 8, 3, 7), "paul-2016-30x8-M3-seed7.npz"),
             {"n_samples": 30, "n_features": 8, "M": 3},
         ),
     }
@@ -127,7 +131,7 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
         (
             "aytug",
             {},
-            "no instance is called 'aytug'; there are aytug-one, aytug-two, tan-2010, tan-2014, credit, wdbc",
+            "no instance is called 'aytug'; there are aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit, wdbc",
         ),
         ("aytug-two", {"n_samples": 5}, "n_samples = 5: in aytug-two it is fixed"),
         ("wdbc", {"M": 5}, "M = 5: in wdbc it is fixed"),
@@ -136,6 +140,8 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
         ("tan-2010", {"seed": -1}, "500 samples, 100 noise features, seed -1: at least 1, 0 and 0 are needed"),
         ("tan-2014", {"n_features": 399}, "M = 400 must lie between 1 and 399, the number of features"),
         ("tan-2014", {"n_samples": 0}, "0 samples, 4096 features, 4096 test rows, seed 0: too small"),
+        ("paul-2016", {"M": 1001}, "M = 1001 must lie between 1 and 1000, the number of features"),
+        ("paul-2016", {"n_samples": 1}, "1 samples, 1000 features, seed 0: at least 2, 1 and 0 are needed"),
         ("credit", {"seed": 5}, "seed = 5: credit is always the same"),
         ("aytug-one", {"M": 0}, "M = 0 must lie between 1 and 20, the number of features"),
         ("aytug-one", {"M": 21}, "M = 21 must lie between 1 and 20, the number of features"),

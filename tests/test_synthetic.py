@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
-from mipfs.generators.synthetic import tan_2010, tan_2014
+from mipfs.generators.synthetic import paul_2016, tan_2010, tan_2014
 from mipfs.problem import Problem
 
 
@@ -75,6 +75,22 @@ def test_tan_2014_is_seeded_and_its_training_rows_do_not_depend_on_the_test() ->
     np.testing.assert_array_equal(tan_2010(9, 2, 3)["test"][0], tan_2010(9, 2, 3)["test"][0])
     with pytest.raises(UsageError, match="type 'IV' is unknown; it is one of I, II, III"):
         tan_2014(20, 30, 4, kind="IV")
+
+
+def test_paul_2016_has_the_stated_moments() -> None:
+    made = paul_2016(20_000, 8, 5, 1)
+    X, y = made["train"]
+    assert (X.shape, made["M"], made["S"].tolist()) == ((20_000, 8), 5, [0, 1, 2, 3, 4])
+    assert X.flags.f_contiguous
+    assert y.mean() == pytest.approx(0.0, abs=0.03)
+    for sign in (1, -1):
+        of_class = X[y == sign]
+        np.testing.assert_allclose(of_class.mean(axis=0), [-sign * j for j in (1, 2, 3, 4, 5)] + [0] * 3, atol=0.05)
+        np.testing.assert_allclose(np.cov(of_class.T), np.eye(8), atol=0.06)
+    np.testing.assert_array_equal(paul_2016(9, 4, 2, 3)["test"][0], paul_2016(9, 4, 2, 3)["test"][0])
+    assert np.any(paul_2016(9, 4, 2, 4)["train"][0] != paul_2016(9, 4, 2, 3)["train"][0])
+    for seed in range(20):
+        assert all(set(part[1].tolist()) == {-1, 1} for part in map(paul_2016(2, 1, 1, seed).get, ("train", "test")))
 
 
 @pytest.mark.parametrize("n_noise", [100, 1000, 10_000])

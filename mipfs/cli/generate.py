@@ -8,7 +8,7 @@ import typer
 
 from mipfs.cli.options import Json, Quiet, Seed
 
-NAMES = "aytug-one, aytug-two, tan-2010, tan-2014, credit or wdbc."
+NAMES = "aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit or wdbc."
 
 
 def generate(
@@ -16,7 +16,7 @@ def generate(
     n_samples: Annotated[int | None, typer.Option("--n-samples", help="Samples of each part.")] = None,
     n_features: Annotated[int | None, typer.Option("--n-features", help="Features.")] = None,
     M: Annotated[
-        int | None, typer.Option("--M", help="Features that matter; drawn unless given (tan-2014: 400).")
+        int | None, typer.Option("--M", help="Features that matter; drawn unless given (tan-2014: 400, paul-2016: 40).")
     ] = None,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = ".",
     force: Annotated[bool, typer.Option("--force", help="Replace files that hold something else.")] = False,

@@ -15,16 +15,18 @@ import numpy.typing as npt
 from mipfs.data.checks import memory, shown
 from mipfs.errors import UsageError
 from mipfs.generators import shipped
-from mipfs.generators.synthetic import INFORMATIVE, tan_2010, tan_2014
+from mipfs.generators.synthetic import INFORMATIVE, paul_2016, tan_2010, tan_2014
 from mipfs.plumbing import output_file
 from mipfs.readers.files import FORMATS
 
-__all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "tan_2010", "tan_2014", "write"]
+__all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "paul_2016", "tan_2010", "tan_2014", "write"]
 
 Array = npt.NDArray[np.float64]
 
 AYTUG_TWO_M = (20, 100, 200, 400, 600)
 """The M of Aytug's second data set."""
+NPZ = ("tan-2010", "tan-2014", "paul-2016")
+"""What is written as npz."""
 
 
 def aytug_one(n_samples: int, n_features: int, M: int | None = None, seed: int = 0) -> dict[str, Any]:
@@ -97,20 +99,20 @@ def write(
 
     Parameters
     ----------
-    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "credit", "wdbc"}
+    name : {"aytug-one", "aytug-two", "tan-2010", "tan-2014", "paul-2016", "credit", "wdbc"}
     out : path-like
         A folder, made where it is missing, or the path of the data file.
     n_samples, n_features, M, seed
         Of `aytug_one` (500 samples of 20 features unless given); ``aytug-two`` takes M and seed. Of `tan_2010`
         (500 of 103, of which 3 are no noise), without M. Of `tan_2014` (4096 of 4096, M = 400): 8 bytes an
-        entry for training and test each.
+        entry for training and test each. Of `paul_2016` (200 of 1000, M = 40).
     force : bool
         Whether files of these names with other contents are replaced.
 
     Returns
     -------
     Path
-        The data file, svmlight or CSV, npz for Tan's. Made data comes with ``STEM-test`` beside it, Aytug's
+        The data file, svmlight or CSV, npz for Tan's and Paul's. Made data comes with ``STEM-test`` beside it, Aytug's
         also with ``STEM-validation``.
 
     Raises
@@ -126,6 +128,7 @@ def write(
         "aytug-two": ("M",),
         "tan-2010": every[:2],
         "tan-2014": every,
+        "paul-2016": every,
         "credit": (),
         "wdbc": (),
     }
@@ -148,7 +151,7 @@ def write(
     made = _drawn(name, sizes, seed)
     n, p = made["train"][0].shape
     stem = f"{name}-{n}x{p}" + (f"-M{made['M']}" if "M" in taken[name] else "") + f"-seed{seed}"
-    suffix, form = (".npz", _npz) if name.startswith("tan") else (".svm", _svmlight)
+    suffix, form = (".npz", _npz) if name in NPZ else (".svm", _svmlight)
     parts = {"train": "", "validation": "-validation", "test": "-test"}
     contents = {
         tail: partial(form, *made[part], *([made["names"]] if "names" in made else []))
@@ -166,6 +169,8 @@ def _drawn(name: str, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
         return aytug_two(**sizes, seed=seed)
     if name == "tan-2014":
         return tan_2014(sizes.get("n_samples", 4096), sizes.get("n_features", 4096), sizes.get("M", 400), seed)
+    if name == "paul-2016":
+        return paul_2016(sizes.get("n_samples", 200), sizes.get("n_features", 1000), sizes.get("M", 40), seed)
     p = sizes.get("n_features", INFORMATIVE + 100)
     if p < INFORMATIVE:
         raise UsageError(f"n_features = {p} must be at least {INFORMATIVE}: f1, f2, f3 and then the noise")
@@ -251,9 +256,11 @@ support = [{", ".join(f'"{names[j]}"' for j in support)}]
 
 
 _SIGNS = "Labels are the signs of X w; "
+_PAUL = "Paul 2016, section 5.3"
 _RECIPES = {
     "aytug-one": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
     "aytug-two": (_SIGNS + "validation and test rows stand in files of their own.", "Aytug 2015, section 4"),
     "tan-2010": ("The support is the composite pair; test rows stand in a file of their own.", "Tan 2010, section 3.3"),
     "tan-2014": (_SIGNS + "test rows stand in a file of their own.", "Tan 2014, section 6.2.1, type I"),
+    "paul-2016": ("The last of the support matters the most; test rows stand in a file of their own.", _PAUL),
 }

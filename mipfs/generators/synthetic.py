@@ -1,4 +1,4 @@
-"""The synthetic problems of Tan 2010 and Tan 2014: the same seed gives the same draws."""
+"""The synthetic problems of Tan 2010, Tan 2014 and Paul 2016: the same seed gives the same draws."""
 
 from __future__ import annotations
 
@@ -124,3 +124,46 @@ def tan_2014(
         X = r.standard_normal((n_features, n)).T
         parts[part] = (X, np.where(X @ w > 0, 1, -1))
     return {**parts, "w": w, "S": S, "M": M}
+
+
+def paul_2016(n_samples: int = 200, n_features: int = 1000, M: int = 40, seed: int = 0) -> dict[str, Any]:
+    """The problem of Paul 2016, section 5.3 (after Bhattacharyya 2004): the first M features matter, the M-th the most.
+
+    Labels are -1 or +1 with equal probability. Feature j = 1 ... M of a sample is y·N(-j, 1), every other one N(0, 1).
+
+    Parameters
+    ----------
+    n_samples : int >= 2
+        Of training and of test, each; the paper has 200, and cross-validates.
+    n_features : int >= 1
+        The paper has 1000.
+    M : int from 1 to `n_features`
+        Relevant features; the paper has 40 and 50.
+    seed : int >= 0
+
+    Returns
+    -------
+    dict
+        ``train``, ``test``: each (X of shape (n, p) in Fortran order, y of shape (n,) in {-1, +1}), both with samples of
+        both classes; ``S`` (M,) the positions that matter, and ``M``.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range.
+    """
+    if n_samples < 2 or n_features < 1 or seed < 0:
+        raise UsageError(f"{n_samples} samples, {n_features} features, seed {seed}: at least 2, 1 and 0 are needed")
+    if not 1 <= M <= n_features:
+        raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
+    r = np.random.default_rng(seed)
+    parts = {}
+    for part in ("train", "test"):
+        y = np.ones(n_samples, dtype=np.int64)
+        while np.all(y == y[0]):
+            y = np.where(r.random(n_samples) < 0.5, -1, 1)
+        rows = r.standard_normal((n_features, n_samples))
+        rows[:M] -= np.arange(1.0, M + 1.0)[:, None]
+        rows[:M] *= y
+        parts[part] = (rows.T, y)
+    return {**parts, "S": np.arange(M), "M": M}

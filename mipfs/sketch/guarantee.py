@@ -1,0 +1,214 @@
+"""The guarantee of a choice of columns: what a theorem promises, and what was measured of it.
+
+Measured are the eigenvalues of V'DD'V, γ̃²/γ² of the margins (`mipfs.sketch.margin`) and R̃²/R² of the radii
+(`mipfs.sketch.ball`), D rescaling the chosen columns. The measured eigenvalues [a, b] are a certificate of their own, for
+any method: a ≤ γ̃²/γ² ≤ b on the rows that columns were chosen from, and a ≤ R̃²/R² ≤ b for these rows (Paul 2016,
+Theorems 1, 3, 5 rest on nothing else).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.sketch.ball import enclosing_ball
+from mipfs.sketch.margin import Solved, columns, rows_of, solve_svm
+from mipfs.sketch.picks import Picks, Promise
+from mipfs.sketch.ratio import Interval
+from mipfs.sketch.source import Basis, Source
+
+SLACK = 1e-6
+"""Relative distance at which a measured number counts as below its promise."""
+NOTHING = 1e-12
+"""An eigenvalue below this is zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """What is promised of the rescaled columns, and what was measured.
+
+    Attributes
+    ----------
+    rank : int, directions of the rows that columns were chosen from; 0 where they were not decomposed
+    promised : Promise or None
+    eigenvalues : Interval, the least and the largest eigenvalue of V'DD'V, or None where it was not measured
+    margin : Interval of γ̃²/γ² on the rows that columns were chosen from, or None
+    margin_all : Interval of γ̃²/γ² on all samples; where columns were chosen from all, the same as `margin`
+    radius : Interval of R̃²/R², of all samples, or None
+    about : str, what the promise speaks of
+    warnings : tuple of str, what a reader could take it for, and what it does not say
+    """
+
+    rank: int
+    promised: Promise | None
+    eigenvalues: Interval | None
+    margin: Interval | None
+    margin_all: Interval | None
+    radius: Interval | None
+    about: str
+    warnings: tuple[str, ...]
+
+    @property
+    def epsilon(self) -> float | None:
+        """Measured ‖I − V'DD'V‖₂."""
+        return None if self.eigenvalues is None else max(1.0 - self.eigenvalues.low, self.eigenvalues.high - 1.0)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON: what is not known is null."""
+        promised = None
+        if self.promised is not None:
+            one = self.promised
+            promised = {
+                "epsilon": one.epsilon,
+                "least": one.low,
+                "largest": one.high,
+                "probability": one.probability,
+                "source": one.source,
+                "paper_epsilon": _finite(one.paper),
+            }
+        return {
+            "rank": self.rank,
+            "promised": promised,
+            "epsilon": self.epsilon,
+            "eigenvalues": _pair(self.eigenvalues),
+            "margin": _pair(self.margin),
+            "margin_all": _pair(self.margin_all),
+            "radius": _pair(self.radius),
+            "about": self.about,
+            "warnings": list(self.warnings),
+        }
+
+
+def eigenvalues(basis: Basis, picks: Picks) -> Interval:
+    """The least and the largest eigenvalue of V'DD'V."""
+    rows = basis.V[picks.ids] * np.sqrt(picks.weight)[:, None]
+    found = np.linalg.eigvalsh(rows.T @ rows)
+    return Interval(max(0.0, float(found[0])), float(found[-1]))
+
+
+def unchecked(picks: Picks, supervised: bool, n_support: int, n: int) -> Guarantee:
+    """The promise alone, where it stands without a look at the rows' rank."""
+    promised = picks.promise if picks.sure else None
+    about = _about(promised, supervised, n_support, n)
+    return Guarantee(picks.rank, promised, None, None, None, None, about, (*picks.remarks, "nothing was measured"))
+
+
+def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None, C: float, bias: bool) -> Guarantee:
+    """Measure a choice.
+
+    Parameters
+    ----------
+    data : Instance
+    source : Source, the rows that columns were chosen from
+    picks : Picks
+    solved : Solved, the SVM on all samples and features where it was solved already
+    C, bias : of the hinge SVM whose margin is measured
+    """
+    basis, rows = source.basis, source.rows
+    found = eigenvalues(basis, picks)
+    promised = picks.promise if picks.rank == basis.rank else None
+    ids, factors = picks.ids, np.sqrt(picks.weight)
+    margin = margin_all = None
+    if not np.any(np.isnan(data.y)):
+        full = solve_svm(data, C, bias) if solved is None else solved
+        small = columns(data, ids, factors)
+        margin_all = margin = full.value.over(solve_svm(small, C, bias).value)
+        if rows is not None:  # the SVM's value on its support vectors is its value on all samples
+            margin = full.value.over(solve_svm(rows_of(small, rows), C, bias).value)
+    whole = enclosing_ball(data.taken(np.arange(data.n_features)))
+    radius = enclosing_ball(data.X[:, ids] * factors[None, :]).over(whole)  # a ball does not care where 0 is
+    warnings = [*picks.remarks, *_of_the_promise(promised, picks, basis, source.shape[0])]
+    warnings += _of_the_measures(promised, found, margin, radius if rows is None else None)
+    if rows is not None:
+        warnings += _of_supervision(found, margin_all, radius, rows.size, data.n_samples)
+    about = _about(promised, rows is not None, 0 if rows is None else rows.size, data.n_samples)
+    return Guarantee(basis.rank, promised, found, margin, margin_all, radius, about, tuple(warnings))
+
+
+def _about(promised: Promise | None, supervised: bool, n_support: int, n: int) -> str:
+    """What the promise speaks of, in a sentence."""
+    if promised is None:
+        return "nothing is promised for this choice; what was measured stands for itself"
+    chance = "" if promised.probability == 1.0 else f"with probability {promised.probability:g}, "
+    whom = f"the {n_support} support vectors among {n} samples" if supervised else f"all {n} samples"
+    what = "squared margin of" if supervised else "squared margin and the squared radius of"
+    return (
+        f"{chance}the {what} {whom}, on the chosen columns times their scale, lies between {promised.low:.4g} and "
+        f"{promised.high:.4g} times what it was; a refit on the columns as they stand is another problem"
+    )
+
+
+def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis, n_rows: int) -> list[str]:
+    """What the promise does not say."""
+    r, said = picks.order.size, []
+    if picks.promise is not None and promised is None:
+        said.append(
+            f"the projections have rank {picks.rank} and the {n_rows} rows rank {basis.rank}: the guarantee of BSS does "
+            f"not carry over; it does from {basis.rank} projections on, with more picks than that"
+        )
+    if basis.left_out > 0.0:
+        said.append(
+            f"rank = {basis.rank} leaves out directions that carry {basis.left_out:.2%} of the squared norm: what is "
+            "promised and measured of the eigenvalues says nothing of them, nor of the margins and radii that need them"
+        )
+    if promised is not None and promised.low <= 0.0:
+        said.append(f"the promise is empty: {r} draws are too few for {basis.rank} directions, a margin may vanish")
+    elif promised is not None and math.isfinite(promised.paper) and promised.paper >= 1.0:
+        said.append(
+            f"{r} picks are at most nine times the rank {basis.rank}: the paper's bound ε <= 3 sqrt(rank/r) = "
+            f"{promised.paper:.3g} is empty, what stands is the sharp one: at least {promised.low:.3g} of the squared margin"
+        )
+    return said
+
+
+def _of_the_measures(
+    promised: Promise | None, found: Interval, margin: Interval | None, radius: Interval | None
+) -> list[str]:
+    """Where what was measured leaves nothing, or is not what was promised."""
+    said = []
+    if found.low < NOTHING:
+        said.append("the chosen columns miss some directions altogether (least eigenvalue 0): a margin may vanish")
+    if promised is None:
+        return said
+    low, high = promised.low * (1.0 - SLACK), promised.high * (1.0 + SLACK)
+    for name, one in (("eigenvalues", found), ("squared margin", margin), ("squared radius", radius)):
+        if one is not None and (one.high < low or one.low > high) or (one is found and (one.low < low or one.high > high)):
+            cause = (
+                f"which happens in {1.0 - promised.probability:.0%} of the draws"
+                if promised.probability < 1.0
+                else "round-off, or directions below the rank threshold (columns of very different scales): scale them"
+            )
+            said.append(
+                f"measured {name} {one.low:.4g} to {one.high:.4g}, promised {promised.low:.4g} to {promised.high:.4g}: "
+                f"{cause}"
+            )
+    return said
+
+
+def _of_supervision(
+    found: Interval, margin: Interval | None, radius: Interval | None, n_support: int, n: int
+) -> list[str]:
+    """What a choice by the support vectors leaves open."""
+    said = (
+        f"the columns were chosen by {n_support} of {n} samples: nothing is promised of the margin on the others, nor of "
+        "the radius"
+    )
+    if margin is not None and margin.high < found.low * (1.0 - SLACK):
+        said += f"; on all samples {margin.high:.3g} of the squared margin is left, on the support vectors at least "
+        said += f"{found.low:.3g}"
+    if radius is not None and radius.low > found.high * (1.0 + SLACK):
+        said += f"; the squared radius is {radius.low:.3g} times what it was"
+    return [said]
+
+
+def _pair(interval: Interval | None) -> dict[str, float | None] | None:
+    """An interval for JSON."""
+    return None if interval is None else {"low": _finite(interval.low), "high": _finite(interval.high)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
