@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.sketch.bss import promised, sparsify
+from mipfs.sketch.bss import preference, promised, sparsify
 from mipfs.sketch.guarantee import eigenvalues
 from mipfs.sketch.picks import gathered
 from mipfs.sketch.source import Basis, Source
@@ -63,7 +63,7 @@ def row(name: str, basis: Basis, norms: np.ndarray, r: int, asked: int) -> None:
     order, weight = sparsify(basis.V, norms, r)
     ours = time.process_time() - begin
     begin = time.process_time()
-    theirs, _ = bss(basis.V, norms, r, steps)
+    theirs, _ = bss(basis.V, preference(basis.V, norms), r, steps)
     numpy = (time.process_time() - begin) * r / steps
     assert order[:steps].tolist() == theirs, "the two forms took different columns"
     found = eigenvalues(basis, gathered(order, weight))

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from mipfs.drivers import solve
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
+        BSSSelector,
         FGMClassifier,
         FGMSelector,
         FSPClassifier,
         GroupFGMClassifier,
+        LeverageSelector,
         MeasureClassifier,
         MILClassifier,
     )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BSSSelector",
     "Comparison",
     "DataError",
     "DataWarning",
@@ -46,6 +49,7 @@ __all__ = [
     "Formulation",
     "GroupFGMClassifier",
     "Instance",
+    "LeverageSelector",
     "MILClassifier",
     "MeasureClassifier",
     "MipfsError",
@@ -69,6 +73,7 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
+    "BSSSelector": "mipfs.estimators",
     "Comparison": "mipfs.studies.ladder",
     "DataError": "mipfs.errors",
     "DataWarning": "mipfs.errors",
@@ -78,6 +83,7 @@ _HOME = {
     "Formulation": "mipfs.backends.declared",
     "GroupFGMClassifier": "mipfs.estimators",
     "Instance": "mipfs.data.instance",
+    "LeverageSelector": "mipfs.estimators",
     "MILClassifier": "mipfs.estimators",
     "MeasureClassifier": "mipfs.estimators",
     "MipfsError": "mipfs.errors",
@@ -99,7 +105,7 @@ _HOME = {
     "verify": "mipfs.proof.sidecar",
 }
 
-_SUBPACKAGES = ("errors", "models")
+_SUBPACKAGES = ("errors", "models", "sketch")
 
 
 def __getattr__(name: str) -> Any:

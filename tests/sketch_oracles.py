@@ -21,12 +21,13 @@ def potentials(V: Array, A: Array, low: float, high: float, rise: float) -> tupl
     return lower, upper
 
 
-def bss(V: Array, norms: Array, r: int, steps: int | None = None) -> tuple[list[int], Array]:
+def bss(V: Array, first: npt.ArrayLike, r: int, steps: int | None = None) -> tuple[list[int], Array]:
     """The picks of single-set sparsification and the weights (p,) of DD', all potentials at every step.
 
-    With `steps` it stops after so many, and the weights are those so far.
+    `first` lists the rows in the order in which candidates are taken. With `steps` it stops after so many, and the weights are those so far.
     """
     p, rank = V.shape
+    place = np.argsort(np.asarray(first))
     q = np.sqrt(rank / r)
     rise, A, weights, order = (1.0 + q) / (1.0 - q), np.zeros((rank, rank)), np.zeros(p), []
     for tau in range(r if steps is None else steps):
@@ -37,7 +38,7 @@ def bss(V: Array, norms: Array, r: int, steps: int | None = None) -> tuple[list[
             candidates = np.array([int(np.argmax(lower - upper))])
         fresh = candidates[weights[candidates] == 0.0]
         among = fresh if fresh.size else candidates
-        j = int(among[np.argmax(norms[among])])
+        j = int(among[np.argmin(place[among])])
         t = 2.0 / (lower[j] + upper[j])
         A += t * np.outer(V[j], V[j])
         weights[j] += t

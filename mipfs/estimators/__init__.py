@@ -7,5 +7,15 @@ from mipfs.estimators.fsp import FSPClassifier
 from mipfs.estimators.group_fgm import GroupFGMClassifier
 from mipfs.estimators.measure import MeasureClassifier
 from mipfs.estimators.mil import MILClassifier
+from mipfs.estimators.sketch import BSSSelector, LeverageSelector
 
-__all__ = ["FGMClassifier", "FGMSelector", "FSPClassifier", "GroupFGMClassifier", "MILClassifier", "MeasureClassifier"]
+__all__ = [
+    "BSSSelector",
+    "FGMClassifier",
+    "FGMSelector",
+    "FSPClassifier",
+    "GroupFGMClassifier",
+    "LeverageSelector",
+    "MILClassifier",
+    "MeasureClassifier",
+]

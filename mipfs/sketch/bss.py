@@ -26,6 +26,8 @@ from mipfs.sketch.source import Source
 
 FIRST, MOST = 64, 1 << 22
 """Rows of the first product of a step (each next one has twice as many), and entries of one product at most."""
+DIGITS = 30
+"""Binary digits that columns are compared by."""
 
 
 class Barriers:
@@ -113,7 +115,7 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     Parameters
     ----------
     V : (p, κ) with orthonormal columns
-    norms : (p,) what ties are broken by: the largest not yet taken; then the first
+    norms : (p,) norms of the columns that V came from, by which one of several candidates is taken (`preference`)
     r : int > κ
 
     Returns
@@ -131,7 +133,7 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     rank = V.shape[1]
     check_picks(r, rank)
     filled = np.einsum("ij,ij->i", V, V) > 0.0
-    queue = np.argsort(-norms, kind="stable")
+    queue = preference(V, norms)
     queue = queue[filled[queue]]
     every, taken = queue, np.zeros(V.shape[0], dtype=bool)
     state, order, weight = Barriers(rank, r), np.empty(r, dtype=np.int64), np.empty(r)
@@ -151,6 +153,21 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
         if progress is not None:
             progress(step + 1, r)
     return order, weight * (state.slack / r)
+
+
+def preference(V: Array, norms: Array) -> Integers:
+    """The rows in the order in which candidates are taken, shape (p,): the largest column first (Paul 2016, section 5.2).
+
+    Standardised columns are all of one size: among equals, that is up to round-off, the largest ‖v_j‖ goes first, and
+    then the first position.
+    """
+    return np.lexsort((-_rounded(np.einsum("ij,ij->i", V, V)), -_rounded(norms)))
+
+
+def _rounded(values: Array) -> Array:
+    """Nine significant digits of every value, so that what is equal but for round-off is equal."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(mantissa * 2.0**DIGITS), exponent - DIGITS)
 
 
 def first_passing(V: Array, queue: Integers, test: Array) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.data.instance import Instance
+from mipfs.errors import DataError
 from mipfs.sketch.ball import enclosing_ball
 from mipfs.sketch.margin import Solved, columns, rows_of, solve_svm
 from mipfs.sketch.picks import Picks, Promise
@@ -25,6 +26,8 @@ SLACK = 1e-6
 """Relative distance at which a measured number counts as below its promise."""
 NOTHING = 1e-12
 """An eigenvalue below this is zero."""
+NO_SLACK, SOME_SLACK = 1e-6, 1e-3
+"""Shares of the SVM's value up to which its loss counts as none, and from which on as some."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,7 @@ class Guarantee:
     ----------
     rank : int, directions of the rows that columns were chosen from; 0 where they were not decomposed
     promised : Promise or None
+    is_whole : bool, whether it is about margins and radii; otherwise about the leading directions alone
     eigenvalues : Interval, the least and the largest eigenvalue of V'DD'V, or None where it was not measured
     margin : Interval of γ̃²/γ² on the rows that columns were chosen from, or None
     margin_all : Interval of γ̃²/γ² on all samples; where columns were chosen from all, the same as `margin`
@@ -45,6 +49,7 @@ class Guarantee:
 
     rank: int
     promised: Promise | None
+    is_whole: bool
     eigenvalues: Interval | None
     margin: Interval | None
     margin_all: Interval | None
@@ -73,6 +78,7 @@ class Guarantee:
         return {
             "rank": self.rank,
             "promised": promised,
+            "of_margins": self.promised is not None and self.is_whole,
             "epsilon": self.epsilon,
             "eigenvalues": _pair(self.eigenvalues),
             "margin": _pair(self.margin),
@@ -90,11 +96,11 @@ def eigenvalues(basis: Basis, picks: Picks) -> Interval:
     return Interval(max(0.0, float(found[0])), float(found[-1]))
 
 
-def unchecked(picks: Picks, supervised: bool, n_support: int, n: int) -> Guarantee:
-    """The promise alone, where it stands without a look at the rows' rank."""
+def unchecked(picks: Picks, is_whole: bool, n_support: int, n: int) -> Guarantee:
+    """The promise alone, where it stands without a look at the rows' rank; `n_support` is 0 for all n samples."""
     promised = picks.promise if picks.sure else None
-    about = _about(promised, supervised, n_support, n)
-    return Guarantee(picks.rank, promised, None, None, None, None, about, (*picks.remarks, "nothing was measured"))
+    about = _about(promised, is_whole, n_support, n)
+    return Guarantee(picks.rank, promised, is_whole, None, None, None, None, about, (*picks.remarks, "nothing was measured"))
 
 
 def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None, C: float, bias: bool) -> Guarantee:
@@ -108,80 +114,103 @@ def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None,
     solved : Solved, the SVM on all samples and features where it was solved already
     C, bias : of the hinge SVM whose margin is measured
     """
-    basis, rows = source.basis, source.rows
-    found = eigenvalues(basis, picks)
-    promised = picks.promise if picks.rank == basis.rank else None
+    rows = source.rows
+    basis, unmeasured = _basis(source)
+    if basis is None:
+        found, promised = None, picks.promise if picks.sure else None
+    else:
+        found, promised = eigenvalues(basis, picks), picks.promise if picks.rank == basis.rank else None
+    is_whole = basis is None or basis.left_out == 0.0
     ids, factors = picks.ids, np.sqrt(picks.weight)
     margin = margin_all = None
+    lost = False
     if not np.any(np.isnan(data.y)):
         full = solve_svm(data, C, bias) if solved is None else solved
         small = columns(data, ids, factors)
-        margin_all = margin = full.value.over(solve_svm(small, C, bias).value)
-        if rows is not None:  # the SVM's value on its support vectors is its value on all samples
-            margin = full.value.over(solve_svm(rows_of(small, rows), C, bias).value)
+        on_all = solve_svm(small, C, bias)
+        margin_all = margin = full.value.over(on_all.value)
+        lost = full.slack <= NO_SLACK * full.value.high and on_all.slack > SOME_SLACK * on_all.value.high
+        if rows is not None:
+            before, after = (solve_svm(rows_of(one, rows), C, bias).value for one in (data, small))
+            margin = before.over(after)
     whole = enclosing_ball(data.taken(np.arange(data.n_features)))
     radius = enclosing_ball(data.X[:, ids] * factors[None, :]).over(whole)  # a ball does not care where 0 is
-    warnings = [*picks.remarks, *_of_the_promise(promised, picks, basis, source.shape[0])]
-    warnings += _of_the_measures(promised, found, margin, radius if rows is None else None)
+    warnings = [*picks.remarks, *unmeasured, *_of_the_promise(promised, picks, basis)]
+    measured = {"eigenvalues": found}
+    if is_whole:
+        measured |= {"squared margin": margin, "squared radius": radius if rows is None else None}
+    warnings += _of_the_measures(promised, measured)
     if rows is not None:
-        warnings += _of_supervision(found, margin_all, radius, rows.size, data.n_samples)
-    about = _about(promised, rows is not None, 0 if rows is None else rows.size, data.n_samples)
-    return Guarantee(basis.rank, promised, found, margin, margin_all, radius, about, tuple(warnings))
+        warnings += _of_supervision(found, margin_all, lost, radius, rows.size, data.n_samples)
+    about = _about(promised, is_whole, 0 if rows is None else rows.size, data.n_samples)
+    rank = picks.rank if basis is None else basis.rank
+    return Guarantee(rank, promised, is_whole, found, margin, margin_all, radius, about, tuple(warnings))
 
 
-def _about(promised: Promise | None, supervised: bool, n_support: int, n: int) -> str:
+def _basis(source: Source) -> tuple[Basis | None, list[str]]:
+    """The rows' singular vectors; where a method did without them and they are too many, why they were left out."""
+    try:
+        return source.basis, []
+    except DataError as error:
+        return None, [f"the eigenvalues were not measured: {error.message}"]
+
+
+def _about(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> str:
     """What the promise speaks of, in a sentence."""
     if promised is None:
         return "nothing is promised for this choice; what was measured stands for itself"
     chance = "" if promised.probability == 1.0 else f"with probability {promised.probability:g}, "
-    whom = f"the {n_support} support vectors among {n} samples" if supervised else f"all {n} samples"
-    what = "squared margin of" if supervised else "squared margin and the squared radius of"
+    if not is_whole:
+        return f"{chance}the eigenvalues of the leading directions are promised, nothing of margins or radii"
+    if n_support:
+        whom, were = f"the squared margin of the {n_support} support vectors among {n} samples lies", "it was"
+    else:
+        whom, were = f"the squared margin and the squared radius of all {n} samples lie", "they were"
     return (
-        f"{chance}the {what} {whom}, on the chosen columns times their scale, lies between {promised.low:.4g} and "
-        f"{promised.high:.4g} times what it was; a refit on the columns as they stand is another problem"
+        f"{chance}{whom} between {promised.low:.4g} and {promised.high:.4g} times what {were}, on the chosen columns when "
+        "rescaled; on the columns as they stand nothing is promised"
     )
 
 
-def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis, n_rows: int) -> list[str]:
+def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None) -> list[str]:
     """What the promise does not say."""
-    r, said = picks.order.size, []
+    r, rank, said = picks.order.size, picks.rank, []
     if picks.promise is not None and promised is None:
+        of_rows = "" if basis is None else f" of {basis.rank}"
         said.append(
-            f"the projections have rank {picks.rank} and the {n_rows} rows rank {basis.rank}: the guarantee of BSS does "
-            f"not carry over; it does from {basis.rank} projections on, with more picks than that"
+            f"the projections have rank {rank} and may miss directions of the rows, whose rank{of_rows} is not known to be "
+            "the same: the guarantee of BSS does not carry over; it does with as many projections as that rank, and more "
+            "picks"
         )
-    if basis.left_out > 0.0:
+    if basis is not None and basis.left_out > 0.0:
         said.append(
             f"rank = {basis.rank} leaves out directions that carry {basis.left_out:.2%} of the squared norm: what is "
             "promised and measured of the eigenvalues says nothing of them, nor of the margins and radii that need them"
         )
     if promised is not None and promised.low <= 0.0:
-        said.append(f"the promise is empty: {r} draws are too few for {basis.rank} directions, a margin may vanish")
+        said.append(f"the promise is empty: {r} draws are too few for {rank} directions, a margin may vanish")
     elif promised is not None and math.isfinite(promised.paper) and promised.paper >= 1.0:
         said.append(
-            f"{r} picks are at most nine times the rank {basis.rank}: the paper's bound ε <= 3 sqrt(rank/r) = "
+            f"{r} picks are at most nine times the rank {rank}: the paper's bound ε <= 3 sqrt(rank/r) = "
             f"{promised.paper:.3g} is empty, what stands is the sharp one: at least {promised.low:.3g} of the squared margin"
         )
     return said
 
 
-def _of_the_measures(
-    promised: Promise | None, found: Interval, margin: Interval | None, radius: Interval | None
-) -> list[str]:
+def _of_the_measures(promised: Promise | None, measured: dict[str, Interval | None]) -> list[str]:
     """Where what was measured leaves nothing, or is not what was promised."""
-    said = []
-    if found.low < NOTHING:
+    said, found = [], measured["eigenvalues"]
+    if found is not None and found.low < NOTHING:
         said.append("the chosen columns miss some directions altogether (least eigenvalue 0): a margin may vanish")
     if promised is None:
         return said
     low, high = promised.low * (1.0 - SLACK), promised.high * (1.0 + SLACK)
-    for name, one in (("eigenvalues", found), ("squared margin", margin), ("squared radius", radius)):
-        if one is not None and (one.high < low or one.low > high) or (one is found and (one.low < low or one.high > high)):
-            cause = (
-                f"which happens in {1.0 - promised.probability:.0%} of the draws"
-                if promised.probability < 1.0
-                else "round-off, or directions below the rank threshold (columns of very different scales): scale them"
-            )
+    if promised.probability < 1.0:
+        cause = f"which {1.0 - promised.probability:.0%} of the draws may do"
+    else:
+        cause = "round-off, or directions below the rank threshold (columns of very different scales): scale them"
+    for name, one in measured.items():
+        if one is not None and (one.high < low or one.low > high or (one is found and not low <= one.low <= one.high <= high)):
             said.append(
                 f"measured {name} {one.low:.4g} to {one.high:.4g}, promised {promised.low:.4g} to {promised.high:.4g}: "
                 f"{cause}"
@@ -190,17 +219,18 @@ def _of_the_measures(
 
 
 def _of_supervision(
-    found: Interval, margin: Interval | None, radius: Interval | None, n_support: int, n: int
+    found: Interval | None, margin: Interval | None, lost: bool, radius: Interval | None, n_support: int, n: int
 ) -> list[str]:
     """What a choice by the support vectors leaves open."""
     said = (
         f"the columns were chosen by {n_support} of {n} samples: nothing is promised of the margin on the others, nor of "
         "the radius"
     )
-    if margin is not None and margin.high < found.low * (1.0 - SLACK):
+    if found is not None and margin is not None and margin.high < found.low * (1.0 - SLACK):
         said += f"; on all samples {margin.high:.3g} of the squared margin is left, on the support vectors at least "
         said += f"{found.low:.3g}"
-    if radius is not None and radius.low > found.high * (1.0 + SLACK):
+        said += ", and samples that the SVM separated without slack need some now" if lost else ""
+    if found is not None and radius is not None and radius.low > found.high * (1.0 + SLACK):
         said += f"; the squared radius is {radius.low:.3g} times what it was"
     return [said]
 

@@ -10,12 +10,11 @@ squared geometric margin of the theorems, as then Z = ½ ‖w‖².
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
@@ -26,8 +25,8 @@ Integers = npt.NDArray[np.int64]
 
 TOL = 1e-7
 """Relative gap that is asked of the SVM; the interval says what was reached."""
-HELD = 1e-9
-"""Share of its C_i from which on α_i makes a sample a support vector."""
+HELD = 1e-6
+"""Share of the largest α from which on a sample is a support vector: below it stands what the tolerance leaves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,12 @@ class Solved:
     Attributes
     ----------
     value : Interval, of Z
+    slack : float, the loss of the weights that were found; 0 where they separate the classes with a margin
     support : (s,) positions of the support vectors
     """
 
     value: Interval
+    slack: float
     support: Integers
 
 
@@ -48,13 +49,15 @@ def solve_svm(data: Instance, C: float, bias: bool) -> Solved:
     """Z and the support vectors of all features; see `mipfs.losses.hinge`."""
     c = C * data.sample_weight
     svm = get_loss("hinge").Solver(data, c, bias).solve(np.arange(data.n_features), tol=TOL)
-    support = np.flatnonzero(svm.alpha > HELD * c)
-    return Solved(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), support)
+    support = np.flatnonzero(svm.alpha > HELD * svm.alpha.max(initial=0.0))
+    slack = max(0.0, svm.primal - 0.5 * float(svm.w @ svm.w))
+    return Solved(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), slack, support)
 
 
 def columns(data: Instance, ids: Integers, factors: Array) -> Instance:
     """The columns `ids` of the scaled data, each multiplied by its factor (k,), with the same labels and weights."""
-    return _instance(taken(data, ids) * factors[None, :], data.y, data.sample_weight)
+    X = taken(data, ids) * factors[None, :]
+    return Instance.from_arrays(X, data.y, sample_weight=data.sample_weight, training=False)
 
 
 def taken(data: Instance, ids: Integers) -> Any:
@@ -66,10 +69,6 @@ def taken(data: Instance, ids: Integers) -> Any:
 
 
 def rows_of(data: Instance, rows: Integers) -> Instance:
-    """Some rows of an instance whose columns are not centred."""
-    X = sparse.csc_array(sparse.csr_array(data.X)[rows]) if data.is_sparse else data.X[rows]
-    return _instance(X, data.y[rows], data.sample_weight[rows])
-
-
-def _instance(X: Any, y: Array, weights: Array) -> Instance:
-    return Instance.from_arrays(X, y, sample_weight=weights, training=False)
+    """Some rows of an instance, with the centre of all."""
+    X = data.X.tocsr()[rows].tocsc() if data.is_sparse else data.taken(np.arange(data.n_features))[rows]
+    return replace(data, X=X, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from mipfs.errors import DataError
 from mipfs.sketch.picks import Picks, Progress, gathered
 from mipfs.sketch.source import Source
 
@@ -19,6 +20,8 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     R, pivots = linalg.qr(source.dense(), mode="r", pivoting=True, check_finite=False)
     size = np.abs(np.diagonal(R))
     rank = int(np.count_nonzero(size > max(m, p) * np.finfo(float).eps * size[0]))
+    if rank == 0:
+        raise DataError("every column is constant, so that nothing is left of them", "there is nothing to choose by")
     order = pivots[: min(r, rank)].astype(np.int64)
     remarks: tuple[str, ...] = ()
     if r > rank:

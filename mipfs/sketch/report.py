@@ -25,14 +25,15 @@ def sketch_blocks(sketch: Sketch) -> list[Block]:
     pairs = [("method", sketch.method), ("chosen by", rows), ("chosen", chosen)]
     if sketch.guarantee.rank:
         pairs.append(("rank", str(sketch.guarantee.rank)))
-    heaviest = np.argsort(-sketch.scale, kind="stable")[:SHOWN]
-    lines = [(sketch.names[k], f"{sketch.repeats[k]}", f"{sketch.scale[k]:.4g}") for k in heaviest]
+    heaviest = np.argsort(-sketch.rescaling, kind="stable")[:SHOWN]
+    lines = [(sketch.names[k], f"{sketch.repeats[k]}", f"{sketch.rescaling[k]:.4g}") for k in heaviest]
     hidden = sketch.ids.size - len(lines)
-    blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "scale"), lines, "Chosen columns")]
+    blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]
     if hidden > 0:
-        blocks.append(Line(f"  and {hidden} more of smaller scale"))
+        blocks.append(Line(f"  and {hidden} more, of no larger factors"))
     blocks.append(_guarantee(sketch.guarantee, sketch.supervised))
-    blocks += [Line(""), Line(_sentence(sketch.guarantee.about))]
+    blocks += [Line("\n" + _sentence(sketch.guarantee.about))]
+    blocks += [Line(f"Warning: {warning}.") for warning in sketch.guarantee.warnings]
     return blocks
 
 
@@ -40,18 +41,19 @@ def _guarantee(found: Guarantee, supervised: bool) -> Table:
     """The promise beside the measures; a dash where there is none."""
     promised = found.promised
     least, most = (None, None) if promised is None else (promised.low, promised.high)
+    covered = (least, most) if found.is_whole else (None, None)
     by = "of the support vectors" if supervised else "of all samples"
     lines = [
         ("||I - V'DD'V||", "", "" if promised is None else f"{promised.epsilon:.4g}", _number(found.epsilon)),
         ("eigenvalues of V'DD'V", _number(least), _number(most), _range(found.eigenvalues)),
-        (f"squared margin {by}", _number(least), _number(most), _range(found.margin)),
+        (f"squared margin {by}", *map(_number, covered), _range(found.margin)),
     ]
     if supervised:
         lines.append(("squared margin of all samples", "-", "-", _range(found.margin_all)))
         lines.append(("squared radius of all samples", "-", "-", _range(found.radius)))
     else:
-        lines.append(("squared radius of all samples", _number(least), _number(most), _range(found.radius)))
-    return Table(("on the scaled columns, times what it was", "promised from", "to", "measured"), lines, "Guarantee")
+        lines.append(("squared radius of all samples", *map(_number, covered), _range(found.radius)))
+    return Table(("on the rescaled columns, times what it was", "promised from", "to", "measured"), lines, "Guarantee")
 
 
 def _number(value: float | None) -> str:

@@ -57,7 +57,7 @@ class Sketch(Reported):
     r : int, the picks or draws that were asked for
     ids : (k,) ascending positions of the chosen columns, k <= r
     names : sequence of k str
-    scale : (k,) what each column is multiplied by, the diagonal of D: the guarantee is about the scaled columns
+    rescaling : (k,) what each column is multiplied by, the diagonal of D: the guarantee is about the rescaled columns
     repeats : (k,) how often each was taken
     order : (draws,) positions in the order in which they were taken
     seed : int
@@ -71,7 +71,7 @@ class Sketch(Reported):
     r: int
     ids: Integers
     names: Sequence[str]
-    scale: Array
+    rescaling: Array
     repeats: Integers
     order: Integers
     seed: int
@@ -99,7 +99,7 @@ class Sketch(Reported):
             "params": {"C": self.C, "bias": self.bias},
             "selected": list(self.names),
             "positions": self.ids.tolist(),
-            "scale": self.scale.tolist(),
+            "rescaling": self.rescaling.tolist(),
             "repeats": self.repeats.tolist(),
             "order": self.order.tolist(),
             "guarantee": self.guarantee.document(),
@@ -166,7 +166,7 @@ def select(
         The hinge SVM whose support vectors and margin are meant.
     seed : int >= 0, of the draws and projections
     check : bool
-        Whether the guarantee is measured: two or three SVMs, two enclosing balls and, for approx-bss, rrqr and uniform,
+        Whether the guarantee is measured: two to four SVMs, two enclosing balls and, for approx-bss, rrqr and uniform,
         a singular value decomposition that the choice itself does without.
     progress : callable, optional
         Told how many picks of r are made.
@@ -222,7 +222,7 @@ class Choice:
             raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by approx-bss")
         if self.rank is not None and self.method not in BY_RANK:
             raise UsageError(f"rank = {self.rank} has no meaning for {self.method}; choose by {' or '.join(BY_RANK)}")
-        if self.r is None and self.method not in BY_RANK:
+        if self.r is None and self.projections is None and self.method not in BY_RANK:
             raise UsageError(f"{self.method} has no r of its own; give r, the number of picks")
 
 
@@ -251,12 +251,13 @@ def _chosen(
     data: Instance, how: Choice, rows: Integers | None, solved: Solved | None, progress: Progress | None
 ) -> Sketch:
     source = Source(data, rows, how.rank)
-    r = PICKS * source.basis.rank if how.r is None else int(how.r)
+    r = PICKS * (how.projections or source.basis.rank) if how.r is None else int(how.r)
     picks = get_method(how.method)(source, r, seed=how.seed, projections=how.projections, progress=progress)
     if how.check:
         guarantee = checked(data, source, picks, solved, how.C, how.bias)
     else:
-        guarantee = unchecked(picks, rows is not None, source.shape[0], data.n_samples)
+        is_whole = how.rank is None or source.basis.left_out == 0.0
+        guarantee = unchecked(picks, is_whole, 0 if rows is None else rows.size, data.n_samples)
     return Sketch(
         how.method,
         r,

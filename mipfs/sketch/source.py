@@ -18,6 +18,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from mipfs.data.checks import memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError
+from mipfs.sketch.margin import rows_of
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -28,6 +29,10 @@ TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
 """Share of ‖X‖² that may lie outside V where V is called whole."""
+WORK, LONGEST = 6e-10, 900.0
+"""Seconds of a decomposition on one core, over the square of the smaller side times the larger; and how many are waited
+for, as LAPACK can neither be interrupted nor say how far it is."""
+REMEDY = "choose by approx-bss with fewer projections, by fewer rows (supervised), or ask for the leading ones by rank"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +67,7 @@ class Source:
 
     def __init__(self, data: Instance, rows: Integers | None = None, rank: int | None = None) -> None:
         self.data, self.rows, self.limit = data, rows, rank
-        X = data.taken(np.arange(data.n_features))
-        X = X if rows is None else (X.tocsr()[rows].tocsc() if data.is_sparse else X[rows])
+        X = data.taken(np.arange(data.n_features)) if rows is None else rows_of(data, rows).X
         top = float(abs(X).max())
         if top == 0.0 and not np.any(data.center):
             raise DataError("every value of the matrix is zero", "there is nothing to choose columns by")
@@ -97,6 +101,11 @@ class Source:
             return _leading(self._operator(), self.limit, self.norms)
         n, p = self.shape
         self._fits(8 * (2 * n * p + p * min(n, p)), "its singular vectors")
+        seconds = WORK * min(n, p) ** 2 * max(n, p)
+        if seconds > LONGEST:
+            raise DataError(
+                f"{n} rows of {p} columns: its singular vectors would take about {seconds / 3600:.1f} hours", REMEDY
+            )
         return right_vectors(self.dense(), self.norms, self.limit)
 
     def dense(self) -> Array:
@@ -132,8 +141,8 @@ class Source:
         X, center = self._small, np.ldexp(self.data.center, -self.exponent)
         return LinearOperator(
             self.shape,
-            matvec=lambda v: X @ v - float(center @ np.ravel(v)),
-            rmatvec=lambda u: X.T @ u - center * float(np.sum(u)),
+            matvec=lambda v: X @ np.ravel(v) - float(center @ np.ravel(v)),
+            rmatvec=lambda u: X.T @ np.ravel(u) - center * float(np.sum(u)),
             dtype=np.float64,
         )
 
@@ -144,7 +153,7 @@ class Source:
             raise DataError(
                 f"{n} rows of {p} columns: {what} would take {needed / 1e9:.0f} GB of memory, and there are "
                 f"{have / 1e9:.0f}",
-                "choose by approx-bss with projections (and no check), or ask for the leading directions by rank",
+                REMEDY,
             )
 
 

@@ -16,8 +16,16 @@ ESTIMATORS = [
     mipfs.FGMSelector(),
     mipfs.GroupFGMClassifier(),
     mipfs.MeasureClassifier(),
+    mipfs.BSSSelector(),
+    mipfs.LeverageSelector(),
 ]
-AGAIN = [mipfs.FSPClassifier(M=2), mipfs.MeasureClassifier("roc-auc", M=3, scale="standard")]
+AGAIN = [
+    mipfs.FSPClassifier(M=2),
+    mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
+    mipfs.BSSSelector(supervised=True, rescale=True, scale="standard"),
+    mipfs.BSSSelector(projections=3),
+    mipfs.LeverageSelector(r=20, supervised=True, rescale=True),
+]
 """The same classes with other parameters."""
 
 
