@@ -3,9 +3,9 @@
     python benchmarks/sketch.py [--n-features 50000] [--rank 250] [--r 500] [--steps 25]
     MIPFS_DATA=folder python benchmarks/sketch.py --sets colon_alon leukemia_golub prostate_singh --r 300
 
-The straightforward form computes both potentials of all rows at every step; it is timed for so many steps (--steps 0: all
-of them), and its time for all r is that times r/steps. Both must take the same columns as far as it goes. Times are CPU
-seconds of one BLAS thread, from the singular vectors on.
+The straightforward form computes both potentials of all rows at every step; it is timed for so many steps (--steps 0:
+all of them), and its time for all r is that times r/steps. Both must take the same columns as far as it goes. Times are
+CPU seconds of one BLAS thread, from the singular vectors on.
 """
 
 from __future__ import annotations

@@ -42,4 +42,6 @@ def matrix(seed: int) -> Array:
 
 def picks(seed: int, rank: int) -> int:
     """A number of picks: one above the rank for every third seed."""
-    return rank + 1 if seed % 3 == 0 else int(np.ceil(rank * np.random.default_rng(seed).choice([1.3, 2.0, 4.0, 9.0]))) + 1
+    return (
+        rank + 1 if seed % 3 == 0 else int(np.ceil(rank * np.random.default_rng(seed).choice([1.3, 2.0, 4.0, 9.0]))) + 1
+    )

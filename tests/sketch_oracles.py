@@ -24,7 +24,8 @@ def potentials(V: Array, A: Array, low: float, high: float, rise: float) -> tupl
 def bss(V: Array, first: npt.ArrayLike, r: int, steps: int | None = None) -> tuple[list[int], Array]:
     """The picks of single-set sparsification and the weights (p,) of DD', all potentials at every step.
 
-    `first` lists the rows in the order in which candidates are taken. With `steps` it stops after so many, and the weights are those so far.
+    `first` lists the rows in the order in which candidates are taken.
+    With `steps` it stops after so many, and the weights are those so far.
     """
     p, rank = V.shape
     place = np.argsort(np.asarray(first))

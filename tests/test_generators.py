@@ -131,7 +131,8 @@ def test_the_shipped_files_are_made_again_byte_for_byte(tmp_path, name):
         (
             "aytug",
             {},
-            "no instance is called 'aytug'; there are aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit, wdbc",
+            "no instance is called 'aytug'; "
+            "there are aytug-one, aytug-two, tan-2010, tan-2014, paul-2016, credit, wdbc",
         ),
         ("aytug-two", {"n_samples": 5}, "n_samples = 5: in aytug-two it is fixed"),
         ("wdbc", {"M": 5}, "M = 5: in wdbc it is fixed"),

@@ -148,8 +148,8 @@ class BSSSelector(SketchSelector):
     """Columns that keep margin and radius, chosen deterministically (BSS, Paul 2016).
 
     r picks, with repeats, of the columns of X leave every eigenvalue of V'DD'V between (1 − √(rank/r))² and
-    (1 + √(rank/r))², so that the squared margin of a linear SVM and the squared radius of the data on the rescaled columns
-    lie between the same multiples of what they were. No labels are needed.
+    (1 + √(rank/r))², so that the squared margin of a linear SVM and the squared radius of the data lie, on the rescaled
+    columns, between the same multiples of what they were. No labels are needed.
 
     Parameters
     ----------
@@ -157,8 +157,8 @@ class BSSSelector(SketchSelector):
         Picks; None: four times the rank, which leaves a quarter of the squared margin at least. At most r columns are
         chosen.
     supervised : bool, default False
-        Choose by the support vectors of the SVM on all features: fewer picks will do, and the promise is about the margin
-        of the support vectors alone. For more than two classes by those of any class against the rest.
+        Choose by the support vectors of the SVM on all features: fewer picks will do, and the promise is about the
+        margin of the support vectors alone. For more than two classes by those of any class against the rest.
     rank : int or None, default None
         Of the singular directions the leading ones only; the guarantee then says nothing of the others.
     projections : int or None, default None

@@ -144,8 +144,8 @@ def paul_2016(n_samples: int = 200, n_features: int = 1000, M: int = 40, seed: i
     Returns
     -------
     dict
-        ``train``, ``test``: each (X of shape (n, p) in Fortran order, y of shape (n,) in {-1, +1}), both with samples of
-        both classes; ``S`` (M,) the positions that matter, and ``M``.
+        ``train``, ``test``: each (X of shape (n, p) in Fortran order, y of shape (n,) in {-1, +1}), both with samples
+        of both classes; ``S`` (M,) the positions that matter, and ``M``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Columns chosen with a guarantee (Paul, Magdon-Ismail, Drineas 2016): BSS, leverage scores, and what they are set beside.
+"""Columns chosen with a guarantee (Paul, Magdon-Ismail, Drineas 2016): BSS, leverage scores, and their peers.
 
 A method is a file with ``pick(source, r, *, seed, projections, progress) -> Picks``, and a line in `METHODS`.
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import lapack
 
 from mipfs.errors import NumericalError, UsageError
@@ -156,10 +155,10 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
 
 
 def preference(V: Array, norms: Array) -> Integers:
-    """The rows in the order in which candidates are taken, shape (p,): the largest column first (Paul 2016, section 5.2).
+    """The rows in the order in which candidates are taken, shape (p,): the largest column first (Paul 2016, 5.2).
 
-    Standardised columns are all of one size: among equals, that is up to round-off, the largest ‖v_j‖ goes first, and
-    then the first position.
+    Standardised columns are all of one size: among columns that are equal up to round-off, the largest ‖v_j‖ goes
+    first, and then the first position.
     """
     return np.lexsort((-_rounded(np.einsum("ij,ij->i", V, V)), -_rounded(norms)))
 
@@ -167,7 +166,8 @@ def preference(V: Array, norms: Array) -> Integers:
 def _rounded(values: Array) -> Array:
     """Nine significant digits of every value, so that what is equal but for round-off is equal."""
     mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.round(mantissa * 2.0**DIGITS), exponent - DIGITS)
+    rounded: Array = np.ldexp(np.round(mantissa * 2.0**DIGITS), exponent - DIGITS)
+    return rounded
 
 
 def first_passing(V: Array, queue: Integers, test: Array) -> int | None:

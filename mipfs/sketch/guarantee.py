@@ -1,9 +1,9 @@
 """The guarantee of a choice of columns: what a theorem promises, and what was measured of it.
 
 Measured are the eigenvalues of V'DD'V, γ̃²/γ² of the margins (`mipfs.sketch.margin`) and R̃²/R² of the radii
-(`mipfs.sketch.ball`), D rescaling the chosen columns. The measured eigenvalues [a, b] are a certificate of their own, for
-any method: a ≤ γ̃²/γ² ≤ b on the rows that columns were chosen from, and a ≤ R̃²/R² ≤ b for these rows (Paul 2016,
-Theorems 1, 3, 5 rest on nothing else).
+(`mipfs.sketch.ball`), D rescaling the chosen columns. The measured eigenvalues [a, b] are a certificate of their own,
+for any method: a ≤ γ̃²/γ² ≤ b and a ≤ R̃²/R² ≤ b on the rows that columns were chosen from (Paul 2016, Theorems 1, 3 and 5
+rest on nothing else).
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def unchecked(picks: Picks, is_whole: bool, n_support: int, n: int) -> Guarantee
     """The promise alone, where it stands without a look at the rows' rank; `n_support` is 0 for all n samples."""
     promised = picks.promise if picks.sure else None
     about = _about(promised, is_whole, n_support, n)
-    return Guarantee(picks.rank, promised, is_whole, None, None, None, None, about, (*picks.remarks, "nothing was measured"))
+    return Guarantee(
+        picks.rank, promised, is_whole, None, None, None, None, about, (*picks.remarks, "nothing was measured")
+    )
 
 
 def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None, C: float, bias: bool) -> Guarantee:
@@ -167,8 +169,8 @@ def _about(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> 
     else:
         whom, were = f"the squared margin and the squared radius of all {n} samples lie", "they were"
     return (
-        f"{chance}{whom} between {promised.low:.4g} and {promised.high:.4g} times what {were}, on the chosen columns when "
-        "rescaled; on the columns as they stand nothing is promised"
+        f"{chance}{whom} between {promised.low:.4g} and {promised.high:.4g} times what {were}, on the chosen columns "
+        "when rescaled; on the columns as they stand nothing is promised"
     )
 
 
@@ -178,9 +180,9 @@ def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None)
     if picks.promise is not None and promised is None:
         of_rows = "" if basis is None else f" of {basis.rank}"
         said.append(
-            f"the projections have rank {rank} and may miss directions of the rows, whose rank{of_rows} is not known to be "
-            "the same: the guarantee of BSS does not carry over; it does with as many projections as that rank, and more "
-            "picks"
+            f"the projections have rank {rank} and may miss directions of the rows, whose rank{of_rows} is not known "
+            "to be the same: the guarantee of BSS does not carry over; it does with as many projections as that rank, and "
+            "more picks"
         )
     if basis is not None and basis.left_out > 0.0:
         said.append(
@@ -192,7 +194,8 @@ def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None)
     elif promised is not None and math.isfinite(promised.paper) and promised.paper >= 1.0:
         said.append(
             f"{r} picks are at most nine times the rank {rank}: the paper's bound ε <= 3 sqrt(rank/r) = "
-            f"{promised.paper:.3g} is empty, what stands is the sharp one: at least {promised.low:.3g} of the squared margin"
+            f"{promised.paper:.3g} is empty, what stands is the sharp one: at least {promised.low:.3g} of the squared "
+            "margin"
         )
     return said
 
@@ -210,7 +213,9 @@ def _of_the_measures(promised: Promise | None, measured: dict[str, Interval | No
     else:
         cause = "round-off, or directions below the rank threshold (columns of very different scales): scale them"
     for name, one in measured.items():
-        if one is not None and (one.high < low or one.low > high or (one is found and not low <= one.low <= one.high <= high)):
+        if one is not None and (
+            one.high < low or one.low > high or (one is found and not low <= one.low <= one.high <= high)
+        ):
             said.append(
                 f"measured {name} {one.low:.4g} to {one.high:.4g}, promised {promised.low:.4g} to {promised.high:.4g}: "
                 f"{cause}"
@@ -223,8 +228,8 @@ def _of_supervision(
 ) -> list[str]:
     """What a choice by the support vectors leaves open."""
     said = (
-        f"the columns were chosen by {n_support} of {n} samples: nothing is promised of the margin on the others, nor of "
-        "the radius"
+        f"the columns were chosen by {n_support} of {n} samples: nothing is promised of the margin on the others, nor "
+        "of the radius"
     )
     if found is not None and margin is not None and margin.high < found.low * (1.0 - SLACK):
         said += f"; on all samples {margin.high:.3g} of the squared margin is left, on the support vectors at least "

@@ -24,7 +24,8 @@ FAILURE = 0.01
 def probabilities(V: Array) -> Array:
     """‖v_j‖²/κ of every row, shape (p,), summing to 1."""
     scores: Array = np.einsum("ij,ij->i", V, V)
-    return scores / scores.sum()
+    chances: Array = scores / scores.sum()
+    return chances
 
 
 def bound(rank: int, r: int) -> float:

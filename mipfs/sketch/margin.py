@@ -1,6 +1,7 @@
 """The value of the hinge SVM, between two earned bounds, and its support vectors.
 
-Z(X) = max over 0 ≤ α ≤ C, (y'α = 0) of 1'α − ½ ‖X'(α∘y)‖² (Paul 2016, (2)). With eigenvalues of V'DD'V in [a, b], a > 0,
+Z(X) = max over 0 ≤ α ≤ C, (y'α = 0) of 1'α − ½ ‖X'(α∘y)‖² (Paul 2016, (2)). With all eigenvalues of V'DD'V in [a, b],
+a > 0,
 
     Z(X) / b ≤ Z(XD) ≤ Z(X) / a
 

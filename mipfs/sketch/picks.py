@@ -75,5 +75,5 @@ def gathered(
 ) -> Picks:
     """`Picks` of draws (draws,) with a weight (draws,) each; those of a column that was taken again are added."""
     ids, place, repeats = np.unique(order, return_inverse=True, return_counts=True)
-    weight = np.bincount(place, weights, ids.size)
+    weight = np.bincount(place, weights, ids.size).astype(float)
     return Picks(order, ids, repeats.astype(np.int64), weight, promise, remarks, rank, sure)

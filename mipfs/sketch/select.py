@@ -214,7 +214,9 @@ class Choice:
             ("projections", self.projections, 1),
             ("seed", self.seed, 0),
         ):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
+            ):
                 raise UsageError(f"{name} = {value!r} must be a whole number from {least} on")
         if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
             raise UsageError(f"C = {self.C!r} must be a positive number")

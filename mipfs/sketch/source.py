@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 FEW = 8
-"""So many times fewer singular directions than a sparse matrix has rows and columns are found by `svds`, not densely."""
+"""So many times fewer singular directions than a sparse matrix has rows and columns are found by `svds`."""
 TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
@@ -84,7 +84,8 @@ class Source:
         X, n = self._small, self.shape[0]
         squares, sums = np.asarray(X.multiply(X).sum(axis=0)).ravel(), np.asarray(X.sum(axis=0)).ravel()
         center = np.ldexp(self.data.center, -self.exponent)
-        return np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0))
+        norms: Array = np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0))
+        return norms
 
     @cached_property
     def basis(self) -> Basis:
@@ -117,15 +118,15 @@ class Source:
             It does not fit into memory.
         """
         if not self.data.is_sparse:
-            return self._small
+            return np.asarray(self._small)
         self._fits(16 * self.shape[0] * self.shape[1], "its dense form")
-        return self._small.toarray(order="F") - np.ldexp(self.data.center, -self.exponent)
+        return np.asarray(self._small.toarray(order="F") - np.ldexp(self.data.center, -self.exponent))
 
     def projected(self, G: Array) -> Array:
         """G X / 2**exponent, shape (t, p), for G of shape (t, m); a sparse X stays so."""
         self._fits(24 * G.shape[0] * self.shape[1], f"{G.shape[0]} projections of it")
         if not self.data.is_sparse:
-            return G @ self._small
+            return np.asarray(G @ self._small)
         image: Array = np.asarray((self._small.T @ G.T).T)
         return image - np.outer(G.sum(axis=1), np.ldexp(self.data.center, -self.exponent))
 
@@ -166,12 +167,14 @@ def column_norms(Z: Array) -> Array:
 def right_vectors(Z: Array, norms: Array, limit: int | None) -> Basis:
     """V of a dense matrix (m, p): the singular values above max(m, p)·ε·s₁, and at most `limit` of them.
 
-    Rows are Z'U/S, orthonormalised by a triangular factor from the right: row j keeps the relative accuracy of column j,
-    where LAPACK's own V has an error of ε in all of them, which for columns of tiny scale is all that stands there.
+    Rows are Z'U/S, orthonormalised by a triangular factor from the right: row j keeps the relative accuracy of column
+    j, where LAPACK's own V has an error of ε in all of them, which for columns of tiny scale is all that stands there.
     """
     m, p = Z.shape
     if m > p:
-        Z = np.linalg.qr(Z, mode="r")  # columns keep their relative accuracy, and as many rows as columns are left
+        Z = np.asarray(
+            np.linalg.qr(Z, mode="r")
+        )  # columns keep their relative accuracy, and as many rows as columns are left
     try:
         U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
     except linalg.LinAlgError:
@@ -212,4 +215,3 @@ def _orthonormal(V: Array, norms: Array) -> Array:
         V = linalg.solve_triangular(L, V.T, lower=True, check_finite=False).T
     V[np.einsum("ij,ij->i", V, V) < TINY_ROW**2] = 0.0
     return np.ascontiguousarray(V)
-

@@ -35,7 +35,7 @@ def rescaled(found: Sketch, X: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("bias", [True, False])
 def test_margin_and_radius_are_measured_and_keep_their_promises(seed: int, bias: bool) -> None:
-    """Theorems 3 and 5 as inequalities, on values of Clarabel's: with C = 0.05 there is slack, with 100 there is none."""
+    """Theorems 3 and 5 as inequalities, on values of Clarabel's: with C = 0.05 there is slack, with 100 none."""
     X, y = drawn(seed)
     C = (0.05, 100.0)[seed % 2]
     data = Instance.from_arrays(X, y)
@@ -174,7 +174,7 @@ def test_the_document_is_json_and_a_sketch_is_picklable() -> None:
 
 @pytest.mark.parametrize("M", [40, 50])
 def test_the_columns_chosen_most_often_on_pauls_data_are_the_relevant_ones(M: int) -> None:
-    """Table 1: ten folds, repeated; supervised, r = 30 and 40, C = 1. Ties go to the larger column, as in BSS itself."""
+    """Table 1: ten folds, repeated; supervised, r = 30 and 40, C = 1. Ties go to the larger column, as in BSS."""
     from sklearn.model_selection import StratifiedKFold
 
     from mipfs.sketch.select import Choice, choose

@@ -122,5 +122,5 @@ def test_what_does_not_fit_is_refused_with_its_memory_and_its_time(monkeypatch: 
     assert found.guarantee.radius is not None
     monkeypatch.undo()
     monkeypatch.setattr(source, "LONGEST", 1e-3)
-    with pytest.raises(DataError, match="its singular vectors would take about 0.0 hours; choose by approx-bss"):
+    with pytest.raises(DataError, match=r"its singular vectors would take about 0\.0 hours; choose by approx-bss"):
         select(instance(X), "bss", 500)
