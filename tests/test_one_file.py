@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import baselines, drivers, formulation, losses, measures
+from mipfs import baselines, drivers, formulation, losses, measures, sketch
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import UsageError
@@ -117,6 +117,17 @@ def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         baselines.get_baseline("rfee")
 
 
+def test_a_method_of_choosing_columns(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sketch.METHODS, "largest", "toy_sketch")
+    data = make(p=12)
+    assert "largest" in sketch.available()
+    found = sketch.select(data, "largest", 5)
+    assert set(found.ids.tolist()) == set(np.argsort(-np.linalg.norm(data.X, axis=0))[:5].tolist())
+    assert found.guarantee.promised is None
+    assert found.guarantee.epsilon == pytest.approx(1.0), "5 of 12 independent columns miss directions"
+    assert found.guarantee.margin is not None
+
+
 def test_an_atom(place: Path) -> None:
     """Columns that are never stored: solved exactly, by every driver, with a certificate, and used on new data."""
     Squares = importlib.import_module("toy_atom").Squares
@@ -163,4 +174,6 @@ def test_a_formulation(place: Path) -> None:
 
 
 def test_all_examples_are_run() -> None:
-    assert {*EXAMPLES} == {"toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_formulation", "toy_atom"}
+    assert {*EXAMPLES} == {
+        *("toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_sketch", "toy_formulation", "toy_atom")
+    }

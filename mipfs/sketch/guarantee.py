@@ -2,8 +2,8 @@
 
 Measured are the eigenvalues of V'DD'V, γ̃²/γ² of the margins (`mipfs.sketch.margin`) and R̃²/R² of the radii
 (`mipfs.sketch.ball`), D rescaling the chosen columns. The measured eigenvalues [a, b] are a certificate of their own,
-for any method: a ≤ γ̃²/γ² ≤ b and a ≤ R̃²/R² ≤ b on the rows that columns were chosen from (Paul 2016, Theorems 1, 3 and 5
-rest on nothing else).
+for any method: a ≤ γ̃²/γ² ≤ b and a ≤ R̃²/R² ≤ b on the rows that columns were chosen from (Paul 2016, Theorems 1, 3
+and 5 rest on nothing else).
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def eigenvalues(basis: Basis, picks: Picks) -> Interval:
     return Interval(max(0.0, float(found[0])), float(found[-1]))
 
 
-def unchecked(picks: Picks, is_whole: bool, n_support: int, n: int) -> Guarantee:
-    """The promise alone, where it stands without a look at the rows' rank; `n_support` is 0 for all n samples."""
+def unchecked(data: Instance, source: Source, picks: Picks, basis: Basis | None) -> Guarantee:
+    """The promise alone; `basis` is that of the source where it was made for the choice."""
     promised = picks.promise if picks.sure else None
-    about = _about(promised, is_whole, n_support, n)
-    return Guarantee(
-        picks.rank, promised, is_whole, None, None, None, None, about, (*picks.remarks, "nothing was measured")
-    )
+    is_whole = basis is None or basis.left_out == 0.0
+    about = _about(promised, is_whole, 0 if source.rows is None else source.rows.size, data.n_samples)
+    warnings = (*picks.remarks, *_of_the_promise(promised, picks, basis), "nothing was measured")
+    return Guarantee(picks.rank, promised, is_whole, None, None, None, None, about, warnings)
 
 
 def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None, C: float, bias: bool) -> Guarantee:
@@ -178,11 +178,10 @@ def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None)
     """What the promise does not say."""
     r, rank, said = picks.order.size, picks.rank, []
     if picks.promise is not None and promised is None:
-        of_rows = "" if basis is None else f" of {basis.rank}"
+        of_rows = "a rank that is not known to be the same" if basis is None else f"rank {basis.rank}"
         said.append(
-            f"the projections have rank {rank} and may miss directions of the rows, whose rank{of_rows} is not known "
-            "to be the same: the guarantee of BSS does not carry over; it does with as many projections as that rank, and "
-            "more picks"
+            f"the projections have rank {rank} and the rows {of_rows}: the guarantee of BSS does not carry over; "
+            "it does with as many projections as the rows have directions, and more picks than that"
         )
     if basis is not None and basis.left_out > 0.0:
         said.append(

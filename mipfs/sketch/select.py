@@ -258,8 +258,7 @@ def _chosen(
     if how.check:
         guarantee = checked(data, source, picks, solved, how.C, how.bias)
     else:
-        is_whole = how.rank is None or source.basis.left_out == 0.0
-        guarantee = unchecked(picks, is_whole, 0 if rows is None else rows.size, data.n_samples)
+        guarantee = unchecked(data, source, picks, source.basis if how.method in BY_RANK else None)
     return Sketch(
         how.method,
         r,

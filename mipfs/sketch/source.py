@@ -29,7 +29,7 @@ TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
 """Share of ‖X‖² that may lie outside V where V is called whole."""
-WORK, LONGEST = 6e-10, 900.0
+WORK, LONGEST = 6e-10, 300.0
 """Seconds of a decomposition on one core, over the square of the smaller side times the larger; and how many are waited
 for, as LAPACK can neither be interrupted nor say how far it is."""
 REMEDY = "choose by approx-bss with fewer projections, by fewer rows (supervised), or ask for the leading ones by rank"

@@ -176,5 +176,8 @@ def test_leading_directions_only_and_what_is_said_of_them() -> None:
     assert "nothing of margins or radii" in guarantee.about
     assert "Squared margin" not in found.summary()
     assert select(instance(X), "bss", 25, rank=99).guarantee.is_whole
+    unmeasured = select(instance(X), "bss", 12, rank=2, check=False).guarantee
+    assert unmeasured.warnings == (*guarantee.warnings, "nothing was measured")
+    assert (unmeasured.promised, unmeasured.is_whole, unmeasured.epsilon) == (guarantee.promised, False, None)
     with pytest.raises(DataError):
         select(instance(np.zeros((2, 2))), "bss", 3, rank=1)
