@@ -17,7 +17,7 @@ import numpy as np
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 from mipfs.sketch.ball import enclosing_ball
-from mipfs.sketch.margin import Solved, columns, rows_of, solve_svm
+from mipfs.sketch.margin import Solved, columns, rows_of, solve_svm, stored
 from mipfs.sketch.picks import Picks, Promise
 from mipfs.sketch.ratio import Interval
 from mipfs.sketch.source import Basis, Source
@@ -135,8 +135,8 @@ def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None,
         if rows is not None:
             before, after = (solve_svm(rows_of(one, rows), C, bias).value for one in (data, small))
             margin = before.over(after)
-    whole = enclosing_ball(data.taken(np.arange(data.n_features)))
-    radius = enclosing_ball(data.X[:, ids] * factors[None, :]).over(whole)  # a ball does not care where 0 is
+    # A ball does not care where 0 is: sparse columns need not be centred.
+    radius = enclosing_ball(stored(data, ids).values * factors[None, :]).over(enclosing_ball(stored(data).values))
     warnings = [*picks.remarks, *unmeasured, *_of_the_promise(promised, picks, basis)]
     measured = {"eigenvalues": found}
     if is_whole:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.sketch.ratio import Interval
@@ -57,19 +58,25 @@ def solve_svm(data: Instance, C: float, bias: bool) -> Solved:
 
 def columns(data: Instance, ids: Integers, factors: Array) -> Instance:
     """The columns `ids` of the scaled data, each multiplied by its factor (k,), with the same labels and weights."""
-    X = taken(data, ids) * factors[None, :]
-    return Instance.from_arrays(X, data.y, sample_weight=data.sample_weight, training=False)
+    return Instance.from_arrays(
+        centred(data, ids) * factors[None, :], data.y, sample_weight=data.sample_weight, training=False
+    )
 
 
-def taken(data: Instance, ids: Integers) -> Any:
+def centred(data: Instance, ids: Integers) -> Any:
     """The columns `ids` of the scaled data, (n, k): dense where they are centred."""
-    X = data.X[:, ids]
-    if data.is_sparse and not np.any(data.center[ids]):
-        return X
-    return X.toarray(order="F") - data.center[ids] if data.is_sparse else X
+    block = stored(data, ids)
+    return block.dense() if block.is_centred else block.values
+
+
+def stored(data: Instance, ids: Integers | None = None) -> Block:
+    """The columns `ids`, all by default, in memory: columns that are made are made here."""
+    block = data.block(ids)
+    return block if block.is_stored else data.block(np.arange(data.n_features))
 
 
 def rows_of(data: Instance, rows: Integers) -> Instance:
     """Some rows of an instance, with the centre of all."""
-    X = data.X.tocsr()[rows].tocsc() if data.is_sparse else data.taken(np.arange(data.n_features))[rows]
-    return replace(data, X=X, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)
+    values = stored(data).values
+    part = values.tocsr()[rows].tocsc() if data.is_sparse else values[rows]
+    return replace(data, X=part, y=data.y[rows], sample_weight=data.sample_weight[rows], bags=None)

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from mipfs.data.checks import memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError
-from mipfs.sketch.margin import rows_of
+from mipfs.sketch.margin import rows_of, stored
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,24 +66,24 @@ class Source:
     """
 
     def __init__(self, data: Instance, rows: Integers | None = None, rank: int | None = None) -> None:
-        self.data, self.rows, self.limit = data, rows, rank
-        X = data.taken(np.arange(data.n_features)) if rows is None else rows_of(data, rows).X
-        top = float(abs(X).max())
-        if top == 0.0 and not np.any(data.center):
+        self.rows, self.limit = rows, rank
+        block = stored(data if rows is None else rows_of(data, rows))
+        top = float(abs(block.values).max())
+        if top == 0.0 and not block.is_centred:
             raise DataError("every value of the matrix is zero", "there is nothing to choose columns by")
         # A power of two brings the values near 1: exact, and no square over- or underflows.
-        self.exponent = int(np.frexp(max(top, float(np.abs(data.center).max())))[1])
-        self.X = X
-        self.shape: tuple[int, int] = X.shape
+        self.exponent = int(np.frexp(max(top, float(np.abs(block.center).max())))[1])
+        self.shape, self.is_sparse, self._values = block.shape, block.is_sparse, block.values
+        self._center = np.ldexp(block.center, -self.exponent)
 
     @cached_property
     def norms(self) -> Array:
         """Euclidean norm of every column over 2**exponent, shape (p,)."""
-        if not self.data.is_sparse:
+        if not self.is_sparse:
             return column_norms(self._small)
         X, n = self._small, self.shape[0]
         squares, sums = np.asarray(X.multiply(X).sum(axis=0)).ravel(), np.asarray(X.sum(axis=0)).ravel()
-        center = np.ldexp(self.data.center, -self.exponent)
+        center = self._center
         norms: Array = np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0))
         return norms
 
@@ -97,7 +97,7 @@ class Source:
             The decomposition does not fit into memory; what fits is named. A matrix of rank 0.
         """
         few = self.limit is not None and FEW * self.limit < min(self.shape)
-        if self.data.is_sparse and few:
+        if self.is_sparse and few:
             assert self.limit is not None
             return _leading(self._operator(), self.limit, self.norms)
         n, p = self.shape
@@ -117,29 +117,30 @@ class Source:
         DataError
             It does not fit into memory.
         """
-        if not self.data.is_sparse:
+        if not self.is_sparse:
             return np.asarray(self._small)
         self._fits(16 * self.shape[0] * self.shape[1], "its dense form")
-        return np.asarray(self._small.toarray(order="F") - np.ldexp(self.data.center, -self.exponent))
+        return np.asarray(self._small.toarray(order="F") - self._center)
 
     def projected(self, G: Array) -> Array:
         """G X / 2**exponent, shape (t, p), for G of shape (t, m); a sparse X stays so."""
         self._fits(24 * G.shape[0] * self.shape[1], f"{G.shape[0]} projections of it")
-        if not self.data.is_sparse:
+        if not self.is_sparse:
             return np.asarray(G @ self._small)
         image: Array = np.asarray((self._small.T @ G.T).T)
-        return image - np.outer(G.sum(axis=1), np.ldexp(self.data.center, -self.exponent))
+        return image - np.outer(G.sum(axis=1), self._center)
 
     @cached_property
     def _small(self) -> Any:
         """X / 2**exponent, not centred where it is sparse."""
-        if not self.data.is_sparse:
-            return np.ldexp(self.X, -self.exponent)
-        return sparse.csc_array((np.ldexp(self.X.data, -self.exponent), self.X.indices, self.X.indptr), self.shape)
+        values = self._values
+        if not self.is_sparse:
+            return np.ldexp(values, -self.exponent) - self._center
+        return sparse.csc_array((np.ldexp(values.data, -self.exponent), values.indices, values.indptr), self.shape)
 
     def _operator(self) -> LinearOperator:
         """The centred matrix as products with it."""
-        X, center = self._small, np.ldexp(self.data.center, -self.exponent)
+        X, center = self._small, self._center
         return LinearOperator(
             self.shape,
             matvec=lambda v: X @ np.ravel(v) - float(center @ np.ravel(v)),

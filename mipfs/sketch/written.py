@@ -10,7 +10,7 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.plumbing import output_file
-from mipfs.sketch.margin import taken
+from mipfs.sketch.margin import centred, stored
 from mipfs.sketch.select import Sketch
 
 
@@ -23,7 +23,7 @@ def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
     rescaled : bool
         Whether the columns are the scaled ones times `Sketch.rescaling`; otherwise as they stand in `data`.
     """
-    X = taken(data, sketch.ids) * sketch.rescaling[None, :] if rescaled else data.X[:, sketch.ids]
+    X = centred(data, sketch.ids) * sketch.rescaling[None, :] if rescaled else stored(data, sketch.ids).values
     found: dict[str, Any] = {"y": data.labels.of(data.y), "feature_names": np.array(list(sketch.names))}
     if data.is_sparse and not isinstance(X, np.ndarray):
         X = X.tocsc()
