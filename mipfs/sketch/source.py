@@ -41,7 +41,7 @@ class Basis:
 
     Attributes
     ----------
-    V : (p, rank) with orthonormal columns; a zero column of X has a zero row
+    V : (p, rank) with orthonormal columns; a column of X below the rank threshold has a zero row
     values : (rank,) singular values of X / 2**exponent, falling
     left_out : float in [0, 1], share of ‖X‖² outside V, where `rank` asked for the leading directions only
     """
@@ -169,7 +169,7 @@ def right_vectors(Z: Array, norms: Array, limit: int | None) -> Basis:
     """V of a dense matrix (m, p): the singular values above max(m, p)·ε·s₁, and at most `limit` of them.
 
     Rows are Z'U/S, orthonormalised by a triangular factor from the right: row j keeps the relative accuracy of column
-    j, where LAPACK's own V has an error of ε in all of them, which for columns of tiny scale is all that stands there.
+    j, where LAPACK's own V has an error of ε in all of them, which for columns of small scale is much.
     """
     m, p = Z.shape
     if m > p:
@@ -180,13 +180,14 @@ def right_vectors(Z: Array, norms: Array, limit: int | None) -> Basis:
         U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
     except linalg.LinAlgError:
         raise NumericalError("the singular value decomposition did not converge; scale the columns") from None
-    found = int(np.count_nonzero(s > max(m, p) * np.finfo(float).eps * s[0])) if s[0] > 0.0 else 0
+    least = max(m, p) * np.finfo(float).eps * s[0]
+    found = int(np.count_nonzero(s > least))
     if found == 0:
         raise DataError("every column is constant, so that nothing is left of them", "there is nothing to choose by")
     rank = found if limit is None else min(limit, found)
     V = Z.T @ (U[:, :rank] / s[:rank])
     left_out = float(np.sum(s[rank:found] ** 2) / np.sum(s**2))
-    return Basis(_orthonormal(V, norms), s[:rank], left_out)
+    return Basis(_orthonormal(V, norms > least), s[:rank], left_out)
 
 
 def _leading(operator: LinearOperator, limit: int, norms: Array) -> Basis:
@@ -195,17 +196,21 @@ def _leading(operator: LinearOperator, limit: int, norms: Array) -> Basis:
     start = np.random.default_rng(0).standard_normal(min(n, p))
     _, s, Vt = svds(operator, k=limit, v0=start, return_singular_vectors="vh")
     order = np.argsort(-s, kind="stable")
-    order = order[s[order] > max(n, p) * np.finfo(float).eps * s[order[0]]]
+    least = max(n, p) * np.finfo(float).eps * s[order[0]]
+    order = order[s[order] > least]
     if order.size == 0:
         raise DataError("every column is constant, so that nothing is left of them", "there is nothing to choose by")
     whole = float(np.sum(norms**2))
     left_out = max(0.0, 1.0 - float(np.sum(s[order] ** 2)) / whole)
-    return Basis(_orthonormal(Vt[order].T, norms), s[order], left_out if left_out > UNEXPLAINED else 0.0)
+    return Basis(_orthonormal(Vt[order].T, norms > least), s[order], left_out if left_out > UNEXPLAINED else 0.0)
 
 
-def _orthonormal(V: Array, norms: Array) -> Array:
-    """V times a triangular matrix from the right, so that its columns are orthonormal; zero columns have zero rows."""
-    V[norms == 0.0] = 0.0
+def _orthonormal(V: Array, filled: npt.NDArray[np.bool_]) -> Array:
+    """V times a triangular matrix from the right, so that its columns are orthonormal; rows that are not filled are 0.
+
+    A column below the rank threshold counts as zero: rescaled, it would blow up directions that were left out.
+    """
+    V[~filled] = 0.0
     for _ in range(2):  # once more takes off what the first left of columns that were far from orthogonal
         try:
             L = linalg.cholesky(V.T @ V, lower=True, check_finite=False)

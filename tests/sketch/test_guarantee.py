@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance
+from mipfs.data.made import MadeMatrix
 from mipfs.generators.synthetic import paul_2016
 from mipfs.sketch import Sketch, available, select
 from mipfs.sketch.margin import solve_svm
@@ -158,6 +160,15 @@ def test_sparse_data_have_the_same_guarantee(scale: str, supervised: bool) -> No
     for name in ("eigenvalues", "margin", "margin_all", "radius"):
         ours, theirs = getattr(thin.guarantee, name), getattr(dense.guarantee, name)
         np.testing.assert_allclose([ours.low, ours.high], [theirs.low, theirs.high], rtol=1e-6)
+
+
+def test_made_columns_are_made_and_chosen() -> None:
+    X, y = drawn(4)
+    data = Instance.from_arrays(X, y)
+    made = replace(data, X=MadeMatrix(X.shape, lambda ids: X[:, ids]))
+    for supervised in (False, True):
+        ours, stored = (select(one, "bss", 60, supervised=supervised) for one in (made, data))
+        assert ours.document() == stored.document()
 
 
 def test_the_document_is_json_and_a_sketch_is_picklable() -> None:

@@ -77,22 +77,31 @@ def test_arpack_on_a_matrix_of_lower_rank_leaves_nothing_out() -> None:
     assert basis.left_out == 0.0
 
 
-def test_columns_of_tiny_scale_keep_their_direction() -> None:
-    """LAPACK's V has only noise in the row of a column of 1e-20; ours is that of the column."""
+def test_columns_of_small_scale_keep_their_direction_and_tiny_ones_are_zero() -> None:
+    """In LAPACK's V the row of a column of 1e-13 is noise to three digits; below the rank threshold it is left out."""
     r = np.random.default_rng(0)
-    X = r.standard_normal((4, 6))
-    X[:, 5] = 1e-20 * r.standard_normal(4)
+    X = r.standard_normal((4, 7))
+    X[:, 5], X[:, 6] = 1e-13 * r.standard_normal(4), 1e-20 * r.standard_normal(4)
     V = Source(instance(X)).basis.V
     exact = np.linalg.solve(X @ X.T, X[:, 5])  # v_5·v_5 = x'(XX')⁻¹x, as the rank is 4
     assert V[5] @ V[5] == pytest.approx(X[:, 5] @ exact, rel=1e-9)
+    assert not np.any(V[6])
     found = select(instance(X), "bss", 40)
     assert 5 in found.ids
+    assert 6 not in found.ids
     # Rescaled it is of the size of the others, and the space is kept as promised: the squared radius shows it.
     assert found.guarantee.radius is not None
     assert found.guarantee.promised is not None
     assert found.guarantee.promised.low <= found.guarantee.radius.high
     assert found.guarantee.radius.low <= found.guarantee.promised.high
     assert not found.guarantee.warnings[1:]
+
+
+def test_a_tiny_column_does_not_bring_back_a_direction_that_was_left_out() -> None:
+    X = np.array([[2.0, 2.0, 2e-30], [1.0, 1.0, 1e-30], [3.0, 3.0, 4e-30], [-3.0, -3.0, 0.0]])
+    found = select(instance(X), "bss", 5)
+    assert found.ids.tolist() == [0, 1]
+    assert found.guarantee.rank == 1
 
 
 def test_nothing_to_choose_by() -> None:
