@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from mipfs.baselines.linear import check_weight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.registry import module_of
@@ -61,7 +61,7 @@ class Sketch(Reported):
     repeats : (k,) how often each was taken
     order : (draws,) positions in the order in which they were taken
     seed : int
-    projections : int or None, as it was asked for
+    rank, projections : int or None, as they were asked for
     support : (s,) positions of the support vectors that they were chosen by, None where it was by all samples
     C, bias : of the SVM whose support vectors and margin are meant
     guarantee : Guarantee
@@ -75,6 +75,7 @@ class Sketch(Reported):
     repeats: Integers
     order: Integers
     seed: int
+    rank: int | None
     projections: int | None
     support: Integers | None
     C: float
@@ -93,6 +94,7 @@ class Sketch(Reported):
             "method": self.method,
             "r": self.r,
             "seed": self.seed,
+            "rank": self.rank,
             "projections": self.projections,
             "supervised": self.supervised,
             "n_support": None if self.support is None else int(self.support.size),
@@ -218,8 +220,7 @@ class Choice:
                 isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
             ):
                 raise UsageError(f"{name} = {value!r} must be a whole number from {least} on")
-        if not isinstance(self.C, (int, float, np.number)) or not (math.isfinite(self.C) and self.C > 0):
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+        check_weight(self.C)
         if self.projections is not None and self.method != "approx-bss":
             raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by approx-bss")
         if self.rank is not None and self.method not in BY_RANK:
@@ -268,6 +269,7 @@ def _chosen(
         picks.repeats,
         picks.order,
         how.seed,
+        how.rank,
         how.projections,
         rows,
         how.C,
