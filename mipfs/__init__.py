@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mipfs.proof.sidecar import verify
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
+    from mipfs.sketch.front import preselect
     from mipfs.studies.ladder import Comparison, compare
     from mipfs.studies.solution_path import SolutionPath
     from mipfs.studies.walk import path
@@ -65,6 +66,7 @@ __all__ = [
     "UsageError",
     "compare",
     "path",
+    "preselect",
     "problem_of",
     "read",
     "solve",
@@ -99,6 +101,7 @@ _HOME = {
     "UsageError": "mipfs.errors",
     "compare": "mipfs.studies.ladder",
     "path": "mipfs.studies.walk",
+    "preselect": "mipfs.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",

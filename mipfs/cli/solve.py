@@ -64,6 +64,14 @@ def solve(
         int | None,
         typer.Option("--pool-size", metavar="K", help="Find the best K supports; with --pool-gap the best of those."),
     ] = None,
+    preselect: Annotated[
+        str | None,
+        typer.Option(
+            "--preselect",
+            metavar="HOW",
+            help="Begin with these features, e.g. bss:300 or rfe:300, and grow them until the rest is proven out.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option("--checkpoint", metavar="FILE", help="Keep the state of the run there, to go on with --resume."),
@@ -129,6 +137,8 @@ def solve(
     if asked := {name: value for name, value in pool.items() if value is not None}:
         _check_pool(asked, driver)
         options |= asked
+    if preselect is not None:
+        options["active"] = _preselected(problem if subject_to is None else declared, driver, preselect, seed)
     if write is not None:
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
@@ -144,6 +154,17 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
 
     rows = read_rows(path, problem.data)
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
+
+
+def _preselected(declared: Any, driver: str, how: str, seed: int) -> tuple[str, ...]:
+    """The features to begin with."""
+    from mipfs.formulation import compile as compiled
+    from mipfs.problem import Problem
+    from mipfs.sketch.front import preselect
+
+    if driver != "branch":
+        raise UsageError(f"--preselect: driver {driver!r} takes all features at once; give --driver branch")
+    return preselect(declared if isinstance(declared, Problem) else compiled(declared), how, seed=seed)
 
 
 def _check_pool(asked: Iterable[str], driver: str) -> None:

@@ -110,6 +110,7 @@ def run(run: Run, search: Callable[[Run], None]) -> None:
     root, best = rooted(run), None
     run.raise_bound(root.solved.lower)
     held, start, rounds = _first(run, root, first), options.start, 0
+    run.count(atoms=problem.atoms.count, begun_with=int(np.count_nonzero(held)))
     while run.stop() is None:
         ids, rounds = np.flatnonzero(held), rounds + 1
         part = Grown(run, ids, _left(run, start), root.outside(held))

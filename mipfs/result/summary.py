@@ -20,10 +20,14 @@ BECAUSE = {
     StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
 }
 
+PART = ("active", "atoms", "begun_with", "rounds")
+"""Counters that have a line of their own."""
+
 
 def summary_blocks(result: Result) -> list[Block]:
     """Status, numbers, what to try where the gap is open, and the selected features with their weights."""
-    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in result.counters.items() if value)
+    told = {name: value for name, value in result.counters.items() if value and name not in PART}
+    counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in told.items())
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
     relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
     pairs = [
@@ -34,6 +38,8 @@ def summary_blocks(result: Result) -> list[Block]:
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
         ("selected", f"{len(result.selected)} of {result.n_features} features"),
     ]
+    if "active" in result.counters:
+        pairs.append(("solved over", _part(result)))
     if result.relaxed is not None:
         low, high = (result.relaxed[side] for side in ("lower", "upper"))
         if low is not None and high is not None:
@@ -50,6 +56,14 @@ def summary_blocks(result: Result) -> list[Block]:
     if result.near_optimal is not None:
         blocks += near_optimal_blocks(result.near_optimal)
     return blocks
+
+
+def _part(result: Result) -> str:
+    """Over how many of the atoms a run that grew them has solved."""
+    count = result.counters
+    rounds = count.get("rounds", 0)
+    grown = f"{count['active']} of {count['atoms']} in {rounds} round{'s' * (rounds != 1)}, from {count['begun_with']}"
+    return f"{grown}; the others are proven out" if result.status is Status.OPTIMAL else grown
 
 
 def short(result: Result) -> str:
