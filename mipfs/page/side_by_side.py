@@ -58,6 +58,7 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
 
 def _short(value: Any) -> str:
     text = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    text = text.lower() if isinstance(value, bool) else text
     if isinstance(value, (list, tuple)):
         text = ", ".join(map(str, value))
     return text if len(text) <= 40 else f"{text[:39]}…"

@@ -139,9 +139,9 @@ def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
         holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
         steps = _steps(piece) + (f"H{SIDE}" if holds else "") if chart.is_step else _joined(piece)
         drawn.append(_path(steps, f"line r-{curve.role}"))
-        if not chart.is_step:
-            dots = "".join(f"M{a:.2f} {b:.2f}h0" for a, b in piece)
-            drawn.append(_path(dots, f"dot r-{curve.role}"))
+        shown = [(SIDE if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
+        if not chart.is_step or piece is pieces[-1]:  # of steps the end, where a run may have one record
+            drawn.append(_path("".join(f"M{a:.2f} {b:.2f}h0" for a, b in shown), f"dot r-{curve.role}"))
     if curve.spread is not None:
         ends = zip(chart.x, curve.y, curve.spread, strict=True)
         bars = [

@@ -120,7 +120,7 @@ def _trace_table(trace: Sequence[Record], kept: npt.NDArray[np.int64], most: int
 def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
     """Features × near-optimal supports; None where the run was not asked for them."""
     found, detail = result.near_optimal, detail or Detail()
-    if found is None or not found["supports"]:
+    if found is None or not found["supports"] or not found["share"]:
         return None
     supports, share = found["supports"], found["share"]
     names, said = list(share)[: detail.rows], answer(found)
@@ -158,7 +158,7 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
     Bars are weights on the scaled data, the weight times the scale of the column, so that columns can be compared; the
     numbers beside them are on the user's scale. None without a classifier.
     """
-    if not result.has_classifier:
+    if not result.has_classifier or not (result.selected or result.weights):
         return None
     scale, share = result.scaling.get("scale", {}), (result.near_optimal or {}).get("share", {})
     is_scaled = result.scaling.get("kind") != "none"

@@ -133,7 +133,8 @@ def _along(path: SolutionPath, points: Sequence[Point], axis: str, of: str) -> l
         )
     ]
     gaps = [None if point is None else max(LEAST, point) for point in gap.y]
-    if any(point is not None for point in gaps):
+    is_open = any(point.gap > point.gap_asked for point in ordered)
+    if any(point is not None for point in gaps) and (is_open or not of):  # of many legs those where there is a gap
         asked = max(point.gap_asked for point in ordered)
         cells_ = [(f"{p.place[axis]:g}", percent(p.gap), p.status.name.lower()) for p in ordered]
         charts.append(
