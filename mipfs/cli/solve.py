@@ -108,7 +108,7 @@ def solve(
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
     inputs = (data_file, subject_to, validation, model_file)
-    check_page(report, *inputs, outputs=(json, write, checkpoint))
+    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
     if write is not None:
         written.check_suffix(Path(write))
         check_target(write, *inputs, json, option="--write")

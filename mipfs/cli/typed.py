@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 ARGUMENTS: ContextVar[Sequence[str]] = ContextVar("ARGUMENTS", default=())
 """What stands behind ``mipfs`` in this call."""
-OUTPUTS = ("--json", "--report", "--write")
+OUTPUTS = ("--json", "--report", "--write", "--checkpoint")
 FLAGS = ("--quiet", "-q", "--open")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines
@@ -106,68 +107,70 @@ def path_charts(path: SolutionPath) -> list[Lines]:
 
 
 def _along(path: SolutionPath, points: Sequence[Point], axis: str, of: str) -> list[Lines]:
-    """The charts over one axis."""
+    """The charts over one axis: values, gaps and, with folds, errors; `of` says which leg of a longer path it is."""
     ordered = sorted(points, key=lambda point: point.place[axis])
     if not ordered:
         return []
     x = [float(point.place[axis]) for point in ordered]
     is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
     what = "rows added" if axis == "rows" else axis
-    header, _ = cells(path)
-    lines = [line for point, line in zip(path.points, cells(path)[1], strict=True) if point in points]
-    gap = Curve("gap", _each(ordered, lambda point: point.gap), "third", percent=True)
-    sides = [
-        Curve("objective", _each(ordered, lambda point: point.objective), "incumbent"),
-        Curve("bound", _each(ordered, lambda point: point.bound), "bound"),
-    ]
-    common = {"x": x, "x_label": what, "before": f"{what} = ", "is_log": is_log}
-    charts = [
-        Lines(
-            f"Objective and bound along {what}{of}",
-            curves=sides,
-            between=(0, 1),
-            y_label="objective",
-            hover=[gap],
-            table=Table(header, lines, left=0),
-            **common,  # type: ignore[arg-type]
-        )
-    ]
-    gaps = [None if point is None else max(LEAST, point) for point in gap.y]
+    blank = Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
+    found = [_values(path, ordered, blank, of)]
     is_open = any(point.gap > point.gap_asked for point in ordered)
-    if any(point is not None for point in gaps) and (is_open or not of):  # of many legs those where there is a gap
-        asked = max(point.gap_asked for point in ordered)
-        cells_ = [(f"{p.place[axis]:g}", percent(p.gap), p.status.name.lower()) for p in ordered]
-        charts.append(
-            Lines(
-                f"Gap along {what}{of}",
-                curves=[Curve("gap", gaps, "third", percent=True)],
-                y_label="gap, logarithmic",
-                is_log_y=True,
-                note=f"Asked was {percent(asked)}; a gap below {percent(LEAST)} is drawn there.",
-                table=Table((what, "gap", "status"), cells_, left=0),
-                **common,  # type: ignore[arg-type]
-            )
-        )
+    if any(math.isfinite(point.gap) for point in ordered) and (is_open or not of):  # of many legs those with a gap
+        found.append(_gaps(ordered, blank, of))
     if any(point.errors for point in ordered):
-        errors = Curve(
-            "validation error",
-            _each(ordered, lambda point: point.error),
-            "second",
-            spread=_each(ordered, lambda point: point.deviation),
-            percent=True,
-        )
-        rows = [(f"{p.place[axis]:g}", _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in ordered]
-        charts.append(
-            Lines(
-                f"Validation error of {path.folds} folds{of}",
-                curves=[errors],
-                y_label="error",
-                note=_chosen(path),
-                table=Table((what, "error", "deviation", "standard error"), rows, left=0),
-                **common,  # type: ignore[arg-type]
-            )
-        )
-    return charts
+        found.append(_errors(path, ordered, blank, of))
+    return found
+
+
+def _values(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """Objective and bound."""
+    header, lines = cells(path)
+    shown = [line for point, line in zip(path.points, lines, strict=True) if point in points]
+    return replace(
+        blank,
+        title=f"Objective and bound along {blank.x_label}{of}",
+        curves=[
+            Curve("objective", _each(points, lambda point: point.objective), "incumbent"),
+            Curve("bound", _each(points, lambda point: point.bound), "bound"),
+        ],
+        between=(0, 1),
+        y_label="objective",
+        hover=[Curve("gap", _each(points, lambda point: point.gap), "third", percent=True)],
+        table=Table(header, shown, left=0),
+    )
+
+
+def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """The gap of every point."""
+    gaps = [None if gap is None else max(LEAST, gap) for gap in _each(points, lambda point: point.gap)]
+    asked = percent(max(point.gap_asked for point in points))
+    rows = [(_place(point), percent(point.gap), point.status.name.lower()) for point in points]
+    return replace(
+        blank,
+        title=f"Gap along {blank.x_label}{of}",
+        curves=[Curve("gap", gaps, "third", percent=True)],
+        y_label="gap, logarithmic",
+        is_log_y=True,
+        note=f"Asked was {asked}; a gap below {percent(LEAST)} is drawn there.",
+        table=Table((blank.x_label, "gap", "status"), rows, left=0),
+    )
+
+
+def _errors(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """The validation error of the folds."""
+    error = _each(points, lambda point: point.error)
+    spread = _each(points, lambda point: point.deviation)
+    rows = [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
+    return replace(
+        blank,
+        title=f"Validation error of {path.folds} folds{of}",
+        curves=[Curve("validation error", error, "second", spread=spread, percent=True)],
+        y_label="error",
+        note=_chosen(path),
+        table=Table((blank.x_label, "error", "deviation", "standard error"), rows, left=0),
+    )
 
 
 def _share(value: float) -> str:
