@@ -59,18 +59,21 @@ def draw(chart: Chart, ax: Any, method: str) -> Any:
     return ax
 
 
-def _values(curve: Curve) -> Any:
-    return np.array([np.nan if v is None else v for v in curve.y], dtype=float)
+def _values(chart: Lines, curve: Curve) -> Any:
+    """The values of a curve; the last one holds until the end of the axis where steps have one."""
+    values = [np.nan if v is None else v for v in curve.y]
+    return np.array(values + values[-1:] if chart.is_step and chart.x_limits is not None else values, dtype=float)
 
 
 def _lines(chart: Lines, ax: Any) -> None:
     x = np.asarray(chart.x, dtype=float)
+    if chart.is_step and chart.x_limits is not None:
+        x = np.append(x, chart.x_limits[1])
+        ax.set_xlim(*chart.x_limits)
     for curve in chart.curves:
-        y, look = _values(curve), {"color": COLOURS[curve.role], "label": _plain(curve.name)}
+        y, look = _values(chart, curve), {"color": COLOURS[curve.role], "label": _plain(curve.name)}
         dashed = "--" if curve.role == "incumbent" else "-"
         if chart.is_step:
-            if chart.x_limits is not None:  # the last value holds
-                ax.set_xlim(*chart.x_limits)
             ax.step(x, y, where="post", linestyle=dashed, **look)
         else:
             ax.plot(x, y, marker="o", linestyle=dashed, **look)
@@ -78,7 +81,7 @@ def _lines(chart: Lines, ax: Any) -> None:
             spread = np.array([np.nan if s is None else s for s in curve.spread], dtype=float)
             ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=look["color"], alpha=0.7)
     if chart.between is not None:
-        above, below = (_values(chart.curves[k]) for k in chart.between)
+        above, below = (_values(chart, chart.curves[k]) for k in chart.between)
         step = "post" if chart.is_step else None
         ax.fill_between(x, below, above, step=step, color=COLOURS["bound"], alpha=0.12, linewidth=0)
     if chart.is_log:
@@ -95,15 +98,16 @@ def _bars(chart: Bars, ax: Any) -> None:
     places = np.arange(len(chart.bars))
     widths = [0.0 if bar.value is None else bar.value for bar in chart.bars]
     ax.barh(places, widths, color=[COLOURS[bar.role] for bar in chart.bars])
-    for place, width, bar in zip(places, widths, chart.bars, strict=True):
-        ax.annotate(_plain(bar.text), (max(0.0, width), place), xytext=(4, 0), textcoords="offset points", va="center")
+    end = max([0.0, *widths, *([chart.mark[0]] if chart.mark is not None else [])])
+    for place, bar in zip(places, chart.bars, strict=True):
+        ax.annotate(_plain(bar.text), (end, place), xytext=(6, 0), textcoords="offset points", va="center")
     if chart.mark is not None:
         value, name = chart.mark
         ax.axvline(value, color=COLOURS["incumbent"], linestyle="--", label=_plain(name))
-        ax.legend()
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False)
     ax.set_yticks(places, [_plain(bar.name) for bar in chart.bars])
     ax.invert_yaxis()
-    ax.margins(x=0.25)
+    ax.margins(x=0.5)
     ax.set_title(_plain(chart.title))
 
 

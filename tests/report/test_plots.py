@@ -29,9 +29,9 @@ def test_the_gap(pyplot: Any) -> None:
     result = cases.closed()
     ax = result.plot_gap()
     incumbent, bound = ax.get_lines()
-    np.testing.assert_array_equal(incumbent.get_xdata(), [r.seconds for r in result.trace])
+    np.testing.assert_array_equal(incumbent.get_xdata(), [*(r.seconds for r in result.trace), result.seconds])
     for line, name in ((incumbent, "objective"), (bound, "bound")):
-        values = [getattr(r, name) for r in result.trace]
+        values = [getattr(r, name) for r in (*result.trace, result.trace[-1])]
         np.testing.assert_array_equal(line.get_ydata(), [v if math.isfinite(v) else np.nan for v in values])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["incumbent", "bound"]
     _, mine = pyplot.subplots()
