@@ -119,8 +119,9 @@ def check_page(
     if target == "-":
         raise UsageError(f"{option} -: a page is read by a browser; give a file, such as page.html")
     check_target(target, *inputs, option=option)
-    others = [Path(name) for name in outputs if name is not None and name != "-"]
-    for other in [*others, *(sidecar_of(path) for path in others[:1] if not output_file.is_stream(path))]:
+    named = [Path(name) for name in outputs if name is not None and name != "-"]
+    beside = [sidecar_of(Path(name)) for name in outputs[:1] if name is not None and name != "-"]
+    for other in (*named, *beside):
         if os.path.realpath(other) == os.path.realpath(target) and not output_file.is_stream(other):
             raise UsageError(
                 f"{option} {target}: another output of this command goes there; give the page another name"

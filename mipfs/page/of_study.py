@@ -11,13 +11,15 @@ from mipfs.page.parts import Card, cards, chart_card, code, pill, tiles, to_try
 from mipfs.page.reproduce import NAMES, facts, problem_lines
 from mipfs.report.blocks import Reported, Table
 from mipfs.report.charts import Curve, Detail, Lines
-from mipfs.report.numbers import number, percent, stated, time_text
+from mipfs.report.numbers import listed, number, percent, stated, time_text
 from mipfs.result.result import Status
 from mipfs.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
 from mipfs.studies.ladder import Comparison
 from mipfs.studies.solution_path import Point, SolutionPath
 from mipfs.studies.steps import place_text
 
+LISTED = 200
+"""Weights of the chosen point that are listed."""
 OPEN = 8
 """Open points that are named."""
 
@@ -83,7 +85,7 @@ def _path_ways(path: SolutionPath) -> str:
 
 
 def _weights(point: Point) -> Table:
-    rows = [(name, number(point.result.weights.get(name, 0.0))) for name in point.selected]
+    rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:LISTED]]
     return Table(("feature", "weight"), [*rows, ("(intercept)", number(point.result.intercept))])
 
 
@@ -151,7 +153,7 @@ def comparison_html(comparison: Comparison) -> str:
         ways_ = (
             f"{names_}: more than {limit:g} s for each rung" if unfinished and isinstance(limit, (int, float)) else ""
         )
-    features = ", ".join(comparison.selected)
+    features = listed(comparison.selected) if comparison.selected else ""
     inner = [
         chart_card("", ladder_chart(comparison), is_wide=True),
         Card("Features of the best classifier", f"<p>{escape(features)}</p>") if features else None,

@@ -39,6 +39,7 @@
 
   // The arrow keys of an area, which is a slider to a screen reader: it says what stands there.
   const keys = (area, count, move, leave) => {
+    area.tabIndex = 0;
     area.setAttribute("role", "slider");
     area.setAttribute("aria-valuemin", "0");
     area.setAttribute("aria-valuemax", String(Math.max(0, count - 1)));

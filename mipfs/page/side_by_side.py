@@ -12,7 +12,7 @@ import numpy as np
 from mipfs.page.parts import Card, anchor, cards, chart_card, status_pill
 from mipfs.report.blocks import Table
 from mipfs.report.charts import FAMILY, Curve, Detail, Grid, Lines
-from mipfs.report.numbers import number, percent, time_text
+from mipfs.report.numbers import listed, number, percent, time_text
 from mipfs.report.thinning import visible
 from mipfs.result.result import Result
 
@@ -134,7 +134,5 @@ def _features(named: Sequence[Named], detail: Detail) -> Grid | None:
         right_title="times",
         x_label="results, in the order of the table",
         note=note,
-        table=Table(
-            ("result", "features"), [(name, ", ".join(result.selected) or "-") for name, result in found], left=2
-        ),
+        table=Table(("result", "features"), [(name, listed(result.selected)) for name, result in found], left=2),
     )

@@ -81,9 +81,9 @@ def as_html(blocks: Iterable[Block]) -> str:
     inner = "".join(block.html() for block in blocks)
     if "<figure" not in inner:
         return f"<div>{inner}</div>"
-    from mipfs.report.figure import style
+    from mipfs.report.figure import style, without_data
 
-    return f'<div class="mipfs"><style>{style()}</style>{inner}</div>'
+    return f'<div class="mipfs"><style>{style()}</style>{without_data(inner)}</div>'
 
 
 class Reported(ABC):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ def embedded(document: Any) -> str:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<script type="application/json">{text}</script>'
+
+
+def without_data(text: str) -> str:
+    """Figures for where no script will read their data: in a notebook."""
+    return re.sub(r'<script type="application/json">[^<]*</script>', "", text)
 
 
 def _framed(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
@@ -199,7 +205,7 @@ def _said(chart: Lines) -> str:
         if known:
             first, last = (_written(v, curve.percent) for v in (known[0], known[-1]))
             ends.append(f"{curve.name} from {first} to {last}")
-    return f"{chart.title or chart.y_label}: {'; '.join(ends)}. The arrow keys read the values."
+    return f"{chart.title or chart.y_label}: {'; '.join(ends)}."
 
 
 def _written(value: float, percent: bool) -> str:
@@ -247,7 +253,7 @@ def _grid(chart: Grid) -> str:
     ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
     names = "".join(f'<span title="{html.escape(name)}">{html.escape(name)}</span>' for name in chart.rows)
     right = "".join(f"<span>{html.escape(text)}</span>" for text in chart.right)
-    said = f"{chart.title or 'heat map'}: {n} lines, {m} columns. The arrow keys read the cells."
+    said = f"{chart.title or 'heat map'}: {n} lines, {m} columns."
     head = f'<div class="rhead">{html.escape(chart.right_title)}</div>' if chart.right else ""
     inner = (
         f'<div class="heat" style="--n:{n};--m:{m}"><div class="names" aria-hidden="true">{names}</div>'
@@ -305,7 +311,7 @@ def _mosaic(chart: Mosaic) -> str:
 def _area(said: str, drawn: str) -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
-        f'<div class="area" tabindex="0" role="img" aria-label="{html.escape(said)}">'
+        f'<div class="area" role="img" aria-label="{html.escape(said)}">'
         f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{drawn}</svg></div>"
     )

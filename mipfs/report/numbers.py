@@ -23,6 +23,16 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
 
 
+NAMES = 40
+"""Names that a cell lists."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a cell of a table, the first `NAMES` of them."""
+    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return ", ".join(names[:NAMES]) + more if names else "(none)"
+
+
 def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
     """The parameters of a problem in one line, without those that it does not have."""
     shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines, Mosaic
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import listed, number, percent
 from mipfs.report.thinning import visible
 from mipfs.result.near_report import answer
 from mipfs.result.result import Record, Result, relative_gap
@@ -21,6 +21,8 @@ EARLY = 0.02
 """The share of a run after which its curves are worth a frame: first incumbents may be a thousand times the last."""
 TALL = 4.0
 """How much taller the frame may become by what came before."""
+LISTED = 1000
+"""Weights that a table has."""
 CLIPPED = "What lies beyond the frame belongs to the first moments of the run and stands in the table."
 
 
@@ -133,7 +135,7 @@ def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
             "features; all of them stand in the JSON."
         )
     details = [f"support {k + 1}: objective {number(one['objective'])}, {_above(one)}" for k, one in enumerate(shown)]
-    rows = [(number(one["objective"]), percent(one["gap"]), ", ".join(one["selected"]) or "(none)") for one in shown]
+    rows = [(number(one["objective"]), percent(one["gap"]), listed(one["selected"])) for one in shown]
     return Grid(
         f"{said[0].upper()}{said[1:]}",
         rows=names,
@@ -175,15 +177,20 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
         line = [name, number(weight), *([number(worth[name])] if is_scaled else [])]
         rows.append((*line, *([f"{100 * share[name]:.3g}%" if name in share else "-"] if share else [])))
     header = ["feature", "weight", *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
-    rows.append(("(intercept)", number(result.intercept), *[""] * (len(header) - 2)))
+    title = f"{LISTED} of {len(rows):,} weights; all of them stand in the JSON" if len(rows) > LISTED else ""
+    rows = [*rows[:LISTED], ("(intercept)", number(result.intercept), *[""] * (len(header) - 2))]
     what = "on the scaled data, which can be compared" if is_scaled else "per unit of each column (nothing was scaled)"
     note = f"The numbers are weights on your scale, the bars weights {what}; to the right: towards "
     note += f"{result.labels['positive']}, to the left: towards {result.labels['negative']}."
+    if not set(names) <= set(result.selected):
+        note += f" Selected: {listed(result.selected)}."
     if share:
         note += " The share is that of the near-optimal supports in which a feature stands."
     if len(names) > most:
         note += f" The {most} largest of {len(names)}; the others stand in the table."
-    return Bars("Selected features", bars[:most], is_signed=True, note=note, table=Table(tuple(header), rows))
+    return Bars(
+        "Selected features", bars[:most], is_signed=True, note=note, table=Table(tuple(header), rows, title=title)
+    )
 
 
 def _and(part: str) -> str:

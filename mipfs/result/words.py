@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from mipfs.report.numbers import number, percent
@@ -49,7 +50,13 @@ def verdict(result: Result) -> str:
     if result.status is Status.INFEASIBLE:
         return "No selection satisfies the rows." + (" These contradict each other:" if result.conflict else "")
     if result.status is Status.RELAXED:
-        return f"A relaxation was solved: no allowed selection has an objective below {bound}."
+        solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)
+        what = (
+            "A relaxation was solved" if solved else f"A relaxation was begun, and not solved out: {_ended(stop)[:-1]}"
+        )
+        if not math.isfinite(result.bound):
+            return f"{what}; no bound was proven."
+        return f"{what}. No allowed selection has an objective below {bound}."
     if result.status is Status.NUMERICAL:
         return "The numbers are too large or too ill-scaled for a trustworthy answer."
     return f"{_ended(stop, ' before any classifier was found')}"
@@ -63,7 +70,8 @@ def certificate_words(result: Result) -> str:
     """What stands behind the status: the certificate's file, or why there is none."""
     if result.certificate is not None:
         bound = result.certificate["bound"]
-        proves = "that no selection is allowed" if bound is None else f"the bound {number(bound)}"
+        proves = "no bound" if bound is None else f"the bound {number(bound)}"
+        proves = "that no selection is allowed" if result.status is Status.INFEASIBLE else proves
         return f"{result.certificate['file']} ({result.certificate['kind']}) proves {proves}; `mipfs verify` checks it."
     if result.claim is not None:
         return "at hand, but not saved: --json FILE, or result.save(FILE), writes it beside the result."
@@ -184,7 +192,8 @@ def _row(row: Mapping[str, Any]) -> str:
 
 
 def _sum(terms: Mapping[str, float]) -> str:
-    parts = [f"{'−' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in terms.items()]
-    more = f" + … ({len(parts)} terms)" if len(parts) > TERMS else ""
-    text = " ".join(parts[:TERMS]).removeprefix("+ ") or "0"
+    first = islice(terms.items(), TERMS)
+    parts = [f"{'−' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in first]
+    more = f" + … ({len(terms)} terms)" if len(terms) > TERMS else ""
+    text = " ".join(parts).removeprefix("+ ") or "0"
     return text.replace("− ", "−", 1) + more if text.startswith("− ") else text + more

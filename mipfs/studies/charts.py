@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import listed, number, percent
 from mipfs.studies.ladder import Comparison, Rung
 from mipfs.studies.path_report import cells
 from mipfs.studies.solution_path import Point, SolutionPath
@@ -207,7 +207,7 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | No
         f"The {len(shown)} features that are selected most often of {len(names)}, and the first {len(points)} of "
         f"{len(path.points)} points; all of them stand in the JSON."
     )
-    rows = [(_place(point), str(len(point.selected)), ", ".join(point.selected) or "-") for point in points]
+    rows = [(_place(point), str(len(point.selected)), listed(point.selected)) for point in points]
     return Grid(
         "Which features are selected where",
         rows=shown,

@@ -125,9 +125,11 @@ def browser() -> Iterator[Browser]:
     theirs_in, ours_out = os.pipe()
 
     def place() -> None:  # its end of the pipe: commands come in on 3, answers go out on 4
-        high = [os.dup(fd) for fd in (theirs_in, theirs_out)]
-        os.dup2(os.dup2(high[0], 9), 3)
-        os.dup2(high[1], 4)
+        import fcntl  # POSIX only, as the pipe is
+
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (theirs_in, theirs_out)]
+        for fd, number in zip(high, (3, 4), strict=True):
+            os.dup2(fd, number)
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(

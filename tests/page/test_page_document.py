@@ -20,7 +20,7 @@ from mipfs.report.blocks import Block, Line, Reported
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Result, Status
 from mipfs.result.score import score
-from mipfs.result.words import rows_in_words
+from mipfs.result.words import certificate_words, rows_in_words, verdict
 from tests.html_tree import Tree
 from tests.page import page_cases as cases
 
@@ -87,7 +87,7 @@ def test_a_table_stands_behind_every_chart() -> None:
         assert len(figures) >= 1
         for one in figures:
             assert '<details class="behind">' in one
-            assert re.search(r'<div class="area" tabindex="0" role="img" aria-label="[^"]+"', one) or "bars" in one
+            assert re.search(r'<div class="area" role="img" aria-label="[^"]+"', one) or "bars" in one
 
 
 def test_open_and_infeasible_and_empty_runs_say_what_to_try() -> None:
@@ -116,6 +116,49 @@ def test_every_status_has_words(status: Status, reason: mipfs.StopReason) -> Non
         if status in (Status.OPTIMAL, Status.FEASIBLE) and not found.has_classifier:
             continue
         assert status.name in tree_of(page.Item("x", found)).texts
+
+
+def test_no_more_is_said_than_was_proven() -> None:
+    result = cases.closed()
+    held = {"kind": "tree", "bound": None, "gap": 0.1, "file": "r.cert.npz", "sha256": "0"}
+    assert "proves no bound" in certificate_words(dataclasses.replace(result, certificate=held))
+    empty = dataclasses.replace(cases.infeasible(), certificate=held)
+    assert "proves that no selection is allowed" in certificate_words(empty)
+    assert "not saved" in certificate_words(result)
+    assert "none was saved" in certificate_words(dataclasses.replace(result, claim=None))
+    theirs = dataclasses.replace(result, bound_source="solver", claim=None)
+    assert "the word of the solver" in certificate_words(theirs)
+    assert "by the word of the solver" in verdict(theirs)
+    stopped = dataclasses.replace(result, status=Status.RELAXED, stop_reason=mipfs.StopReason.TIME_LIMIT)
+    assert "not solved out: The time limit ended the run" in verdict(stopped)
+    assert "no bound was proven" in verdict(dataclasses.replace(stopped, bound=-math.inf))
+
+
+def test_thousands_of_weights_and_rows_are_cut_and_say_so() -> None:
+    names = [f"word {k}" for k in range(20_000)]
+    weights = {name: math.sin(k + 1) for k, name in enumerate(names)}
+    few = {name: weights[name] for name in names[:3]}
+    rows = tuple(
+        {"name": f"r{k}", "terms": few if k else weights, "lb": None, "ub": 1.0, "origin": ""} for k in range(300)
+    )
+    wide = dataclasses.replace(
+        cases.closed(), selected=tuple(names), weights=weights, columns=dict.fromkeys(names, 0), rows=rows
+    )
+    said = " ".join(tree_of(page.Item("x", wide)).texts)
+    for words in ("1000 of 20,000 weights", "The 60 largest of 20000", "(20000 terms) ≤ 1", "and 101 rows more"):
+        assert words in said, words
+    assert len(wide._repr_html_()) < 250_000
+    assert "<script" not in wide._repr_html_()
+
+
+def test_groups_are_named_beside_their_features() -> None:
+    from mipfs.atoms.groups import Groups
+
+    data = mipfs.read(cases.INSTANCES / "wdbc.svm", scale="standard")
+    groups = {f"set {k}": list(data.feature_names[k : k + 4]) for k in range(0, 28, 4)}
+    result = mipfs.solve(mipfs.Problem(data, atoms=Groups(data, groups), M=2, C=0.01))
+    assert len(result.weights) == 8
+    assert ", ".join(result.selected) in " ".join(tree_of(page.Item("g", result)).texts)
 
 
 def test_which_rows_bind() -> None:
