@@ -50,12 +50,13 @@ class Item:
     score: Any = None
 
 
-def html(items: Sequence[Item]) -> str:
+def html(items: Sequence[Item], title: str = "") -> str:
     """The page of one or several items.
 
     Parameters
     ----------
     items : sequence of Item
+    title : str, of the page; by default the name of the only item, or how many there are
 
     Returns
     -------
@@ -71,14 +72,14 @@ def html(items: Sequence[Item]) -> str:
         raise UsageError("a page needs at least one result")
     detail = Detail()
     for _ in range(COARSEST):
-        text = _document(items, detail)
+        text = _document(items, detail, title)
         if len(text.encode()) <= MOST:
             return text
         detail = detail.halved()
     raise UsageError(f"the page would be larger than {MOST / 1e6:g} MB; give fewer results")
 
 
-def write(path: str | Path, items: Sequence[Item]) -> int:
+def write(path: str | Path, items: Sequence[Item], title: str = "") -> int:
     """Write the page of `html` to a file, and return its size in bytes.
 
     Raises
@@ -86,17 +87,17 @@ def write(path: str | Path, items: Sequence[Item]) -> int:
     UsageError
         As `html`, or the file cannot be written; what stood there before is as it was.
     """
-    content = html(items).encode()
+    content = html(items, title).encode()
     output_file.save([(Path(path), content)])
     return len(content)
 
 
-def _document(items: Sequence[Item], detail: Detail) -> str:
+def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
     one = len(items) == 1
     named = [(k, item.name, item.study) for k, item in enumerate(items) if isinstance(item.study, Result)]
     together = overview(named, detail) if len(named) > 1 else ""
     parts = [article(k, item.name, _inner(item, detail), 1 if one else 2) for k, item in enumerate(items)]
-    title = items[0].name if one else f"{len(items)} results"
+    title = title or (items[0].name if one else f"{len(items)} results")
     links = "".join(f'<li><a href="#{anchor(k)}">{escape(item.name)}</a></li>' for k, item in enumerate(items))
     top = "" if one else f'<h1>{escape(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
     return (

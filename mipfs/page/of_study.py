@@ -156,8 +156,8 @@ def comparison_html(comparison: Comparison) -> str:
     features = listed(comparison.selected) if comparison.selected else ""
     inner = [
         chart_card("", ladder_chart(comparison), is_wide=True),
-        Card("Features of the best classifier", f"<p>{escape(features)}</p>") if features else None,
-        None if comparison.command is None else Card("How to reproduce it", code(comparison.command)),
+        Card("Features of the best classifier", f"<p>{escape(features)}</p>", is_wide=True) if features else None,
+        None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
     ]
     return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner)}'
 

@@ -24,7 +24,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_demo_proves_its_answer_and_shows_how(cli: Cli) -> None:
     outcome = cli("demo")
     assert (outcome.code, outcome.err) == (0, "")
-    for words in ("OPTIMAL (the gap is closed)", "How the gap closed", "100% |", "classify", "Next:"):
+    for words in (
+        "OPTIMAL (the gap is closed)",
+        "How the gap closed",
+        "100% |",
+        "classify",
+        "The ladder",
+        "convex-hull",
+        "Next:",
+    ):
         assert words in outcome.out
     # The best three features by enumeration of all 4,060 supports with libsvm: 53.607623.
     assert "53.6076" in outcome.out
@@ -32,6 +40,8 @@ def test_the_demo_proves_its_answer_and_shows_how(cli: Cli) -> None:
     text = Path("mipfs-demo.html").read_text(encoding="utf-8")
     assert "53.6076" in text
     assert "worst perimeter" in text
+    assert "The ladder of relaxations" in text
+    assert "On the data it was trained on" in text
 
 
 def test_the_json_of_the_demo_is_a_result(cli: Cli) -> None:

@@ -18,6 +18,7 @@ from mipfs.studies.ladder import Comparison
 from mipfs.studies.solution_path import SolutionPath
 from tests.cli.outcome import Cli
 from tests.html_tree import Tree
+from tests.page import page_cases
 
 CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"
 
@@ -128,6 +129,7 @@ def test_the_demo_leaves_a_page_and_opens_it(cli: Cli, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     opened: list[str] = []
     monkeypatch.setattr(webbrowser, "open", lambda url: not opened.append(url))
+    monkeypatch.setattr(demo, "_climb", lambda *_: page_cases.ladder())  # test_cli_commands has the true one
     assert cli("demo", "--quiet").code == 0
     assert list(tmp_path.iterdir()) == [], "where nothing is said nothing is left"
     assert cli("demo", "--open").code == 0
