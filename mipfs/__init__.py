@@ -99,7 +99,7 @@ _HOME = {
     "verify": "mipfs.proof.sidecar",
 }
 
-_SUBPACKAGES = ("errors", "models")
+_SUBPACKAGES = ("errors", "models", "page")
 
 
 def __getattr__(name: str) -> Any:

@@ -96,7 +96,9 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
     one = len(items) == 1
     named = [(k, item.name, item.study) for k, item in enumerate(items) if isinstance(item.study, Result)]
     together = overview(named, detail) if len(named) > 1 else ""
-    parts = [article(k, item.name, _inner(item, detail), 1 if one else 2) for k, item in enumerate(items)]
+    parts = [
+        article(k, item.name, _inner(item, detail, 2 if one else 3), 1 if one else 2) for k, item in enumerate(items)
+    ]
     title = title or (items[0].name if one else f"{len(items)} results")
     links = "".join(f'<li><a href="#{anchor(k)}">{escape(item.name)}</a></li>' for k, item in enumerate(items))
     top = "" if one else f'<h1>{escape(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
@@ -118,15 +120,15 @@ def _kinds(items: Sequence[Item]) -> str:
     return f" · {escape(', '.join(kinds).lower())}"
 
 
-def _inner(item: Item, detail: Detail) -> str:
+def _inner(item: Item, detail: Detail, level: int) -> str:
     if isinstance(item.study, Result):
         score: Mapping[str, Any] | None = item.score
-        return result_html(item.study, score, detail)
+        return result_html(item.study, score, detail, level)
     if isinstance(item.study, SolutionPath):
-        return path_html(item.study, item.score, detail)
+        return path_html(item.study, item.score, detail, level)
     if isinstance(item.study, Comparison):
-        return comparison_html(item.study)
-    return reported_html(item.study)
+        return comparison_html(item.study, level)
+    return reported_html(item.study, level)
 
 
 def _policy() -> str:

@@ -25,8 +25,8 @@ SHOWN = 200
 """Rows of the problem that are written out."""
 
 
-def result_html(result: Result, score: Score | None, detail: Detail) -> str:
-    """What the page shows of a result, below its heading."""
+def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
+    """What the page shows of a result, below its heading; `level` is that of the headings inside."""
     held_out = _held_out(result, score)
     alone = held_out is None
     return "".join(
@@ -42,7 +42,8 @@ def result_html(result: Result, score: Score | None, detail: Detail) -> str:
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),
                     Card("How to reproduce it", reproduce(result), is_wide=True),
-                ]
+                ],
+                level,
             ),
         ]
     )

@@ -24,7 +24,7 @@ OPEN = 8
 """Open points that are named."""
 
 
-def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail) -> str:
+def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail, level: int) -> str:
     """What the page shows of a path, below its heading."""
     charts = path_charts(path)
     held_out = None if scores is None else _along(path, scores)
@@ -43,7 +43,8 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     chart_card("", path_supports(path, detail), is_wide=True),
                     chart_card(choice, rows),
                     Card("How to reproduce it", _path_again(path), is_wide=best is None),
-                ]
+                ],
+                level,
             ),
         ]
     )
@@ -126,7 +127,7 @@ def _path_again(path: SolutionPath) -> str:
     return "".join([*known, *(facts(path.points[0].result) if path.points else [])])
 
 
-def comparison_html(comparison: Comparison) -> str:
+def comparison_html(comparison: Comparison, level: int) -> str:
     """What the page shows of a ladder, below its heading."""
     unfinished = [rung for rung in comparison.ladder if not rung.status.startswith(PLAIN)]
     finite = [rung for rung in comparison.ladder if math.isfinite(rung.value)]
@@ -159,9 +160,9 @@ def comparison_html(comparison: Comparison) -> str:
         Card("Features of the best classifier", f"<p>{escape(features)}</p>", is_wide=True) if features else None,
         None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
     ]
-    return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner)}'
+    return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner, level)}'
 
 
-def reported_html(study: Reported) -> str:
+def reported_html(study: Reported, level: int) -> str:
     """What the page shows of anything else that has a report."""
-    return cards([Card("", block.html(), is_wide=True) for block in study.shown()])
+    return cards([Card("", block.html(), is_wide=True) for block in study.shown()], level)

@@ -51,13 +51,13 @@ def to_try(ways: str) -> str:
     return f'<div class="try" role="note"><strong>What to try:</strong> {escape(ways)}.</div>' if ways else ""
 
 
-def cards(found: Iterable[Card | None]) -> str:
-    """The cards that there are."""
+def cards(found: Iterable[Card | None], level: int) -> str:
+    """The cards that there are, with headings of that level."""
     parts = []
     for card in found:
         if card is not None and card.html:
             wide = ' class="wide"' if card.is_wide else ""
-            heading = f"<h3>{escape(card.title)}</h3>" if card.title else ""
+            heading = f"<h{level}>{escape(card.title)}</h{level}>" if card.title else ""
             parts.append(f"<section{wide}>{heading}{card.html}</section>")
     return f'<div class="cards">{"".join(parts)}</div>' if parts else ""
 

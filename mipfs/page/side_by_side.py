@@ -32,7 +32,8 @@ def overview(named: Sequence[Named], detail: Detail) -> str:
             Card("Side by side", _table(named, differing), is_wide=True),
             chart_card("", _gaps(named, detail), is_wide=True),
             chart_card("", _features(named, detail), is_wide=True),
-        ]
+        ],
+        level=2,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -34,6 +35,8 @@ def tree_of(*items: page.Item) -> Tree:
     assert [kind for kind, _ in tree.scripts].count("None") == 1
     assert max(tree.ids.values()) == 1
     assert tree.tags["h1"] == 1
+    levels = [int(level) for level in re.findall(r"<h(\d)>", text)]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels)), "no level is left out"
     return tree
 
 
