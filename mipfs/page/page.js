@@ -160,7 +160,6 @@
       const track = line.querySelector(".track");
       const tip = tipOf(track);
       const box = track.querySelector(".tip");
-      box.classList.add("wrap");
       line.addEventListener("pointerover", (event) => {
         const part = track.getBoundingClientRect();
         const at = Math.max(0, Math.min(60, (100 * (event.clientX - part.left)) / part.width));

@@ -18,6 +18,8 @@ from typing import Any
 from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines, Mosaic, plain
 from mipfs.report.scales import Scale, labels
 
+FEW = 5
+"""Ticks that stand side by side on a narrow screen."""
 SIDE = 1000
 """Units of an area's own axes."""
 
@@ -327,10 +329,12 @@ def _path(drawn: str, names: str) -> str:
 
 
 def _spans(places: Iterable[tuple[str, str]]) -> str:
-    """Ticks; every second one makes room on a narrow screen."""
+    """Ticks; every second one of many makes room on a narrow screen."""
+    ticks = list(places)
+    odd = " class=odd" if len(ticks) > FEW else ""
     return "".join(
-        f'<span{"" if k % 2 == 0 else " class=odd"} style="{place}">{html.escape(text)}</span>'
-        for k, (place, text) in enumerate(places)
+        f'<span{odd if k % 2 else ""} style="{place}">{html.escape(text)}</span>'
+        for k, (place, text) in enumerate(ticks)
     )
 
 

@@ -77,9 +77,9 @@ def infeasible() -> Result:
     return mipfs.solve(mipfs.Problem(credit()).with_rows(rows, [-np.inf, 2.0], [1.0, np.inf]))
 
 
-def hostile() -> Result:
+def hostile(evil: str = EVIL) -> Result:
     """A result in which every text of the data is an attack."""
-    names = {name: f"{EVIL}{k}" for k, name in enumerate(credit().feature_names)}
+    names = {name: f"{evil}{k}" for k, name in enumerate(credit().feature_names)}
     result, near = closed(), closed().near_optimal
     assert near is not None
     supports = [{**one, "selected": [names[name] for name in one["selected"]]} for one in near["supports"]]
@@ -89,18 +89,18 @@ def hostile() -> Result:
         weights={names[name]: value for name, value in result.weights.items()},
         columns={names[name]: value for name, value in result.columns.items()},
         rows=tuple(
-            {**row, "name": EVIL, "origin": EVIL, "terms": {names[name]: a for name, a in row["terms"].items()}}
+            {**row, "name": evil, "origin": evil, "terms": {names[name]: a for name, a in row["terms"].items()}}
             for row in result.rows
         ),
-        params={**result.params, "forced_in": [EVIL]},
-        labels={"negative": EVIL, "positive": f"not {EVIL}"},
+        params={**result.params, "forced_in": [evil]},
+        labels={"negative": evil, "positive": f"not {evil}"},
         near_optimal={**near, "supports": supports, "share": {names[n]: v for n, v in near["share"].items()}},
-        conflict=(EVIL,),
-        extra={EVIL: {"lb": 0.0, "ub": 1.0, "integer": True, "value": 1.0}},
-        versions={EVIL: EVIL},
-        command=EVIL,
-        driver=EVIL,
-        data_sha256=EVIL,
+        conflict=(evil,),
+        extra={evil: {"lb": 0.0, "ub": 1.0, "integer": True, "value": 1.0}},
+        versions={evil: evil},
+        command=evil,
+        driver=evil,
+        data_sha256=evil,
     )
 
 

@@ -38,12 +38,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page.write(folder / "path.html", [page.Item("path", cases.path())])
     page.write(folder / "ladder.html", [page.Item("ladder", cases.ladder())])
     page.write(folder / "hostile.html", [page.Item(cases.EVIL, cases.hostile())])
+    wide = cases.hostile("unbroken" * 60 + "مرحبا")
+    page.write(folder / "wide.html", [page.Item("x" * 300, wide), page.Item("y" * 300, wide)])
     page.write(folder / "several.html", [page.Item("a", result), page.Item("b", cases.long(1000))])
     page.write(folder / "long.html", [page.Item("long", cases.long(100_000))])
     return folder
 
 
-NAMES = ("closed", "infeasible", "path", "ladder", "hostile", "several", "long")
+NAMES = ("closed", "infeasible", "path", "ladder", "hostile", "several", "wide", "long")
 
 
 @pytest.mark.parametrize("name", NAMES)
