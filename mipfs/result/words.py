@@ -24,6 +24,8 @@ TERMS = 10
 """Terms of a row, or names, that are written out."""
 BINDS = 1e-9
 """A row whose two sides are this close, relative to its numbers, binds."""
+CUT = 1e-7
+"""How far (relative) a certificate's bound lies below the run's where its file was cut."""
 BECAUSE = {
     StopReason.TIME_LIMIT: "the time limit",
     StopReason.MEMORY_LIMIT: "the memory limit",
@@ -71,6 +73,8 @@ def certificate_words(result: Result) -> str:
     if result.certificate is not None:
         bound = result.certificate["bound"]
         proves = "no bound" if bound is None else f"the bound {number(bound)}"
+        if bound is not None and result.bound - bound > CUT * abs(result.bound):
+            proves += ", less than the run found, so that the file is not too large"
         proves = "that no selection is allowed" if result.status is Status.INFEASIBLE else proves
         return f"{result.certificate['file']} ({result.certificate['kind']}) proves {proves}; `mipfs verify` checks it."
     if result.claim is not None:
