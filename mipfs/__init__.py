@@ -108,7 +108,7 @@ _HOME = {
     "verify": "mipfs.proof.sidecar",
 }
 
-_SUBPACKAGES = ("errors", "models", "sketch")
+_SUBPACKAGES = ("errors", "models", "page", "sketch")
 
 
 def __getattr__(name: str) -> Any:

@@ -100,7 +100,7 @@ def test_the_hull_is_strictly_above_the_box_where_the_budget_cuts_it() -> None:
 def test_the_json_is_that_of_the_contract() -> None:
     found = mipfs.compare(make(0), rungs=["exact", "plain", "qcqp-ssvm"])
     document = json.loads(found.to_json(), parse_constant=lambda name: pytest.fail(name))
-    assert set(document) == {"schema", "params", "incumbent", "ladder"}
+    assert set(document) == {"schema", "params", "incumbent", "ladder", "selected", "conflict"}
     assert document["schema"] == 1
     assert (document["params"]["M"], document["params"]["loss"]) == (2, "hinge")
     assert document["incumbent"] == found.incumbent

@@ -15,7 +15,8 @@ PACKAGE = Path(mipfs.__file__).parent
 ROOMS = (
     "errors", "compiled", "plumbing", "report", "kernels", "data", "measures", "losses", "atoms", "solvers",
     "selection", "readers", "generators", "problem", "capability", "check", "proof", "inner", "backends",
-    "formulation", "result", "run", "drivers", "models", "studies", "baselines", "sketch", "mil", "estimators",
+    "formulation", "result", "run", "drivers", "models", "studies", "page", "baselines", "sketch", "mil",
+    "estimators",
     "__init__", "cli", "__main__",
 )  # fmt: skip
 """From the ground up; CONTRIBUTING says in a line what each is."""

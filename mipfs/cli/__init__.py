@@ -43,12 +43,16 @@ def _call(argv: Sequence[str] | None) -> int:
     import typer
 
     from mipfs.cli.app import app
+    from mipfs.cli.typed import ARGUMENTS
 
     args = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    typed = ARGUMENTS.set(args)
     try:
         code = typer.main.get_command(app).main(args=args, prog_name="mipfs", standalone_mode=False)
     except SystemExit:  # how typer takes the end of its reader, and nothing else
         raise BrokenPipeError from None
+    finally:
+        ARGUMENTS.reset(typed)
     if code == _INTERRUPTED:
         raise KeyboardInterrupt
     if not code:

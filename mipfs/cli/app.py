@@ -15,6 +15,7 @@ from mipfs.cli.generate import generate
 from mipfs.cli.models import models
 from mipfs.cli.path import path
 from mipfs.cli.predict import predict
+from mipfs.cli.report import report
 from mipfs.cli.sketch import sketch
 from mipfs.cli.solve import solve
 from mipfs.cli.verify import verify
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for function in (demo, solve, compare, path, sketch, models, generate, predict, evaluate, verify):
+for function in (demo, solve, compare, path, sketch, models, generate, predict, evaluate, verify, report):
     app.command()(command(function))
 
 

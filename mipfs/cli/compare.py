@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +15,7 @@ from mipfs.cli.options import (
     Param,
     Positive,
     Quiet,
+    Report,
     Scale,
     Seed,
     SubjectTo,
@@ -37,6 +40,7 @@ def compare(
     label: Label = None,
     positive: Positive = None,
     json: Json = None,
+    report: Report = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -45,13 +49,15 @@ def compare(
     from mipfs import readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
-    from mipfs.cli.output import check_target
+    from mipfs.cli.output import check_page, check_target
     from mipfs.cli.solve import with_lp_rows
+    from mipfs.cli.typed import command_line
     from mipfs.plumbing.signals import held
     from mipfs.studies import ladder
 
     params = problem_parameters(param or (), "compare")
     check_target(json, data_file, subject_to)
+    check_page(report, data_file, subject_to, outputs=(json,))
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
@@ -59,18 +65,28 @@ def compare(
     with held(deliver=False):
         with live_table(quiet) as observers:
             comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
-        return _finish(comparison, problem, json, quiet)
+        comparison = dataclasses.replace(comparison, command=command_line())
+        title = f"The ladder on {Path(data_file).name}"
+        return _finish(comparison, problem, json, quiet, report, title)
 
 
-def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet: bool) -> int:
-    """Write the JSON where it was asked for, show the ladder, and return the exit code."""
+def _finish(
+    comparison: Comparison,
+    problem: Problem,
+    target: str | None,
+    quiet: bool,
+    report: str | None = None,
+    title: str = "",
+) -> int:
+    """Write JSON and page where they were asked for, show the ladder, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE, write_json
+    from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
     from mipfs.cli.text import show_blocks
     from mipfs.studies.ladder_report import ladder_blocks
 
     if target is not None:
         write_json(comparison.document(), target)
+    write_page(report, title, comparison)
     if comparison.conflict:
         culprits = ", ".join(repr(name) for name in comparison.conflict)
         complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
@@ -82,4 +98,5 @@ def _finish(comparison: Comparison, problem: Problem, target: str | None, quiet:
         show_blocks(ladder_blocks(comparison, len(problem.selection.rows)))
         if target is not None:
             print(f"\nwritten to {target}")
+        tell_page(report, after=target is not None)
     return 0

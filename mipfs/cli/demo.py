@@ -2,52 +2,136 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from mipfs.cli.options import Json, Quiet, Seed
+import typer
+
+from mipfs.cli.errors import complain
+from mipfs.cli.options import Json, Quiet, Report, Seed
+from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Scaling
-    from mipfs.result.result import Record
+    from mipfs.problem import Problem
+    from mipfs.result.result import Record, Result
+    from mipfs.studies.ladder import Comparison
 
 INSTANCE = "wdbc.svm"
 SCALE: Scaling = "standard"
 PARAMS: dict[str, Any] = {"M": 3, "C": 1.0}
+PAGE = "mipfs-demo.html"
+LONGEST = 20.0
+"""Seconds for every rung of the ladder; all of them together take two or three."""
 
 
-def demo(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
-    """Solve the shipped instance to proven optimality."""
+def demo(
+    json: Json = None,
+    report: Report = None,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Solve the shipped instance to proven optimality, show the ladder of relaxations, and write the page of it all."""
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import check_target, finish
+    from mipfs.cli.output import check_page, check_target, finish
+    from mipfs.cli.typed import command_line
     from mipfs.drivers import solve
     from mipfs.plumbing.signals import held
     from mipfs.problem import Problem
     from mipfs.readers import read
+    from mipfs.result.result import Status
 
     path = shipped(INSTANCE)
     check_target(json, str(path), pair=True)
-    data = read(path, scale=SCALE)
     talk = json != "-" and not quiet
+    if report is None and (talk or show):
+        report = _place()
+    check_page(report, str(path), outputs=(json,))
+    data = read(path, scale=SCALE)
     if talk:
         print(f"FSP-M on {path.name}: {data.n_samples} tumours, {data.n_features} features, scale {SCALE}.")
         print(f"Which {PARAMS['M']} features give the best linear SVM with C = {PARAMS['C']:g}, and is that certain?\n")
+    problem = Problem(data, **PARAMS)
     with held(deliver=False):
         with live_table(quiet) as observers:
-            result = solve(Problem(data, **PARAMS), seed=seed, observers=observers)
+            result = solve(problem, seed=seed, observers=observers)
         if talk:
             _show_trace(result.trace)
+        result = dataclasses.replace(result, command=command_line())
         code = finish(result, json, quiet)
+        if talk and code == 0:
+            right = int((result.predict(data) == data.labels.of(data.y)).sum())
+            print(
+                f"\nThese {len(result.selected)} features classify {right} of the {data.n_samples} tumours correctly."
+            )
+        ladder = _climb(problem, quiet, talk) if report is not None and result.status is Status.OPTIMAL else None
+        if report is not None:
+            _write(report, result, ladder, problem)
     if talk and code == 0:
-        right = int((result.predict(data) == data.labels.of(data.y)).sum())
-        print(f"\nThese {len(result.selected)} features classify {right} of the {data.n_samples} tumours correctly.")
         _show_next(path)
+    if talk and report is not None:
+        print(f"\nAll of it on a page to look at: {report}")
+    if show and report is not None:
+        _open(Path(report))
     return code
+
+
+def _climb(problem: Problem, quiet: bool, talk: bool) -> Comparison:
+    """The ladder on the same problem: how far are the relaxations from the optimum?"""
+    from mipfs.cli.live import live_table
+    from mipfs.cli.text import show_blocks
+    from mipfs.studies.ladder import compare
+    from mipfs.studies.ladder_report import ladder_blocks
+
+    if talk:
+        print("\nHow far are the convex relaxations from that?", flush=True)
+    with live_table(quiet) as observers:
+        ladder = compare(problem, time_limit=LONGEST, observers=observers)
+    if talk:
+        show_blocks(ladder_blocks(ladder)[1:])
+    return ladder
+
+
+def _write(report: str, result: Result, ladder: Comparison | None, problem: Problem) -> None:
+    """The page: the result, how it does on its own data, and the ladder."""
+    from mipfs import page
+    from mipfs.result.score import score
+
+    measured = None
+    if result.has_classifier:
+        measured = {**score(result, problem.data), "source": INSTANCE, "trained_on": True}
+    items = [page.Item(f"{PARAMS['M']} features of {INSTANCE}", result, measured)]
+    items += [] if ladder is None else [page.Item("The ladder of relaxations", ladder)]
+    page.write(report, items, title="mipfs demo")
+
+
+def _place() -> str:
+    """Where the page goes that nobody named: the current folder, or a temporary one where that cannot be written."""
+    from mipfs.plumbing import output_file
+
+    for folder in (Path(), Path(tempfile.gettempdir())):
+        try:
+            output_file.check(folder / PAGE)
+        except UsageError:
+            continue
+        return str(folder / PAGE)
+    raise UsageError(f"{PAGE} can be written neither here nor in {tempfile.gettempdir()}; say where with --report FILE")
+
+
+def _open(page: Path) -> None:
+    """Open the page in the browser, or say that there is none."""
+    import webbrowser
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        complain(f"no browser was found to open {page}; open it in one yourself", "warning")
 
 
 def shipped(name: str) -> Path:
@@ -76,6 +160,7 @@ def _show_next(path: Path) -> None:
     print(f"  {program} solve fsp-m {data} --scale {SCALE} -p M=5 -p C=1 --time-limit 60 --json result.json")
     print(f"  {program} verify result.json {data}")
     print(f"  {program} evaluate result.json {data}")
+    print(f"  {program} report result.json --data {data} -o result.html")
     print(f"  {program} models")
 
 

@@ -23,23 +23,13 @@ def evaluate(
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1."""
     from mipfs.cli.output import check_target, write_json
-    from mipfs.data.instance import Labels
-    from mipfs.readers import read_new
     from mipfs.result.result import Result
+    from mipfs.result.score import score
 
     check_target(json, result_file, data_file)
     result = Result.load(result_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    names, labels = tuple(result.weights), Labels(**result.labels)
-    data = read_new(
-        data_file,
-        names=names,
-        n_features=result.n_features,
-        labels=labels,
-        label=label,
-        remembered=result.label_column,
-    )
-    document = score(result, data)
+    document = score(result, labelled(result, data_file, label))
     if json is not None:
         write_json(document, json)
     if json != "-" and not quiet:
@@ -47,43 +37,14 @@ def evaluate(
     return 0
 
 
-def score(result: Result, data: Instance) -> dict[str, Any]:
-    """Accuracy and its relatives of the classifier; a ratio whose denominator is zero is None.
+def labelled(result: Result, path: str, label: str | None) -> Instance:
+    """Data to judge a classifier on: its features, and the labels that it knows."""
+    from mipfs.data.instance import Labels
+    from mipfs.readers import read_new
 
-    The positive class is the one that the result calls positive.
-    """
-    found = result.decision_function(data) > 0
-    truth = data.y > 0
-    tp, fn = int((found & truth).sum()), int((~found & truth).sum())
-    fp, tn = int((found & ~truth).sum()), int((~found & ~truth).sum())
-    recall, specificity = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
-    document: dict[str, Any] = {
-        "schema": 1,
-        "n_samples": len(truth),
-        "labels": {"negative": result.labels["negative"], "positive": result.labels["positive"]},
-        "accuracy": _ratio(tp + tn, len(truth)),
-        "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
-        "precision": _ratio(tp, tp + fp),
-        "recall": recall,
-        "f1": _ratio(2 * tp, 2 * tp + fp + fn),
-        "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
-    }
-    if result.params.get("measure") is not None:
-        document["measure"] = _measure(result, data)
-    return document
-
-
-def _measure(result: Result, data: Instance) -> dict[str, Any]:
-    """The measure that the features were selected for, on this data; None where it is not defined."""
-    from mipfs.errors import DataError, UsageError
-    from mipfs.measures import value
-
-    name, given = result.params["measure"], {key: result.params.get(key) for key in ("beta", "k")}
-    try:
-        found: float | None = value(name, data.y, result.decision_function(data), **given)
-    except (DataError, UsageError):
-        found = None
-    return {"name": name, "value": found}
+    names, labels = tuple(result.weights), Labels(**result.labels)
+    remembered, n_features = result.label_column, result.n_features
+    return read_new(path, names=names, n_features=n_features, labels=labels, label=label, remembered=remembered)
 
 
 def _show(document: dict[str, Any]) -> None:
@@ -105,7 +66,3 @@ def _show(document: dict[str, Any]) -> None:
             (f"is {positive}", cells["false_negative"], cells["true_positive"]),
         ],
     )
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

@@ -29,6 +29,9 @@ ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT.json", help="What `mipfs solve --json` wrote.", show_default=False)
 ]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON to FILE; - is standard output.")]
+Report = Annotated[
+    str | None, typer.Option("--report", metavar="FILE", help="Write an HTML page that shows all of it to FILE.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what --json - asks for.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of every random choice.")]
 Scale = Annotated[

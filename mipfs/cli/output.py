@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,26 +19,36 @@ from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from mipfs.report.blocks import Reported
 
 INFEASIBLE = 3
 
 
-def finish(result: Result, target: str | None, quiet: bool, certificate_limit: float = CERTIFICATE_LIMIT) -> int:
-    """Write the JSON where it was asked for, show the result to people, and return the exit code.
+def finish(
+    result: Result,
+    target: str | None,
+    quiet: bool,
+    certificate_limit: float = CERTIFICATE_LIMIT,
+    report: str | None = None,
+    title: str = "",
+) -> int:
+    """Write the JSON and the page where they were asked for, show the result to people, and return the exit code.
 
     What cannot be written is still shown, so that a full disk does not take it.
     """
-    if target == "-":
-        print(result.to_json(), flush=True)
-    elif target is not None:
-        try:
+    try:
+        if target == "-":
+            print(result.to_json(), flush=True)
+        elif target is not None:
             result.save(target, certificate_limit=certificate_limit)
-        except UsageError:
-            if not quiet and (result.has_classifier or result.relaxed is not None):
-                show_result(result)
-                sys.stdout.flush()
-            raise
+        write_page(report, title, result)
+    except UsageError:
+        if target != "-" and not quiet and (result.has_classifier or result.relaxed is not None):
+            show_result(result)
+            sys.stdout.flush()
+        raise
     if result.status is Status.INFEASIBLE:
         culprits = ", ".join(repr(name) for name in result.conflict)
         complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
@@ -49,7 +60,22 @@ def finish(result: Result, target: str | None, quiet: bool, certificate_limit: f
         if target is not None:
             certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
             print(f"\nwritten to {target}{certificate}")
+        tell_page(report, after=target is not None)
     return 0
+
+
+def write_page(target: str | None, title: str, study: Reported) -> None:
+    """Write the page of one result, path, ladder, or anything else with a report, where it was asked for."""
+    if target is not None:
+        from mipfs import page
+
+        page.write(target, [page.Item(title, study)])
+
+
+def tell_page(target: str | None, after: bool) -> None:
+    """Say where the page is; `after` another line that says where something is."""
+    if target is not None:
+        print(f"{'' if after else chr(10)}page written to {target}")
 
 
 def show_result(result: Result) -> None:
@@ -77,6 +103,29 @@ def check_target(target: str | None, *inputs: str | None, pair: bool = False, op
             output_file.check(sidecar_of(path), read)
     except UsageError as error:
         raise UsageError(f"{option} {error}") from None
+
+
+def check_page(
+    target: str | None, *inputs: str | None, outputs: Sequence[str | None] = (), option: str = "--report"
+) -> None:
+    """Refuse a place for the page as `check_target` does, or where another output goes.
+
+    Parameters
+    ----------
+    outputs : files that the command writes besides; beside the first of them a certificate may be written
+    """
+    if target is None:
+        return
+    if target == "-":
+        raise UsageError(f"{option} -: a page is read by a browser; give a file, such as page.html")
+    check_target(target, *inputs, option=option)
+    named = [Path(name) for name in outputs if name is not None and name != "-"]
+    beside = [sidecar_of(Path(name)) for name in outputs[:1] if name is not None and name != "-"]
+    for other in (*named, *beside):
+        if os.path.realpath(other) == os.path.realpath(target) and not output_file.is_stream(other):
+            raise UsageError(
+                f"{option} {target}: another output of this command goes there; give the page another name"
+            )
 
 
 def _read_beside(path: Path) -> list[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +17,7 @@ from mipfs.cli.options import (
     Param,
     Positive,
     Quiet,
+    Report,
     Scale,
     Seed,
     SubjectTo,
@@ -62,6 +65,7 @@ def path(
     label: Label = None,
     positive: Positive = None,
     json: Json = None,
+    report: Report = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -69,8 +73,9 @@ def path(
     import mipfs
     from mipfs import readers
     from mipfs.cli.live_path import live_path
-    from mipfs.cli.output import check_target
+    from mipfs.cli.output import check_page, check_target
     from mipfs.cli.solve import with_lp_rows
+    from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
     from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
@@ -92,6 +97,7 @@ def path(
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     check_target(json, data_file, subject_to, rows)
+    check_page(report, data_file, subject_to, rows, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
@@ -105,7 +111,8 @@ def path(
     with held(deliver=False):
         with live_path(quiet) as watchers:
             found = mipfs.path(problem, **axes, **options, **watchers)
-        return _finish(found, json, quiet)
+        found = dataclasses.replace(found, command=command_line())
+        return _finish(found, json, quiet, report, f"A path on {Path(data_file).name}")
 
 
 def _whole(text: str) -> Sequence[int]:
@@ -136,16 +143,17 @@ def _numbers(name: str, text: str) -> list[float]:
     raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10")
 
 
-def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
-    """Write the JSON where it was asked for, show the path, and return the exit code."""
+def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | None = None, title: str = "") -> int:
+    """Write JSON and page where they were asked for, show the path, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE, write_json
+    from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
     from mipfs.cli.text import show_blocks
     from mipfs.result.result import Status
     from mipfs.studies.path_report import path_blocks
 
     if target is not None:
         write_json(found.document(), target)
+    write_page(report, title, found)
     if not any(point.result.has_classifier for point in found.points):
         conflicts = [point.result.conflict for point in found.points if point.status is Status.INFEASIBLE]
         if conflicts and len(conflicts) == len(found.points):
@@ -161,4 +169,5 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool) -> int:
         show_blocks(path_blocks(found))
         if target is not None:
             print(f"\nwritten to {target}")
+        tell_page(report, after=target is not None)
     return 0

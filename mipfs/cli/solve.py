@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from mipfs.cli.options import (
     Label,
     Positive,
     Quiet,
+    Report,
     Scale,
     Seed,
     SubjectTo,
@@ -95,6 +97,7 @@ def solve(
     label: Label = None,
     positive: Positive = None,
     json: Json = None,
+    report: Report = None,
     quiet: Quiet = False,
     seed: Seed = 0,
 ) -> int:
@@ -102,7 +105,8 @@ def solve(
     from mipfs import drivers, formulation, readers
     from mipfs.cli import written
     from mipfs.cli.live import live_table
-    from mipfs.cli.output import check_target, finish
+    from mipfs.cli.output import check_page, check_target, finish
+    from mipfs.cli.typed import command_line
     from mipfs.drivers.default import default_driver, of_problem
     from mipfs.plumbing.signals import held
 
@@ -111,11 +115,13 @@ def solve(
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
     check_target(json, data_file, subject_to, validation, model_file, pair=True)
+    inputs = (data_file, subject_to, validation, model_file)
+    check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
     if write is not None:
         written.check_suffix(Path(write))
-        check_target(write, data_file, subject_to, validation, model_file, json, option="--write")
+        check_target(write, *inputs, json, option="--write")
     if checkpoint is not None:
-        check_target(checkpoint, data_file, subject_to, validation, model_file, json, write, option="--checkpoint")
+        check_target(checkpoint, *inputs, json, write, option="--checkpoint")
     declaration = formulation.load(model)
     data = readers.read(data_file, **read_options(scale, label, positive))
     declared = declaration(data, params)
@@ -145,7 +151,8 @@ def solve(
         with live_table(quiet) as observers:
             kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
             result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options)
-        return finish(result, json, quiet, certificate_limit)
+        result = dataclasses.replace(result, command=command_line())
+        return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
 
 def with_lp_rows(problem: Problem, path: str) -> Problem:

@@ -6,6 +6,7 @@ import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,7 @@ class Table:
 
     def html(self) -> str:
         title = f"<p><b>{html.escape(self.title)}</b></p>" if self.title else ""
-        head = [f"<b>{html.escape(name)}</b>" for name in self.header]
-        return title + _html([head, *(list(map(html.escape, row)) for row in self.rows)], self.left)
+        return title + _html([list(map(html.escape, row)) for row in self.rows], self.left, self.header)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,14 @@ class Line:
         return f"<p>{html.escape(self.line.strip())}</p>"
 
 
-Block = Pairs | Table | Line
+class Block(Protocol):
+    """A part of a report: `Pairs`, `Table` and `Line` here, the charts of `charts.py`."""
+
+    def text(self) -> str:
+        """For a terminal; "" for what only a page shows."""
+
+    def html(self) -> str:
+        """For a page or a notebook, whatever stands in it escaped."""
 
 
 def as_text(blocks: Iterable[Block]) -> str:
@@ -70,8 +77,13 @@ def as_text(blocks: Iterable[Block]) -> str:
 
 
 def as_html(blocks: Iterable[Block]) -> str:
-    """The blocks as HTML; whatever stands in them is escaped."""
-    return "<div>" + "".join(block.html() for block in blocks) + "</div>"
+    """The blocks as HTML, with the style of charts where there are any; whatever stands in them is escaped."""
+    inner = "".join(block.html() for block in blocks)
+    if "<figure" not in inner:
+        return f"<div>{inner}</div>"
+    from mipfs.report.figure import style, without_data
+
+    return f'<div class="mipfs"><style>{style()}</style>{without_data(inner)}</div>'
 
 
 class Reported(ABC):
@@ -87,14 +99,24 @@ class Reported(ABC):
         """The report of the command line as text."""
         return as_text(self.blocks())
 
+    def shown(self) -> list[Block]:
+        """What a notebook shows: the report, or a shorter one with charts."""
+        return self.blocks()
+
     def _repr_html_(self) -> str:
         """The report for a notebook."""
-        return as_html(self.blocks())
+        return as_html(self.shown())
 
 
-def _html(rows: Sequence[Sequence[str]], left: int) -> str:
-    """A table of cells that are HTML already."""
+def _html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) -> str:
+    """A table of cells that are HTML already, below the names of its columns, which are text."""
     lines = []
+    if header:
+        names = (
+            f'<th scope="col" style="text-align: {"left" if i < left else "right"}">{html.escape(name)}</th>'
+            for i, name in enumerate(header)
+        )
+        lines.append(f"<tr>{''.join(names)}</tr>")
     for row in rows:
         sides = ("left" if i < left else "right" for i in range(len(row)))
         cells = (f'<td style="text-align: {side}">{cell}</td>' for side, cell in zip(sides, row, strict=True))

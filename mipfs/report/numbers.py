@@ -18,11 +18,26 @@ def percent(gap: float) -> str:
     return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
 
 
+def time_text(seconds: float) -> str:
+    """Seconds of three digits, or whole ones."""
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
+
+
+NAMES = 40
+"""Names that a cell lists."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a cell of a table, the first `NAMES` of them."""
+    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return ", ".join(names[:NAMES]) + more if names else "(none)"
+
+
 def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:
     """The parameters of a problem in one line, without those that it does not have."""
     shown = [name for name in ("M", "C", "lambda", "loss", "bias") if name not in without]
     shown += [name for name in ("measure", "beta", "k") if name in params]
-    return ", ".join(f"{name} = {_text(params[name])}" for name in shown)
+    return ", ".join(f"{name} = {_text(params[name])}" for name in shown if name in params)
 
 
 def _text(value: Any) -> str:

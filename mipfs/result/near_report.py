@@ -16,7 +16,7 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
     """How many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
     supports, share = found["supports"], found["share"]
     blocks: list[Block] = [
-        Line(f"\n{_answer(found)}"),
+        Line(f"\n{answer(found)}"),
         Table(
             ("features", "objective", "above"),
             [(_names(one["selected"]), number(one["objective"]), percent(one["gap"])) for one in supports[:SHOWN]],
@@ -36,7 +36,7 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def _answer(found: Mapping[str, Any]) -> str:
+def answer(found: Mapping[str, Any]) -> str:
     """The sentence above the tables."""
     count, gap, size = len(found["supports"]), found["gap"], found["size"]
     within = "" if gap is None else f" within {percent(gap)} of the optimum"

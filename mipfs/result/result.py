@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.result import result_json
+from mipfs.result.plotted import Plotted
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -138,7 +139,7 @@ def relative_gap(objective: float, bound: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Reported):
+class Result(Plotted):
     """What a driver returns.
 
     Attributes
@@ -170,6 +171,7 @@ class Result(Reported):
     extra : mapping of name to {"lb", "ub", "integer", "value"}, the user's extra variables at the selection
     read : mapping or None, how the data was read: {"label": the column of the labels or None, "words": {column: its
         words}} for the columns of words that weights belong to
+    command : str or None, the command line that it came from, without where its outputs went
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
@@ -209,6 +211,7 @@ class Result(Reported):
     near_optimal: Mapping[str, Any] | None = None
     atoms: Mapping[str, Any] | None = None
     read: Mapping[str, Any] | None = None
+    command: str | None = None
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)

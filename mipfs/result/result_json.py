@@ -127,6 +127,11 @@ def _params(value: Any) -> dict[str, Any]:
     _require(isinstance(value, dict))
     for name in ("measure", "loss", "margin"):
         _or_null(_text)(value.get(name))
+    for name in ("forced_in", "forced_out"):
+        _or_null(_list(_text))(value.get(name))
+    _or_null(_table(_number))(value.get("penalty"))
+    for name in ("M", "gap"):
+        _or_null(_number)(value.get(name))
     return dict(value)
 
 
@@ -135,8 +140,25 @@ def _scaling(value: Any) -> dict[str, Any]:
     return _record(shift=_table(_number), scale=_table(_number))(value)
 
 
+def _flag(value: Any) -> bool:
+    _require(isinstance(value, bool))
+    return bool(value)
+
+
 def _near_optimal(value: Any) -> dict[str, Any]:
-    _record(supports=_list(_record(selected=_list(_text))))(value)
+    support = _record(selected=_list(_text), objective=_number, gap=_number)
+    asked = {"complete": _flag, "gap": _or_null(_number), "size": _or_null(_whole)}
+    _record(supports=_list(support), share=_table(_number), **asked)(value)
+    return dict(value)
+
+
+def _validated(value: Any) -> dict[str, Any]:
+    _record(error=_number, selected=_list(_text))(value)
+    return dict(value)
+
+
+def _atoms(value: Any) -> dict[str, Any]:
+    _record(names=_or_null(_list(_text)))(value)
     return dict(value)
 
 
@@ -171,18 +193,19 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "data_sha256": _text,
     "rows": _list(_record(name=_text, terms=_table(_number), lb=_free, ub=_free, origin=_text)),
     "conflict": _list(_text),
-    "relaxed": _or_null(_record()),
-    "validated": _or_null(_record()),
+    "relaxed": _or_null(_record(upper=_or_null(_number), lower=_or_null(_number))),
+    "validated": _or_null(_validated),
     "bound_source": _text,
     "certificate": _or_null(_record(kind=_text, bound=_free, gap=_number, file=_file_name, sha256=_text)),
     "versions": _table(_text),
     "extra": _table(_record()),
-    "atoms": _or_null(_record()),
+    "atoms": _or_null(_atoms),
     "near_optimal": _or_null(_near_optimal),
     "read": _or_null(_record(label=_or_null(_text), words=_table(_list(_text)))),
+    "command": _or_null(_text),
 }
 """The fields of schema 1, and what reads each."""
-LATER = ("extra", "near_optimal", "atoms", "read")
+LATER = ("extra", "near_optimal", "atoms", "read", "command")
 """Fields that are not in every JSON of schema 1."""
 
 

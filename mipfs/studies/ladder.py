@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ class Comparison(Reported):
     selected : tuple of str, its features
     ladder : tuple of Rung
     conflict : tuple of str, a smallest conflicting set of rows when no selection satisfies them
+    command : str or None, the command line that it came from
     """
 
     params: Mapping[str, Any]
@@ -102,6 +104,7 @@ class Comparison(Reported):
     selected: tuple[str, ...]
     ladder: tuple[Rung, ...]
     conflict: tuple[str, ...] = ()
+    command: str | None = None
 
     def __repr__(self) -> str:
         bounds = ", ".join(f"{rung.name} {number(rung.value)}" for rung in self.ladder)
@@ -119,11 +122,19 @@ class Comparison(Reported):
         raise KeyError(name)
 
     def document(self) -> dict[str, Any]:
-        """``{schema, params, incumbent, ladder: [...]}``, schema 1; what was not earned is None."""
+        """``{schema, params, incumbent, ladder: [...]}``, schema 1; what was not earned is None.
+
+        Beside them ``selected``, the features of the best classifier, ``conflict``, and ``command`` where there was
+        one.
+        """
+        command = {} if self.command is None else {"command": self.command}
         return {
             "schema": SCHEMA,
+            **command,
             "params": dict(self.params),
             "incumbent": _finite(self.incumbent),
+            "selected": list(self.selected),
+            "conflict": list(self.conflict),
             "ladder": [
                 {name: _finite(value) for name, value in dataclasses.asdict(rung).items()} for rung in self.ladder
             ],
@@ -132,6 +143,41 @@ class Comparison(Reported):
     def to_json(self) -> str:
         """`document` as JSON."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Comparison:
+        """Read what `to_json` gave, or `mipfs compare --json` wrote; a `DataError` names what is odd."""
+        from mipfs.studies import reading
+
+        return reading.loaded(path, cls)
+
+    def shown(self) -> list[Block]:
+        """In a notebook: the problem and the chart of the ladder."""
+        from mipfs.studies.charts import ladder_chart
+
+        return [self.blocks()[0], ladder_chart(self)]
+
+    def plot_ladder(self, ax: Any = None) -> Any:
+        """Draw the bound of every rung and the best classifier's value with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        """
+        from mipfs.report.axes import draw
+        from mipfs.studies.charts import ladder_chart
+
+        return draw(ladder_chart(self), ax, "plot_ladder()")
 
 
 def compare(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.plumbing import output_file
-from mipfs.report.blocks import Block, Reported
+from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.result.result import SCHEMA, Result, Status, relative_gap
 from mipfs.studies.steps import Place
@@ -127,6 +127,7 @@ class SolutionPath(Reported):
         The simplest value whose validation error is at most one standard error (deviation/√folds) above the least;
         None along rows, none of which is simpler.
     rule : {"least-error", "one-se"}
+    command : str or None, the command line that it came from
     """
 
     axis: str
@@ -140,6 +141,7 @@ class SolutionPath(Reported):
     least_error: Value | None = None
     one_se: Value | None = None
     rule: str = "least-error"
+    command: str | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -216,7 +218,8 @@ class SolutionPath(Reported):
             | {"start": list(point.start), "errors": list(point.errors), "result": json.loads(point.result.to_json())}
             for line, point in zip(self.table(), self.points, strict=True)
         ]
-        head = {"schema": SCHEMA, "axis": self.axis, "params": self.params, "driver": self.driver}
+        command = {} if self.command is None else {"command": self.command}
+        head = {"schema": SCHEMA, **command, "axis": self.axis, "params": self.params, "driver": self.driver}
         validation = {"folds": self.folds, "seed": self.seed, "chosen": self._named(self.chosen)}
         if self.rule == "one-se":
             both = {name: self._named(getattr(self, name)) for name in ("least_error", "one_se")}
@@ -229,6 +232,50 @@ class SolutionPath(Reported):
     def to_json(self) -> str:
         """`document` as JSON."""
         return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SolutionPath:
+        """Read what `save` wrote, but for the cold solves; a `DataError` names what is odd."""
+        from mipfs.studies import reading
+
+        return reading.loaded(path, cls)
+
+    def shown(self) -> list[Block]:
+        """In a notebook: what was asked and chosen, the charts, and which features are selected where."""
+        from mipfs.studies.charts import path_charts, path_supports
+
+        words = [block for block in self.blocks() if isinstance(block, (Pairs, Line))]
+        grid = path_supports(self)
+        return [*words, *path_charts(self), *([] if grid is None else [grid])]
+
+    def plot_path(self, ax: Any = None) -> Any:
+        """Draw objective and bound along the path with matplotlib, the gap of every point between them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default. Of a path over C and M every C is drawn into the same axes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        UsageError
+            The path has no points.
+        """
+        from mipfs.studies.plots import plot_path
+
+        return plot_path(self, ax)
+
+    def plot_supports(self, ax: Any = None) -> Any:
+        """Draw which features are selected where, as a heat map; parameters and errors as in `plot_path`."""
+        from mipfs.studies.plots import plot_supports
+
+        return plot_supports(self, ax)
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""

@@ -111,7 +111,7 @@ def _options(rng: random.Random, number: int, result: bytes) -> Case:
             return Case("noise", tuple(_noise(rng) for _ in range(rng.randrange(1, 6))))
         case 14:
             command = rng.choice(
-                ("solve", "path", "compare", "predict", "verify", "evaluate", "generate", "demo", "models")
+                ("solve", "path", "compare", "predict", "verify", "evaluate", "generate", "demo", "models", "report")
             )
             return Case("a stranger", (command, f"--{_noise(rng, string.ascii_lowercase)}"))
         case 15:

@@ -15,13 +15,33 @@ from mipfs.formulation import table
 from tests.cli.outcome import Cli
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demo leaves its page in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_the_demo_proves_its_answer_and_shows_how(cli: Cli) -> None:
     outcome = cli("demo")
     assert (outcome.code, outcome.err) == (0, "")
-    for words in ("OPTIMAL (the gap is closed)", "How the gap closed", "100% |", "classify", "Next:"):
+    for words in (
+        "OPTIMAL (the gap is closed)",
+        "How the gap closed",
+        "100% |",
+        "classify",
+        "The ladder",
+        "convex-hull",
+        "Next:",
+    ):
         assert words in outcome.out
     # The best three features by enumeration of all 4,060 supports with libsvm: 53.607623.
     assert "53.6076" in outcome.out
+    assert outcome.out.endswith("All of it on a page to look at: mipfs-demo.html\n")
+    text = Path("mipfs-demo.html").read_text(encoding="utf-8")
+    assert "53.6076" in text
+    assert "worst perimeter" in text
+    assert "The ladder of relaxations" in text
+    assert "On the data it was trained on" in text
 
 
 def test_the_json_of_the_demo_is_a_result(cli: Cli) -> None:

@@ -13,6 +13,7 @@ import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
 from mipfs.studies.solution_path import SolutionPath
+from tests.html_tree import Tree
 
 WDBC = Path(__file__).resolve().parents[2] / "instances" / "wdbc.svm"
 DATA = mipfs.read(WDBC, scale="standard")
@@ -50,7 +51,10 @@ def test_html_shows_the_same_and_escapes_names(path: SolutionPath) -> None:
     text = shown._repr_html_()
     assert "&lt;b&gt;&amp;" in text
     assert "<b>&" not in text
-    assert "The supports" in path._repr_html_()
+    said = " ".join(Tree(path._repr_html_()).texts)
+    assert not Tree(text).wrong
+    for words in ("Objective and bound along M", "Which features are selected where", "chosen by 3 folds"):
+        assert words in said
 
 
 def test_a_frame_is_the_table(path: SolutionPath) -> None:

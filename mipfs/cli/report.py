@@ -1,0 +1,94 @@
+"""``mipfs report``: results, paths and ladders as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mipfs.cli.options import Json, Label, Quiet, Seed
+from mipfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
+    from mipfs.studies.reading import Study
+
+
+def report(
+    result_files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RESULT.json...",
+            help="What `mipfs solve`, `path` or `compare` wrote with --json; several stand side by side.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The page; by default RESULT.html.", show_default=False),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", metavar="TEST", help="Labelled data to judge the classifiers on, too.")
+    ] = None,
+    label: Label = None,
+    json: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Show results as one HTML page that needs no network."""
+    from mipfs import page
+    from mipfs.cli.output import check_page, check_target, write_json
+    from mipfs.plumbing.signals import held
+    from mipfs.result.result import Result
+    from mipfs.studies import reading
+
+    target = str(Path(result_files[0]).with_suffix(".html")) if output is None else output
+    inputs = (*result_files, data)
+    check_target(json, *inputs)
+    check_page(target, *inputs, outputs=(json,), option="-o" if output is not None else "the page")
+    if data is None and label is not None:
+        raise UsageError(f"--label {label}: it names the label column of --data TEST, which is not given")
+    studies = [reading.load(path) for path in result_files]
+    scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
+    items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
+    with held(deliver=False):
+        size = page.write(target, items)
+        if json is not None:
+            kinds = [type(study).__name__ for study in studies]
+            statuses = [study.status.name if isinstance(study, Result) else None for study in studies]
+            parts = zip(result_files, kinds, statuses, scores, strict=True)
+            shown = [{"file": f, "kind": k, "status": s, "score": score} for f, k, s, score in parts]
+            write_json({"schema": 1, "page": target, "bytes": size, "items": shown}, json)
+    if json != "-" and not quiet:
+        print(f"page written to {target} ({size / 1000:,.0f} kB)")
+    return 0
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """The files by name, or as they were given where names are the same."""
+    names = [Path(path).name for path in paths]
+    return names if len(set(names)) == len(names) else list(paths)
+
+
+def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any:
+    """How the classifiers of a study do on data; None without data, or of what has no classifier."""
+    from mipfs.result.result import Result
+    from mipfs.studies.solution_path import SolutionPath
+
+    if data is None:
+        return None
+    if isinstance(study, Result):
+        return _score(study, data, label) if study.has_classifier else None
+    if isinstance(study, SolutionPath):
+        return [_score(p.result, data, label) if p.result.has_classifier else {} for p in study.points]
+    raise UsageError(f"--data: {path} is a ladder, which has no classifier to judge; leave it out")
+
+
+def _score(result: Result, path: str, label: str | None) -> dict[str, Any]:
+    from mipfs.cli.evaluate import labelled
+    from mipfs.result.score import score
+
+    data = labelled(result, path, label)
+    return {**score(result, data), "source": Path(path).name, "trained_on": data.sha256 == result.data_sha256}

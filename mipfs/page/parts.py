@@ -1,0 +1,91 @@
+"""The parts that a page is made of, as HTML; whatever is given as text is escaped here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from mipfs.report.blocks import Block
+from mipfs.result.result import Result, Status
+
+CLASSES = {
+    Status.OPTIMAL: "s-good",
+    Status.FEASIBLE: "s-open",
+    Status.NO_SOLUTION: "s-open",
+    Status.RELAXED: "s-plain",
+    Status.INFEASIBLE: "s-bad",
+    Status.NUMERICAL: "s-bad",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A part with a heading of its own; a wide one takes the whole line."""
+
+    title: str
+    html: str
+    is_wide: bool = False
+
+
+def pill(status: str, name: str) -> str:
+    """A status as a coloured word; `name` is one of `CLASSES`' values."""
+    return f'<span class="pill {name}">{escape(status)}</span>'
+
+
+def status_pill(status: Status) -> str:
+    return pill(status.name, CLASSES[status])
+
+
+def tiles(pairs: Iterable[tuple[str, str, str]]) -> str:
+    """Figures side by side: name, value and a remark."""
+    cells = []
+    for name, value, remark in pairs:
+        small = f"<small>{escape(remark)}</small>" if remark else ""
+        cells.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{small}</dd></div>")
+    return f'<dl class="tiles">{"".join(cells)}</dl>' if cells else ""
+
+
+def to_try(ways: str) -> str:
+    """What may help, in a box; "" for nothing."""
+    return f'<div class="try" role="note"><strong>What to try:</strong> {escape(ways)}.</div>' if ways else ""
+
+
+def cards(found: Iterable[Card | None], level: int) -> str:
+    """The cards that there are, with headings of that level."""
+    parts = []
+    for card in found:
+        if card is not None and card.html:
+            wide = ' class="wide"' if card.is_wide else ""
+            heading = f"<h{level}>{escape(card.title)}</h{level}>" if card.title else ""
+            parts.append(f"<section{wide}>{heading}{card.html}</section>")
+    return f'<div class="cards">{"".join(parts)}</div>' if parts else ""
+
+
+def chart_card(title: str, *blocks: Block | None, is_wide: bool = False) -> Card | None:
+    """A card of charts or tables; None without any."""
+    found = [block.html() for block in blocks if block is not None]
+    return Card(title, "".join(found), is_wide) if found else None
+
+
+def lines(texts: Sequence[str]) -> str:
+    """Sentences below one another."""
+    return f'<ul class="plain">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>' if texts else ""
+
+
+def code(text: str) -> str:
+    return f"<pre><code>{escape(text)}</code></pre>"
+
+
+def anchor(k: int) -> str:
+    """The identifier of the k-th article."""
+    return f"item-{k + 1}"
+
+
+def article(k: int, heading: str, inner: str, level: int) -> str:
+    """One result, path or ladder."""
+    return f'<article id="{anchor(k)}"><header><h{level}>{escape(heading)}</h{level}></header>{inner}</article>'
+
+
+def size_words(result: Result) -> str:
+    return f"{len(result.selected)} of {result.n_features}"

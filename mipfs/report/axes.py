@@ -1,0 +1,128 @@
+"""Charts drawn with matplotlib, for papers and notebooks of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import MissingExtraError
+from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines
+
+COLOURS = {
+    "bound": "#1f6fc9",
+    "incumbent": "#c2521a",
+    "upper": "#7a4fb0",
+    "first": "#1f6fc9",
+    "second": "#c2521a",
+    "third": "#1b7f4b",
+    "fourth": "#7a4fb0",
+    "fifth": "#a3740a",
+    "sixth": "#b0306f",
+}
+"""Those of `figure.css`."""
+MOST_NAMES = 40
+"""Columns of a heat map that are named."""
+
+
+def draw(chart: Chart, ax: Any, method: str) -> Any:
+    """Draw a chart on axes.
+
+    Parameters
+    ----------
+    chart : Lines, Bars or Grid
+    ax : matplotlib Axes, or None for new ones
+    method : what the user called, for the message
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", method) from None
+    if ax is None:
+        _, ax = pyplot.subplots(layout="constrained")
+    if isinstance(chart, Lines):
+        _lines(chart, ax)
+    elif isinstance(chart, Bars):
+        _bars(chart, ax)
+    else:
+        assert isinstance(chart, Grid)
+        _grid(chart, ax)
+    return ax
+
+
+def _values(chart: Lines, curve: Curve) -> Any:
+    """The values of a curve; the last one holds until the end of the axis where steps have one."""
+    values = [np.nan if v is None else v for v in curve.y]
+    return np.array(values + values[-1:] if chart.is_step and chart.x_limits is not None else values, dtype=float)
+
+
+def _lines(chart: Lines, ax: Any) -> None:
+    x = np.asarray(chart.x, dtype=float)
+    if chart.is_step and chart.x_limits is not None:
+        x = np.append(x, chart.x_limits[1])
+        ax.set_xlim(*chart.x_limits)
+    for curve in chart.curves:
+        y, look = _values(chart, curve), {"color": COLOURS[curve.role], "label": _plain(curve.name)}
+        dashed = "--" if curve.role == "incumbent" else "-"
+        if chart.is_step:
+            ax.step(x, y, where="post", linestyle=dashed, **look)
+        else:
+            ax.plot(x, y, marker="o", linestyle=dashed, **look)
+        if curve.spread is not None:
+            spread = np.array([np.nan if s is None else s for s in curve.spread], dtype=float)
+            ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=look["color"], alpha=0.7)
+    if chart.between is not None:
+        above, below = (_values(chart, chart.curves[k]) for k in chart.between)
+        step = "post" if chart.is_step else None
+        ax.fill_between(x, below, above, step=step, color=COLOURS["bound"], alpha=0.12, linewidth=0)
+    if chart.is_log:
+        ax.set_xscale("log")
+    if chart.is_log_y:
+        ax.set_yscale("log")
+    if chart.limits is not None:
+        ax.set_ylim(*chart.limits)
+    ax.set(xlabel=_plain(chart.x_label), ylabel=_plain(chart.y_label), title=_plain(chart.title))
+    ax.legend()
+
+
+def _bars(chart: Bars, ax: Any) -> None:
+    places = np.arange(len(chart.bars))
+    widths = [0.0 if bar.value is None else bar.value for bar in chart.bars]
+    ax.barh(places, widths, color=[COLOURS[bar.role] for bar in chart.bars])
+    end = max([0.0, *widths, *([chart.mark[0]] if chart.mark is not None else [])])
+    for place, bar in zip(places, chart.bars, strict=True):
+        ax.annotate(_plain(bar.text), (end, place), xytext=(6, 0), textcoords="offset points", va="center")
+    if chart.mark is not None:
+        value, name = chart.mark
+        ax.axvline(value, color=COLOURS["incumbent"], linestyle="--", label=_plain(name))
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.06), frameon=False)
+    ax.set_yticks(places, [_plain(bar.name) for bar in chart.bars])
+    ax.invert_yaxis()
+    ax.margins(x=0.5)
+    ax.set_title(_plain(chart.title))
+
+
+def _grid(chart: Grid, ax: Any) -> None:
+    cells = np.array(chart.cells, dtype=float).reshape(len(chart.rows), len(chart.columns))
+    ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
+    every = max(1, -(-len(chart.columns) // MOST_NAMES))
+    shown = range(0, len(chart.columns), every)
+    ax.set_xticks(list(shown), [_plain(chart.columns[j]) for j in shown])
+    beside = [f" ({text})" for text in chart.right] or [""] * len(chart.rows)
+    names = [_plain(f"{name}{text}") for name, text in zip(chart.rows, beside, strict=True)]
+    ax.set_yticks(range(len(chart.rows)), names)
+    ax.set(xlabel=_plain(chart.x_label), title=_plain(chart.title))
+
+
+def _plain(text: str) -> str:
+    """A text in which a name of the data is no formula: matplotlib takes what stands between dollars for one."""
+    return text.replace("$", r"\$")

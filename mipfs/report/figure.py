@@ -1,0 +1,343 @@
+"""Charts as HTML and SVG, without a library and readable without a script.
+
+The area of a chart is an SVG that is stretched to the room that it gets, strokes keep their width, and all text stands
+beside it as HTML: one figure serves a telephone, a wide screen and paper. A script adds values to a pointer and to the
+arrow keys; its data is what the figure was drawn from.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines, Mosaic, plain
+from mipfs.report.scales import Scale, labels
+
+FEW = 5
+"""Ticks that stand side by side on a narrow screen."""
+SIDE = 1000
+"""Units of an area's own axes."""
+
+
+def style() -> str:
+    """The style sheet of figures; colours are properties that a page may set anew."""
+    return Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
+
+
+def figure(chart: Chart) -> str:
+    """A chart as an HTML figure; whatever stands in it is escaped."""
+    if isinstance(chart, Lines):
+        return _lines(chart)
+    if isinstance(chart, Bars):
+        return _bars(chart)
+    if isinstance(chart, Grid):
+        return _grid(chart)
+    assert isinstance(chart, Mosaic)
+    return _mosaic(chart)
+
+
+def embedded(document: Any) -> str:
+    """A document inside a page: as JSON in which no character can end the element that it stands in."""
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return f'<script type="application/json">{text}</script>'
+
+
+def without_data(text: str) -> str:
+    """Figures for where no script will read their data: in a notebook."""
+    return re.sub(r'<script type="application/json">[^<]*</script>', "", text)
+
+
+def _framed(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
+    said = f'<p class="note">{html.escape(note)}</p>' if note else ""
+    hidden = "" if data is None else embedded(data)
+    caption = f"<figcaption>{html.escape(title)}</figcaption>" if title else ""
+    return f'<figure class="chart {kind}" data-kind="{kind}">{caption}{inner}{said}{behind}{hidden}</figure>'
+
+
+def _behind(chart: Chart) -> str:
+    if chart.table is None:
+        return ""
+    return (
+        f'<details class="behind"><summary>The numbers as a table</summary><div class="scroll">{chart.table.html()}'
+        "</div></details>"
+    )
+
+
+# ---- curves ----------------------------------------------------------------------------------------------------
+
+
+def _lines(chart: Lines) -> str:
+    shown = [v for curve in chart.curves for v in _reach(curve)]
+    y = Scale(*chart.limits, chart.is_log_y) if chart.limits else Scale.over(shown, is_log=chart.is_log_y, pad=0.06)
+    x = Scale.over(list(chart.x_limits or chart.x), is_log=chart.is_log, pad=0.0 if chart.is_step else 0.04)
+    across = list(chart.x) if not chart.is_step and len(chart.x) <= 12 else x.ticks()
+    up = y.ticks(5)
+    grid = [f"M0 {_y(y, v):.1f}H{SIDE}" for v in up]
+    parts = [_path("".join(grid), "grid")]
+    if chart.between is not None:
+        parts.append(_band(chart, x, y))
+    parts += [drawn for curve in reversed(chart.curves) for drawn in _curve(chart, curve, x, y)]
+    left = [(f"left:{100 * x.place(v):.3f}%", text) for v, text in zip(across, _texts(across, chart), strict=True)]
+    as_share = all(curve.percent for curve in chart.curves)
+    sides = labels([100 * v if as_share else v for v in up], y.is_log)
+    low = [(f"bottom:{100 * y.place(v):.3f}%", text + "%" * as_share) for v, text in zip(up, sides, strict=True)]
+    wide = max([len(text) for _, text in low], default=1)
+    frame = (
+        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{html.escape(chart.y_label)}</div>'
+        f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_said(chart), "".join(parts))}'
+        f"{_below(left, chart.x_label)}</div>"
+    )
+    lines = [*chart.curves, *chart.hover]
+    data = {
+        "x": list(chart.x),
+        "low": x.low,
+        "high": x.high,
+        "log": x.is_log,
+        "y": [y.low, y.high],
+        "before": chart.before,
+        "after": chart.after,
+        "step": chart.is_step,
+        "curves": [{"name": c.name, "role": c.role, "percent": c.percent, "y": plain(c.y)} for c in lines],
+    }
+    return _framed("lines", chart.title, _key(chart.curves) + frame, chart.note, _behind(chart), data)
+
+
+def _texts(values: Sequence[float], chart: Lines) -> list[str]:
+    """The ticks of x; those that are points stand as they are."""
+    return labels(values, not chart.is_step or chart.is_log)
+
+
+def _reach(curve: Curve) -> list[float]:
+    """The values between which a curve and its whiskers lie."""
+    spread = curve.spread if curve.spread is not None else [0.0] * len(curve.y)
+    known = [(v, s or 0.0) for v, s in zip(curve.y, spread, strict=True) if _known(v) and v is not None]
+    return [end for v, s in known for end in (v - s, v + s)]
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _y(scale: Scale, value: float) -> float:
+    """From the top, a little beyond the frame where the value lies outside of it."""
+    return SIDE * min(2.0, max(-1.0, 1.0 - scale.place(value)))
+
+
+def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[list[tuple[float, float]]]:
+    """The pieces of a curve between values that are missing, in units of the area."""
+    pieces: list[list[tuple[float, float]]] = [[]]
+    for at, value in zip(chart.x, curve.y, strict=True):
+        if value is None or not math.isfinite(value):
+            pieces.append([])
+        else:
+            pieces[-1].append((SIDE * x.place(at), _y(y, value)))
+    return [piece for piece in pieces if piece]
+
+
+def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
+    drawn, pieces = [], _runs(chart, curve, x, y)
+    for piece in pieces:
+        holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
+        steps = _steps(piece) + (f"H{SIDE}" if holds else "") if chart.is_step else _joined(piece)
+        drawn.append(_path(steps, f"line r-{curve.role}"))
+        shown = [(SIDE if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
+        if not chart.is_step or piece is pieces[-1]:  # of steps the end, where a run may have one record
+            drawn.append(_path("".join(f"M{a:.2f} {b:.2f}h0" for a, b in shown), f"dot r-{curve.role}"))
+    if curve.spread is not None:
+        ends = zip(chart.x, curve.y, curve.spread, strict=True)
+        bars = [
+            f"M{SIDE * x.place(a):.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
+            for a, v, s in ends
+            if v is not None and s is not None and math.isfinite(v) and math.isfinite(s)
+        ]
+        drawn.append(_path("".join(bars), f"whisker r-{curve.role}"))
+    return drawn
+
+
+def _steps(piece: Sequence[tuple[float, float]]) -> str:
+    (a, b), rest = piece[0], piece[1:]
+    parts, above = [f"M{a:.2f} {b:.2f}"], b
+    for a, b in rest:
+        parts.append(f"H{a:.2f}")
+        if abs(b - above) > 1e-9:
+            parts.append(f"V{b:.2f}")
+        above = b
+    return "".join(parts)
+
+
+def _joined(piece: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{a:.2f} {b:.2f}" for a, b in piece)
+
+
+def _band(chart: Lines, x: Scale, y: Scale) -> str:
+    """The shaded space between two curves, where both are known."""
+    assert chart.between is not None
+    top, low = (chart.curves[k].y for k in chart.between)
+    both = [k for k in range(len(chart.x)) if _known(top[k]) and _known(low[k])]
+    if len(both) < 2:
+        return ""
+    drawn = []
+    for values in (top, low):
+        piece = [(SIDE * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
+        drawn.append(_corners(piece, SIDE if chart.x_limits is not None else None) if chart.is_step else piece)
+    outline = [*drawn[0], *reversed(drawn[1])]
+    return _path(_joined(outline) + "Z", "band")
+
+
+def _corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:
+    found = [piece[0]]
+    for a, b in piece[1:]:
+        if abs(b - found[-1][1]) > 1e-9:
+            found += [(a, found[-1][1]), (a, b)]
+    return [*found, (end or piece[-1][0], found[-1][1])]
+
+
+def _said(chart: Lines) -> str:
+    """The chart in a sentence."""
+    ends = []
+    for curve in chart.curves:
+        known = [v for v in curve.y if v is not None and math.isfinite(v)]
+        if known:
+            first, last = (_written(v, curve.percent) for v in (known[0], known[-1]))
+            ends.append(f"{curve.name} from {first} to {last}")
+    return f"{chart.title or chart.y_label}: {'; '.join(ends)}."
+
+
+def _written(value: float, percent: bool) -> str:
+    return f"{100 * value:.3g}%" if percent else f"{value:.6g}"
+
+
+# ---- bars ------------------------------------------------------------------------------------------------------
+
+
+def _bars(chart: Bars) -> str:
+    values = [bar.value for bar in chart.bars if bar.value is not None and math.isfinite(bar.value)]
+    both = [-value for value in values] if chart.is_signed else []
+    scale = Scale.over([0.0, *values, *both, *([chart.mark[0]] if chart.mark else [])])
+    zero = 100 * scale.place(0.0)
+    lines = []
+    mark = ""
+    if chart.mark:
+        mark = f'<i class="mark" style="left:{100 * scale.place(chart.mark[0]):.3f}%"></i>'
+    for bar in chart.bars:
+        fill = ""
+        if bar.value is not None and math.isfinite(bar.value):
+            end = 100 * scale.place(bar.value)
+            left, width = min(zero, end), abs(end - zero)
+            fill = f'<i class="fill r-{bar.role}" style="left:{left:.3f}%;width:{width:.3f}%"></i>'
+        axis = f'<i class="zero" style="left:{zero:.3f}%"></i>' if 0.0 < zero < 100.0 else ""
+        said = f' data-tip="{html.escape(bar.detail)}"' if bar.detail else ""
+        lines.append(
+            f'<li{said}><span class="name">{html.escape(bar.name)}</span>'
+            f'<span class="track">{fill}{axis}{mark}</span><span class="value">{html.escape(bar.text)}</span></li>'
+        )
+    key = f'<p class="key"><span class="k-mark">{html.escape(chart.mark[1])}</span></p>' if chart.mark else ""
+    data = {"bars": [{"name": bar.name, "value": plain([bar.value])[0]} for bar in chart.bars]}
+    inner = f'{key}<ul class="bars">{"".join(lines)}</ul>'
+    return _framed("barred", chart.title, inner, chart.note, _behind(chart), data)
+
+
+# ---- heat maps -------------------------------------------------------------------------------------------------
+
+
+def _grid(chart: Grid) -> str:
+    n, m = len(chart.rows), len(chart.columns)
+    drawn = "".join(_row(row, k, n, m) for k, row in enumerate(chart.cells))
+    rules = "".join(f"M0 {SIDE * k / n:.2f}H{SIDE}" for k in range(1, n)) if n else ""
+    every = max(1, math.ceil(m / 12))
+    ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
+    names = "".join(f'<span title="{html.escape(name)}">{html.escape(name)}</span>' for name in chart.rows)
+    right = "".join(f"<span>{html.escape(text)}</span>" for text in chart.right)
+    said = f"{chart.title or 'heat map'}: {n} lines, {m} columns."
+    head = f'<div class="rhead">{html.escape(chart.right_title)}</div>' if chart.right else ""
+    inner = (
+        f'<div class="heat" style="--n:{n};--m:{m}"><div class="names" aria-hidden="true">{names}</div>'
+        f"{_area(said, drawn + _path(rules, 'rule'))}"
+        f'<div class="right" aria-hidden="true">{right}</div>{head}'
+        f"{_below(ticks, chart.x_label)}</div>"
+    )
+    data = {
+        "rows": list(chart.rows),
+        "columns": list(chart.columns),
+        "details": list(chart.details),
+        "words": list(chart.words),
+        "cells": [[round(float(v), 6) for v in row] for row in chart.cells],
+    }
+    return _framed("grid", chart.title, inner, chart.note, _behind(chart), data)
+
+
+def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
+    """The cells of a line; equal neighbours are one rectangle."""
+    top, high = SIDE * k / n, SIDE / n
+    paths: dict[float, list[str]] = {}
+    j = 0
+    while j < m:
+        end = j + 1
+        while end < m and row[end] == row[j]:
+            end += 1
+        if row[j] > 0:
+            box = f"M{SIDE * j / m:.2f} {top:.2f}h{SIDE * (end - j) / m:.2f}v{high:.2f}h-{SIDE * (end - j) / m:.2f}z"
+            paths.setdefault(round(float(row[j]), 3), []).append(box)
+        j = end
+    return "".join(
+        f'<path class="cell" fill-opacity="{0.15 + 0.85 * min(1.0, share):.3g}" d="{"".join(boxes)}"/>'
+        for share, boxes in paths.items()
+    )
+
+
+def _mosaic(chart: Mosaic) -> str:
+    lines = []
+    for k, (name, *counts) in enumerate(chart.rows):
+        whole = max(1, sum(counts))
+        cells = "".join(
+            f'<td class="{"right-one" if j == k else "wrong-one"}" style="--t:{100 * count / whole:.0f}%">{count}'
+            f"<small>{100 * count / whole:.1f}%</small></td>"
+            for j, count in enumerate(counts)
+        )
+        lines.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in chart.header)
+    inner = f'<table class="mosaic"><tr><td></td>{head}</tr>{"".join(lines)}</table>'
+    return _framed("confusion", chart.title, inner, chart.note, "", None)
+
+
+# ---- parts -----------------------------------------------------------------------------------------------------
+
+
+def _area(said: str, drawn: str) -> str:
+    """The SVG, what a screen reader says of it, and the places that the script fills."""
+    return (
+        f'<div class="area" role="img" aria-label="{html.escape(said)}">'
+        f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+        f"{drawn}</svg></div>"
+    )
+
+
+def _below(ticks: Iterable[tuple[str, str]], label: str) -> str:
+    """Ticks and name of the axis of x."""
+    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{html.escape(label)}</div>'
+
+
+def _path(drawn: str, names: str) -> str:
+    return f'<path class="{names}" d="{drawn}"/>' if drawn else ""
+
+
+def _spans(places: Iterable[tuple[str, str]]) -> str:
+    """Ticks; every second one of many makes room on a narrow screen."""
+    ticks = list(places)
+    odd = " class=odd" if len(ticks) > FEW else ""
+    return "".join(
+        f'<span{odd if k % 2 else ""} style="{place}">{html.escape(text)}</span>'
+        for k, (place, text) in enumerate(ticks)
+    )
+
+
+def _key(curves: Sequence[Curve]) -> str:
+    names = "".join(f'<span class="r-{c.role}">{html.escape(c.name)}</span>' for c in curves)
+    return f'<p class="key">{names}</p>'

@@ -1,0 +1,78 @@
+"""What a result draws of itself: in a notebook, and with matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from mipfs.errors import UsageError
+from mipfs.report.blocks import Block, Line, Pairs, Reported
+from mipfs.report.charts import Detail
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
+
+SMALL = Detail(columns=500, records=40, rows=30, supports=60)
+"""How much of a result a notebook shows: it is saved with every output."""
+
+
+class Plotted(Reported):
+    """The pictures of a `Result`."""
+
+    __slots__ = ()
+
+    def shown(self) -> list[Block]:
+        """In a notebook: the numbers of the report, what the status means, and the charts of the page."""
+        from mipfs.result.charts import gap_chart, supports_chart, weights_chart
+        from mipfs.result.words import verdict
+
+        result = cast("Result", self)
+        numbers = [block for block in result.blocks() if isinstance(block, Pairs)]
+        charts = (gap_chart(result, SMALL), weights_chart(result, SMALL.rows), supports_chart(result, SMALL))
+        return [Line(verdict(result)), *numbers, *(chart for chart in charts if chart is not None)]
+
+    def plot_gap(self, ax: Any = None) -> Any:
+        """Draw incumbent and bound against time with matplotlib, the gap between them shaded.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        UsageError
+            The run left no record.
+        """
+        from mipfs.report.axes import draw
+        from mipfs.result.charts import gap_chart
+
+        chart = gap_chart(cast("Result", self))
+        if chart is None:
+            raise UsageError("plot_gap(): the run ended before its first record, so there is nothing to draw")
+        return draw(chart, ax, "plot_gap()")
+
+    def plot_supports(self, ax: Any = None) -> Any:
+        """Draw the near-optimal supports with matplotlib: a heat map of features × supports.
+
+        Parameters, what is returned and errors as in `plot_gap`.
+
+        Raises
+        ------
+        UsageError
+            The run was not asked for near-optimal supports.
+        """
+        from mipfs.report.axes import draw
+        from mipfs.result.charts import supports_chart
+
+        chart = supports_chart(cast("Result", self))
+        if chart is None:
+            raise UsageError(
+                "plot_supports(): the result has no near-optimal supports; solve with pool_gap=0.01 or pool_size=20"
+            )
+        return draw(chart, ax, "plot_supports()")

@@ -1,0 +1,50 @@
+"""How well the classifier of a result does on labelled data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, UsageError
+from mipfs.measures import value
+from mipfs.result.result import Result
+
+
+def score(result: Result, data: Instance) -> dict[str, Any]:
+    """Accuracy and its relatives of the classifier; a ratio whose denominator is zero is None.
+
+    The positive class is the one that the result calls positive.
+    """
+    found = result.decision_function(data) > 0
+    truth = data.y > 0
+    tp, fn = int((found & truth).sum()), int((~found & truth).sum())
+    fp, tn = int((found & ~truth).sum()), int((~found & ~truth).sum())
+    recall, specificity = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
+    document: dict[str, Any] = {
+        "schema": 1,
+        "n_samples": len(truth),
+        "labels": {"negative": result.labels["negative"], "positive": result.labels["positive"]},
+        "accuracy": _ratio(tp + tn, len(truth)),
+        "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
+        "precision": _ratio(tp, tp + fp),
+        "recall": recall,
+        "f1": _ratio(2 * tp, 2 * tp + fp + fn),
+        "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
+    }
+    if result.params.get("measure") is not None:
+        document["measure"] = _measure(result, data)
+    return document
+
+
+def _measure(result: Result, data: Instance) -> dict[str, Any]:
+    """The measure that the features were selected for, on this data; None where it is not defined."""
+    name, given = result.params["measure"], {key: result.params.get(key) for key in ("beta", "k")}
+    try:
+        found: float | None = value(name, data.y, result.decision_function(data), **given)
+    except (DataError, UsageError):
+        found = None
+    return {"name": name, "value": found}
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -1,0 +1,203 @@
+"""A result's problem in words, and what its answer means: made from the JSON alone, without the data.
+
+`mipfs verify` states the problem anew from the data; this is what the run says of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from mipfs.report.numbers import number, percent
+from mipfs.result.result import Result, Status, StopReason
+
+LOSSES = {
+    "hinge": "C Σ max(0, 1 − mᵢ)",
+    "squared-hinge": "(C/2) Σ max(0, 1 − mᵢ)²",
+    "logistic": "C Σ log(1 + exp(−mᵢ))",
+    "structural": "C max over labellings of Δ − w'a",
+}
+TERMS = 10
+"""Terms of a row, or names, that are written out."""
+BINDS = 1e-9
+"""A row whose two sides are this close, relative to its numbers, binds."""
+CUT = 1e-7
+"""How far (relative) a certificate's bound lies below the run's where its file was cut."""
+BECAUSE = {
+    StopReason.TIME_LIMIT: "the time limit",
+    StopReason.MEMORY_LIMIT: "the memory limit",
+    StopReason.ITERATION_LIMIT: "the iteration limit",
+    StopReason.INTERRUPTED: "an interrupt",
+    StopReason.VALIDATION: "the validation error, which no longer improved,",
+    StopReason.STALLED: "round-off",
+}
+
+
+def verdict(result: Result) -> str:
+    """What the status means, in a sentence or two that say no more than what was proven."""
+    bound, gap, stop = number(result.bound), percent(result.gap), BECAUSE.get(result.stop_reason, "its method")
+    if result.status is Status.OPTIMAL:
+        whose = "" if result.bound_source == "dual" else ", by the word of the solver"
+        return f"No allowed selection has an objective below {bound}{whose}. This one has {number(result.objective)}."
+    if result.status is Status.FEASIBLE:
+        if not math.isfinite(result.bound):
+            return f"A classifier was found, and no bound: how good it is was not proven. {_ended(stop)}"
+        return (
+            f"A better selection may exist, but none below {bound}: this one has {number(result.objective)}, at most "
+            f"{gap} of it above the optimum. {_ended(stop)}"
+        )
+    if result.status is Status.INFEASIBLE:
+        return "No selection satisfies the rows." + (" These contradict each other:" if result.conflict else "")
+    if result.status is Status.RELAXED:
+        solved = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)
+        what = (
+            "A relaxation was solved" if solved else f"A relaxation was begun, and not solved out: {_ended(stop)[:-1]}"
+        )
+        if not math.isfinite(result.bound):
+            return f"{what}; no bound was proven."
+        return f"{what}. No allowed selection has an objective below {bound}."
+    if result.status is Status.NUMERICAL:
+        return "The numbers are too large or too ill-scaled for a trustworthy answer."
+    return f"{_ended(stop, ' before any classifier was found')}"
+
+
+def _ended(stop: str, more: str = "") -> str:
+    return f"{stop[0].upper()}{stop[1:]} ended the run{more}."
+
+
+def certificate_words(result: Result) -> str:
+    """What stands behind the status: the certificate's file, or why there is none."""
+    if result.certificate is not None:
+        bound = result.certificate["bound"]
+        proves = "no bound" if bound is None else f"the bound {number(bound)}"
+        if bound is not None and result.bound - bound > CUT * abs(result.bound):
+            proves += ", less than the run found, so that the file is not too large"
+        proves = "that no selection is allowed" if result.status is Status.INFEASIBLE else proves
+        return f"{result.certificate['file']} ({result.certificate['kind']}) proves {proves}; `mipfs verify` checks it."
+    if result.claim is not None:
+        return "at hand, but not saved: --json FILE, or result.save(FILE), writes it beside the result."
+    if result.bound_source != "dual":
+        return "none: the bound is the word of the solver."
+    return "none was saved with this result."
+
+
+def problem_words(result: Result) -> list[str]:
+    """The problem without its rows, a line for each of its parts."""
+    params, what = result.params, "features" if result.atoms is None or result.atoms.get("names") is None else "atoms"
+    loss = LOSSES.get(str(params.get("loss")), f"C times the loss {params.get('loss')}")
+    if params.get("margin") == "rho":
+        loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"
+    bias = "a free intercept" if params.get("bias") else "no intercept"
+    penalised = bool(params.get("penalty")) or _penalises(params.get("lambda"))
+    cost = " + the penalties of what is selected" if penalised else ""
+    lines = [f"Minimise ½‖w‖² + {loss}{cost}, with C = {_value(params.get('C'))} and {bias}."]
+    if params.get("measure") is not None:
+        given = "".join(f", {name} = {params[name]}" for name in ("beta", "k") if params.get(name) is not None)
+        lines.append(f"Δ is the measure {params['measure']}{given}.")
+    count, M = _count(result), params.get("M")
+    size = f"Select any number of {count} {what}" if M is None else f"Select at most {M} of {count} {what}"
+    for key, word in (("forced_in", "always"), ("forced_out", "never")):
+        size += f"; {word} {_listed(params[key])}" if params.get(key) else ""
+    lines.append(f"{size}.")
+    if penalised:
+        lines.append(f"Penalties: {_penalties(params)}.")
+    kind = result.scaling.get("kind")
+    ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
+    lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
+    return lines
+
+
+def _count(result: Result) -> int:
+    names = None if result.atoms is None else result.atoms.get("names")
+    return result.n_features if names is None else len(names)
+
+
+def _penalises(lam: Any) -> bool:
+    values = lam.values() if isinstance(lam, Mapping) else lam if isinstance(lam, (list, tuple)) else [lam]
+    return any(isinstance(value, (int, float)) and value != 0 for value in values)
+
+
+def _penalties(params: Mapping[str, Any]) -> str:
+    lam, own = params.get("lambda"), params.get("penalty") or {}
+    parts = []
+    if isinstance(lam, (int, float)) and lam != 0:
+        parts.append(f"λ = {lam:g} for each")
+    elif _penalises(lam):
+        parts.append("λ, one for each")
+    if own:
+        parts.append(_listed([f"{name} {value:g}" for name, value in own.items()]) + " from the data's description")
+    return ", and ".join(parts)
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names)
+    return ", ".join(shown) if len(shown) <= TERMS else f"{', '.join(shown[:TERMS])} and {len(shown) - TERMS} more"
+
+
+@dataclass(frozen=True)
+class RowWords:
+    """A row in words.
+
+    Attributes
+    ----------
+    name, text, origin : str
+    activity : float or None, its sum at the selection; None without one
+    binds : bool, whether the selection leaves it no room
+    conflicts : bool, whether it is one of the rows that contradict each other
+    """
+
+    name: str
+    text: str
+    origin: str
+    activity: float | None
+    binds: bool
+    conflicts: bool
+
+
+def rows_in_words(result: Result) -> list[RowWords]:
+    """Every row of the problem, that of M first, and whether it binds at the selection."""
+    found, M = [], result.params.get("M")
+    selected = len(result.selected) if result.has_classifier else None
+    if M is not None:
+        text = f"at most {M} selected"
+        full = selected is not None and selected >= M
+        found.append(RowWords("M", text, "", selected, full, "cardinality" in result.conflict))
+    at = dict.fromkeys(result.selected, 1.0)
+    at |= {name: one["value"] for name, one in result.extra.items() if isinstance(one.get("value"), (int, float))}
+    for row in result.rows:
+        activity = sum(a * at.get(name, 0.0) for name, a in row["terms"].items()) if result.has_classifier else None
+        name = row["name"]
+        found.append(RowWords(name, _row(row), row["origin"], activity, _binds(row, activity), name in result.conflict))
+    return found
+
+
+def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
+    if activity is None:
+        return False
+    size = max(map(abs, row["terms"].values()), default=0.0)
+    ends = [end for end in (row["lb"], row["ub"]) if end is not None]
+    return any(abs(activity - end) <= BINDS * (size + abs(end)) for end in ends)
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    low, high, terms = row["lb"], row["ub"], _sum(row["terms"])
+    if high is None:
+        return f"{terms}, free" if low is None else f"{terms} ≥ {low:g}"
+    if low is None:
+        return f"{terms} ≤ {high:g}"
+    return f"{terms} = {high:g}" if low == high else f"{low:g} ≤ {terms} ≤ {high:g}"
+
+
+def _sum(terms: Mapping[str, float]) -> str:
+    first = islice(terms.items(), TERMS)
+    parts = [f"{'−' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in first]
+    more = f" + … ({len(terms)} terms)" if len(terms) > TERMS else ""
+    text = " ".join(parts).removeprefix("+ ") or "0"
+    return text.replace("− ", "−", 1) + more if text.startswith("− ") else text + more
