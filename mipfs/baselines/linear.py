@@ -23,6 +23,8 @@ STEPS = 30
 """Fits of one search at most."""
 NARROW = 1e-3
 """Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
+ORDER = 10_000
+"""Largest order of a dense system: 0.8 GB, and a third of 10¹² multiplications a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +130,30 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
             break
         C = C / FACTOR if low == 0.0 else C * FACTOR if math.isinf(high) else math.sqrt(low * high)
     return below, above
+
+
+def on_columns(data: Instance, ids: Integers) -> Instance:
+    """The columns `ids` (k,) alone, with their centres and scales, without costs, groups and rows of the selection."""
+    names = [data.feature_names[int(j)] for j in ids]
+    center, shift, scale = data.center[ids], data.shift[ids], data.scale[ids]
+    return Instance(data.taken(ids), data.y, names, center, shift, scale, sample_weight=data.sample_weight)
+
+
+def check_order(data: Instance, name: str, order: int | None = None) -> None:
+    """Refuse data on which a method's SVMs would take dense systems that are too large.
+
+    Parameters
+    ----------
+    name : str, of the method
+    order : int, by default the smaller of samples and features
+
+    Raises
+    ------
+    UsageError
+    """
+    m = min(data.X.shape) if order is None else order
+    if m > ORDER:
+        raise UsageError(
+            f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "
+            f"(at most {ORDER}); give fewer samples or features, or take l1-svm or rfe"
+        )
