@@ -12,13 +12,14 @@ features, and so does what a counts as small: scale them alike.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.baselines.one_norm import OneNorm, Vertex, balanced, features_of_size, hinge_value
+from mipfs.baselines.one_norm import OneNorm, Vertex, features_of_size, hinge_value, largest_score
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -76,19 +77,28 @@ def fsv(
     Source: Bradley and Mangasarian 1998, (FSV) and the successive linearisation algorithm. The means are weighted by
     the sample weights.
     """
-    _check(lam, steepness, start)
+    if not isinstance(lam, (int, float, np.number)) or not 0.0 < lam < 1.0:
+        raise UsageError(f"lam = {lam!r} must lie strictly between 0 and 1, the weight of the number of features")
+    _check(steepness, start)
     program = OneNorm(data, bias, "FSV") if program is None else program
-    p, c = data.n_features, (1.0 - lam) * class_means(data)
+    found = _minimised(program, (1.0 - lam) / lam, steepness, start, seed)
+    return replace(found, objective=lam * found.objective)
+
+
+def _minimised(program: OneNorm, price: float, steepness: float, start: Start, seed: int) -> Linear:
+    """The same divided by λ: the losses' price is C = (1 − λ)/λ."""
+    data = program.data
+    p, c = data.n_features, price * class_means(data)
     v = np.zeros(p) if start == "zero" else np.random.default_rng(seed).uniform(0.0, 1.0, p)
     best, value = Vertex(np.empty(0, np.int64), np.empty(0), 0.0, c), math.inf
     for _ in range(ROUNDS):
-        vertex = program.solve(c, lam * steepness * np.exp(-steepness * v))
+        vertex = program.solve(c, steepness * np.exp(-steepness * v))
         w = vertex.dense(p)
-        new = hinge_value(data, c, vertex.ids, vertex.w, vertex.b) - lam * float(np.expm1(-steepness * np.abs(w)).sum())
+        new = hinge_value(data, c, vertex.ids, vertex.w, vertex.b) - float(np.expm1(-steepness * np.abs(w)).sum())
         if new >= value - STILL * max(1e-12, abs(value)):
             break
         best, value, v = vertex, new, np.abs(w)
-    return linear(data, best.ids, best.w, best.b, (1.0 - lam) / lam, objective=value)
+    return linear(data, best.ids, best.w, best.b, price, objective=value)
 
 
 def class_means(data: Instance) -> Array:
@@ -98,9 +108,7 @@ def class_means(data: Instance) -> Array:
     return np.asarray(s / np.where(y > 0, max(up, 1e-300), max(down, 1e-300)))
 
 
-def _check(lam: float, steepness: float, start: str) -> None:
-    if not isinstance(lam, (int, float, np.number)) or not 0.0 < lam < 1.0:
-        raise UsageError(f"lam = {lam!r} must lie strictly between 0 and 1, the weight of the number of features")
+def _check(steepness: float, start: str) -> None:
     if not isinstance(steepness, (int, float, np.number)) or not (math.isfinite(steepness) and steepness > 0):
         raise UsageError(f"steepness = {steepness!r} must be a positive number; Bradley and Mangasarian take 5")
     if start not in ("zero", "random"):
@@ -137,15 +145,12 @@ def fsv_of_size(
         As `fsv`; M out of its range.
     """
     check_size(M, data.n_features)
+    _check(steepness, start)
     program = OneNorm(data, bias, "FSV")
-
-    def at(C: float) -> Linear:
-        return fsv(data, 1.0 / (1.0 + C), bias=bias, steepness=steepness, start=start, seed=seed, program=program)
-
-    v = balanced(class_means(data), data.y) * data.y
-    largest = float(np.abs(np.asarray(data.X.T @ v) - data.center * float(v.sum())).max())
-    first = 2.0 * steepness / largest if largest > 0.0 else 1.0  # the first one-norm SVM begins to have features
-    ids, found = features_of_size(at, int(M), first, data.scale)
+    first = 2.0 * steepness / (largest_score(data, class_means(data)) or 1.0)  # where the first program has features
+    ids, found = features_of_size(
+        lambda price: _minimised(program, price, steepness, start, seed), int(M), first, data.scale
+    )
     keep = np.isin(found.ids, ids)
     return Linear(found.ids[keep], found.w[keep], found.b, found.C)
 

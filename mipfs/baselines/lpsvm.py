@@ -6,7 +6,8 @@ quadratic penalty on every constraint:
 
     min over α   φ(α) = −ε Σα + ½ ‖(|ω(α)| − 1)₊‖² + ½ (y'α)² + ½ ‖(α − C)₊‖² + ½ ‖(−α)₊‖²
 
-For all ε up to some ε̄ > 0 the minimiser gives a solution of the program itself, the one of least 2-norm, and exactly:
+For all ε up to some ε̄ > 0 the minimiser gives a solution of the program itself, and exactly, the one of least 2-norm
+(here of the columns of norm 1):
 
     w = sign(ω) (|ω| − 1)₊ / ε,   b = y'α / ε,   ξ = (α − C)₊ / ε
 
@@ -37,15 +38,17 @@ STEPS = 200
 """Newton steps of one minimisation at most."""
 RIDGE = 1e-12
 """Added to the diagonal of Newton's matrix, as a share of its largest entry, from which it grows where it fails."""
-STILL = 1e-9
-"""Largest residual of the program's rows, ‖∇φ‖∞/ε, at which a minimisation ends."""
+STILL, POLISH = 1e-9, 2
+"""Largest residual of the program's rows, ‖∇φ‖∞/ε, from which so many more steps take off the round-off of the last."""
+NOISE = 1e-12
+"""A column whose variance is below this share of its mean square is constant but for round-off."""
 ZERO = 1e-7
 """A weight below this share of the largest is a zero."""
 MAX_SAMPLES = 8_000
 """Newton's matrix of so many samples takes half a gigabyte and some seconds a step."""
 
 
-def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-7) -> Linear:
+def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> Linear:
     """Solve at one C by Newton's steps, ε falling until the duality gap of the linear program closes.
 
     Parameters
@@ -83,10 +86,10 @@ def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-7) -> 
     check_weight(C)
     penalty = _Penalty(data, float(C) * data.sample_weight, bias)
     last = alpha = np.zeros(data.n_samples)
-    epsilon, best = EPSILON, penalty.at_zero()
+    epsilon, best, done = EPSILON, penalty.at_zero(), True
     with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small: threads would wait for each other
-        while best.gap > tol and epsilon >= LEAST:
-            last, alpha = alpha, penalty.minimise(alpha, epsilon)
+        while best.gap > tol and epsilon >= LEAST and done:
+            last, (alpha, done) = alpha, penalty.minimise(alpha, epsilon)
             best = min(best, penalty.solution(alpha, last, epsilon), key=lambda found: found.gap)
             epsilon *= SHRINK
     if best.gap > tol:
@@ -104,7 +107,7 @@ class _Solution:
 
 
 class _Penalty:
-    """φ of one program, in units in which the largest C_i is 1: α = C t, and |ω| − 1 is divided by C."""
+    """φ of one program in units of its own: columns of norm 1, α = t / (the largest norm), |ω_j(t)| ≤ end_j."""
 
     def __init__(self, data: Instance, c: Array, bias: bool) -> None:
         n = data.n_samples
@@ -114,49 +117,53 @@ class _Penalty:
                 f"beyond {MAX_SAMPLES} samples take the baseline onsvm, the same program by HiGHS"
             )
         self.data, self.bias, self.c = data, bias, c
-        self.size = float(c.max())
-        self.box, self.end = c / self.size, 1.0 / self.size
         squares = np.asarray(data.X.power(2).sum(axis=0) if data.is_sparse else np.einsum("ij,ij->j", data.X, data.X))
-        # Columns are divided by their largest norm: ω and the samples' own terms are then of one size.
-        self.unit = float(np.sqrt(squares.max(initial=0.0))) or 1.0
-        self.off = np.zeros(data.n_features) if bias else data.center  # a free b carries the centres
+        means = np.asarray(data.X.mean(axis=0)).ravel()
+        # A free b carries the means; taken off, they cannot drown the columns (and sparse ones stay sparse).
+        self.off = means if bias else data.center
+        squares = np.maximum(squares + n * self.off * (self.off - 2.0 * means), NOISE * squares)
+        self.norms = np.sqrt(np.where(squares > 0.0, squares, 1.0))
+        self.size = 1.0 / float(self.norms.max())
+        self.box, self.end = c / self.size, 1.0 / (self.norms * self.size)
 
     def omega(self, t: Array) -> Array:
-        """ω(t)/unit, (p,)."""
+        """ω(t) of the columns of norm 1, (p,)."""
         v = t * self.data.y
-        return (np.asarray(self.data.X.T @ v) - self.off * float(v.sum())) / self.unit
+        return np.asarray(np.asarray(self.data.X.T @ v) - self.off * float(v.sum())) / self.norms
 
     def _back(self, u: Array) -> Array:
-        """y∘(X u)/unit, (n,)."""
-        return np.asarray(self.data.y * (self.data.X @ u - float(self.off @ u)) / self.unit)
+        """y∘(X u) of the columns of norm 1, (n,)."""
+        u = u / self.norms
+        return np.asarray(self.data.y * (self.data.X @ u - float(self.off @ u)))
 
     def gradient(self, t: Array, omega: Array, epsilon: float) -> Array:
         """∇φ(t)."""
-        excess = np.sign(omega) * np.maximum(np.abs(omega) - self.end / self.unit, 0.0)
+        excess = np.sign(omega) * np.maximum(np.abs(omega) - self.end, 0.0)
         g = self._back(excess) + np.maximum(t - self.box, 0.0) - np.maximum(-t, 0.0) - epsilon
         return np.asarray(g + self.data.y * float(self.data.y @ t) if self.bias else g)
 
-    def minimise(self, alpha: Array, epsilon: float) -> Array:
-        """Generalised Newton steps from α."""
+    def minimise(self, alpha: Array, epsilon: float) -> tuple[Array, bool]:
+        """Generalised Newton steps from α; whether they came to an end before `STEPS`."""
         t = alpha / self.size
-        omega = self.omega(t)
+        omega, polished = self.omega(t), 0
         for _ in range(STEPS):
             g = self.gradient(t, omega, epsilon)
-            if float(np.abs(g).max()) <= STILL * epsilon:
-                break
+            polished += float(np.abs(g).max()) <= STILL * epsilon
+            if polished > POLISH:
+                return t * self.size, True
             step = -self._solve(t, omega, g)
             along = self.omega(step)
             length = self._length(t, omega, step, along, epsilon)
-            if length <= 0.0:
-                break
+            if length <= 0.0:  # as far as round-off lets it
+                return t * self.size, True
             t, omega = t + length * step, omega + length * along
-        return t * self.size
+        return t * self.size, False
 
     def _solve(self, t: Array, omega: Array, g: Array) -> Array:
         """Newton's direction: Z_A Z_A' + yy' + diag(outside the box) + ridge, A the features with |ω| > 1."""
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-        y, ids = self.data.y, np.flatnonzero(np.abs(omega) > self.end / self.unit)
+        y, ids = self.data.y, np.flatnonzero(np.abs(omega) > self.end)
         H = self._gram(ids)
         H *= np.outer(y, y)
         if self.bias:
@@ -171,28 +178,25 @@ class _Penalty:
                 ridge *= 100.0
 
     def _gram(self, ids: npt.NDArray[np.int64]) -> Array:
-        """(X_A − 1 off_A')(X_A − 1 off_A')'/unit², (n, n)."""
+        """Z_A Z_A' of the columns of norm 1, (n, n)."""
         Z: Any = self.data.X[:, ids]
-        off = self.off[ids]
-        if self.data.is_sparse:
-            G = (Z @ Z.T).toarray()
-            if np.any(off):
-                one = np.asarray(Z @ off)
-                G += float(off @ off) - one[:, None] - one[None, :]
-        else:
-            Z = Z - off if np.any(off) else Z
-            G = Z @ Z.T
-        return np.asarray(G) / self.unit**2
+        off, norms = self.off[ids] / self.norms[ids], self.norms[ids]
+        if not self.data.is_sparse:
+            Z = Z / norms - off
+            return np.asarray(Z @ Z.T)
+        Z = Z / norms[None, :]
+        one = np.asarray(Z @ off)
+        return np.asarray((Z @ Z.T).toarray() + (float(off @ off) - one[:, None] - one[None, :]))
 
     def _length(self, t: Array, omega: Array, step: Array, along: Array, epsilon: float) -> float:
         """The minimiser of φ along a step: its slope is increasing and piecewise linear in the length."""
-        end, bent = self.end / self.unit, self.bias * float(self.data.y @ step)
+        end, bent = self.end, self.bias * float(self.data.y @ step)
         base = self.bias * float(self.data.y @ t)
 
         def slope(length: float) -> tuple[float, float]:
             x, o = t + length * step, omega + length * along
             over, above, below = np.abs(o) > end, x > self.box, x < 0.0
-            value = float(along[over] @ (o[over] - np.sign(o[over]) * end)) + bent * (base + length * bent)
+            value = float(along[over] @ (o[over] - np.sign(o[over]) * end[over])) + bent * (base + length * bent)
             value += float(step[above] @ (x - self.box)[above]) + float(step[below] @ x[below])
             curve = float(along[over] @ along[over]) + bent * bent + float(step[above | below] @ step[above | below])
             return value - epsilon * float(step.sum()), curve
@@ -220,9 +224,9 @@ class _Penalty:
         """The solution of the program that α gives, and its gap; `last` is the α of an ε that was 1/SHRINK as large."""
         t = alpha / self.size
         omega = self.omega(t)
-        w = np.sign(omega) * np.maximum(np.abs(omega) - self.end / self.unit, 0.0) / (epsilon * self.unit)
+        w = np.sign(omega) * np.maximum(np.abs(omega) - self.end, 0.0) / (epsilon * self.norms)
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
-        b = float(self.data.y @ t) / epsilon + float(self.data.center @ w) if self.bias else 0.0
+        b = float(self.data.y @ t) / epsilon + float((self.data.center - self.off) @ w) if self.bias else 0.0
         ends = alpha if epsilon == EPSILON else (alpha - SHRINK * last) / (1.0 - SHRINK)
         return self._judged(w, b, np.clip(ends, 0.0, self.c))
 
@@ -241,7 +245,7 @@ class _Penalty:
         return _Solution(w, b, value, (value - proven) / max(1e-300, abs(value)))
 
 
-def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-7) -> Linear:
+def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-6) -> Linear:
     """The LPSVM with M features, by bisection of C.
 
     Paul 2016 cannot control their number and takes what comes out; Tan 2010 counts what is left at each C.

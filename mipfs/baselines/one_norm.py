@@ -32,6 +32,12 @@ VIOLATION = 1e-9
 """|ω_j| may exceed r_j by this share."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
+RANGE = 1e6
+"""A parameter is searched up to so many times its start: nothing but round-off changes beyond."""
+OUTWEIGHS = 1e7
+"""Largest ratio of c_i to r_j that HiGHS gets: from there on it would not tell the norm from its tolerances."""
+NOISE = 1e-6
+"""Share of the largest possible score below which a score is round-off."""
 LARGEST, BYTES = 2e8, 24
 """Entries of a program at most, for the features that its solution may need, and the bytes that HiGHS takes for one."""
 
@@ -150,24 +156,32 @@ class OneNorm:
         """The program over the features that stand in it."""
         n, ends, infinity = self.data.n_samples, r[self.ids] * self.units, highs.infinity()
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
-        size = min(float(c.max()), float(np.median(finite)) if finite.size else np.inf)
+        size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
         first = np.arange(n, dtype=np.int32)
-        self._lp.changeColsBounds(n, first, np.zeros(n), np.ascontiguousarray(c / size))
+        self._lp.changeColsBounds(n, first, np.zeros(n), np.minimum(c / size, OUTWEIGHS))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         self._lp.changeRowsBounds(  # type: ignore[attr-defined]  # its stubs lack it
             ends.size, np.arange(1, ends.size + 1, dtype=np.int32), -ends, ends
         )
-        solution = highs.solve(self._lp, stop=_never)
-        if solution.status != "optimal" or solution.values is None:
-            raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")
+        solution = self._optimum()
         multipliers = -np.array(self._lp.getSolution().row_dual)
         w = multipliers[1:] * self.units
         used = np.flatnonzero(np.abs(w) > ZERO * np.abs(w).max(initial=0.0))
         used = used[np.argsort(self.ids[used])]
         ids, w = self.ids[used], w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
-        return Vertex(ids, w, b, np.clip(solution.values[:n] * size, 0.0, c))
+        return Vertex(ids, w, b, np.clip(solution[:n] * size, 0.0, c))
+
+    def _optimum(self) -> Array:
+        """The columns' values at an optimum: from the last basis, or from none where that has led HiGHS astray."""
+        for attempt in range(2):
+            if attempt:
+                self._lp.clearSolver()
+            solution = highs.solve(self._lp, stop=_never)
+            if solution.status == "optimal" and solution.values is not None:
+                return solution.values
+        raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")
 
 
 def _never() -> bool:
@@ -190,10 +204,15 @@ def hinge_value(data: Instance, c: Array, ids: Integers, w: Array, b: float) -> 
 
 def first_weight(data: Instance) -> float:
     """A C up to which the one-norm SVM has no features: α = C s, balanced, shows it."""
-    v = balanced(data.sample_weight, data.y) * data.y
+    return 1.0 / (largest_score(data, data.sample_weight) or 1.0)
+
+
+def largest_score(data: Instance, c: Array) -> float:
+    """max_j |ω_j(α)| of the balanced α = c, or the most that round-off may leave of it; 0 where X is."""
+    v = balanced(c, data.y) * data.y
     omega = np.asarray(data.X.T @ v) - data.center * float(v.sum())
-    largest = float(np.abs(omega).max())
-    return 1.0 / largest if largest > 0.0 else 1.0
+    reach = max(float(data.X.max()), -float(data.X.min()), float(np.abs(data.center).max()))
+    return max(float(np.abs(omega).max()), NOISE * reach * float(np.abs(v).sum()))
 
 
 def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) -> tuple[Integers, Linear]:
@@ -214,7 +233,15 @@ def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale
     ids : (k,) int64, ascending, k <= M
     found : the fit that they are of
     """
-    below, above = bracket(fit, M, start)
+    known: dict[float, Linear] = {}
+
+    def at(C: float) -> Linear:
+        C = min(C, RANGE * start)
+        if C not in known:
+            known[C] = fit(C)
+        return known[C]
+
+    below, above = bracket(at, M, start)
     if above is None or (below is not None and below.ids.size == M):
         assert below is not None
         return below.ids, below

@@ -34,7 +34,7 @@ OFFSET = 1e-3
 """δ of log(v + δ), as a share of the largest weight."""
 STEEPNESS = 5.0
 """a of 1 − e^(−a v), v as a share of the largest weight."""
-GROWTH, ATTEMPTS = 100.0, 12
+GROWTH, ATTEMPTS = 100.0, 5
 """Factor of the price of a missed margin until none is missed, and how often it grows at most."""
 MISSED = 1e-7
 """A margin may be short of 1 by so much."""
