@@ -32,7 +32,7 @@ VIOLATION = 1e-9
 """|ω_j| may exceed r_j by this share."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
-RANGE = 1e6
+RANGE = 1e5
 """A parameter is searched up to so many times its start: nothing but round-off changes beyond."""
 OUTWEIGHS = 1e7
 """Largest ratio of c_i to r_j that HiGHS gets: from there on it would not tell the norm from its tolerances."""

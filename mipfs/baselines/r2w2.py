@@ -1,6 +1,6 @@
 """R²W²: feature scales by gradient descent on the radius/margin bound (Weston, Mukherjee, Chapelle et al. 2000).
 
-    min over s ∈ [0, 1]ᵖ   R²(s) W²(s)      of the kernel  K_s(x, z) = Σ_j s_j² x_j z_j + (x is z) / C_x
+    min over s ≥ 0, Σ s_j² = p   R²(s) W²(s)      of the kernel  K_s(x, z) = Σ_j s_j² x_j z_j + (x is z) / C_x
 
     W²(s) = max over α ≥ 0, y'α = 0 of  2 Σα − α'(K_s∘yy')α          (‖w‖² of the maximal margin)
     R²(s) = max over β ≥ 0, Σβ = 1 of   β'diag K_s − β'K_s β         (the smallest ball around the samples)
@@ -132,7 +132,7 @@ class RadiusMargin:
 
 
 def scaled(data: Instance, ids: Integers, C: float, *, bias: bool = True, steps: int = STEPS) -> tuple[Array, Bound]:
-    """Descend on R²W² from scales of 1, by L-BFGS-B of SciPy.
+    """Descend on R²W² from scales of 1, by L-BFGS-B of SciPy over s = √k u/‖u‖, u ≥ 0.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def scaled(data: Instance, ids: Integers, C: float, *, bias: bool = True, steps:
 
     Returns
     -------
-    scales : (k,) in [0, 1]
+    scales : (k,) >= 0, their squares sum to k
     bound : Bound at them
     """
     from scipy.optimize import minimize
@@ -150,14 +150,19 @@ def scaled(data: Instance, ids: Integers, C: float, *, bias: bool = True, steps:
     first = bound.at(np.ones(ids.size))
     best, least = np.ones(ids.size), first
 
-    def value(scales: Array) -> tuple[float, Array]:
+    def value(u: Array) -> tuple[float, Array]:
         nonlocal best, least
+        length = float(np.linalg.norm(u))
+        if length == 0.0:
+            return math.inf, np.zeros(u.size)
+        scales = u * (math.sqrt(u.size) / length)
         found = bound.at(scales)
         if found.value < least.value:
-            best, least = scales.copy(), found
-        return found.value / first.value, found.gradient / first.value
+            best, least = scales, found
+        along = found.gradient - u * (float(found.gradient @ u) / length**2)
+        return found.value / first.value, along * (math.sqrt(u.size) / length) / first.value
 
-    minimize(value, best, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * ids.size, options={"maxiter": steps})
+    minimize(value, best, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * ids.size, options={"maxiter": steps})
     return best, least
 
 
@@ -192,7 +197,8 @@ def r2w2(
         Clarabel does not find a smallest ball.
 
     Source: Weston, Mukherjee, Chapelle, Pontil, Poggio, Vapnik 2000, section 3; Chapelle, Vapnik, Bousquet, Mukherjee
-    2002 for the gradient. That scales are at most 1, which keeps the ridge from being scaled away, is ours.
+    2002 for the gradient. R²W² of the plain kernel does not change with the length of s; that it is held, which keeps
+    the ridge from being scaled away, is ours.
     """
     check_size(M, data.n_features)
     check_weight(C)
