@@ -258,8 +258,9 @@ def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-
     Returns
     -------
     Linear
-        On M features; the search and its exceptions are those of `mipfs.baselines.onsvm.onsvm_of_size`. Beyond 8,000
-        samples it is that function's, whose program is the same.
+        On M features; the search and its exceptions are those of `mipfs.baselines.onsvm.onsvm_of_size`. With more
+        samples than features it is that function's, whose program is the same: Newton's matrix, of the samples' order,
+        is for far more features than samples.
 
     Raises
     ------
@@ -269,7 +270,7 @@ def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-
     from sklearn.exceptions import ConvergenceWarning
 
     check_size(M, data.n_features)
-    if data.n_samples > MAX_SAMPLES:
+    if data.n_samples > min(data.n_features, MAX_SAMPLES):
         return onsvm_of_size(data, M, bias=bias)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a count of features needs no more

@@ -136,9 +136,9 @@ def test_newton_on_random_programs() -> None:
 @pytest.mark.parametrize("of_size", [onsvm_of_size, lpsvm_of_size, fsv_of_size])
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_wanted_number_of_features(of_size: Any, bias: bool) -> None:
-    data = draw(2, 30, 25, scale="standard")
+    data = draw(2, 30, 35, scale="standard")
     most = onsvm(data, 1e3, bias=bias).ids.size
-    for M in (1, 4, 7, 25):
+    for M in (1, 4, 7, 35):
         found = of_size(data, M, bias=bias)
         assert 0 < found.ids.size <= M
         assert found.ids.size == M or most < M or of_size is fsv_of_size
@@ -196,6 +196,7 @@ def test_class_means() -> None:
 
 def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw(0)
+    np.testing.assert_array_equal(lpsvm_of_size(data, 4).ids, onsvm_of_size(data, 4).ids)  # more samples than features
     with pytest.raises(UsageError, match=r"C = 0\.0 must be a positive number"):
         onsvm(data, 0.0)
     with pytest.raises(UsageError, match="M = 16 must be an integer from 1 to 15"):
@@ -212,7 +213,6 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         UsageError, match="factors a matrix of 40 x 40, 0 GB; beyond 30 samples take the baseline onsvm"
     ):
         lpsvm(data, 1.0)
-    np.testing.assert_array_equal(lpsvm_of_size(data, 4).ids, onsvm_of_size(data, 4).ids)
     monkeypatch.setattr(one_norm, "LARGEST", 500)
     with pytest.raises(UsageError, match="ONSVM solves linear programs of up to 40 samples x 15 features, about 0 GB"):
         onsvm(data, 1.0)
