@@ -132,13 +132,6 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
     return below, above
 
 
-def on_columns(data: Instance, ids: Integers) -> Instance:
-    """The columns `ids` (k,) alone, with their centres and scales, without costs, groups and rows of the selection."""
-    names = [data.feature_names[int(j)] for j in ids]
-    center, shift, scale = data.center[ids], data.shift[ids], data.scale[ids]
-    return Instance(data.taken(ids), data.y, names, center, shift, scale, sample_weight=data.sample_weight)
-
-
 def check_order(data: Instance, name: str, order: int | None = None) -> None:
     """Refuse data on which a method's SVMs would take dense systems that are too large.
 
@@ -151,7 +144,7 @@ def check_order(data: Instance, name: str, order: int | None = None) -> None:
     ------
     UsageError
     """
-    m = min(data.X.shape) if order is None else order
+    m = min(data.n_samples, data.n_features) if order is None else order
     if m > ORDER:
         raise UsageError(
             f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "

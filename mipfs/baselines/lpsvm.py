@@ -27,6 +27,7 @@ from mipfs.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.baselines.one_norm import balanced, features_of_size, first_weight, hinge_value
 from mipfs.baselines.onsvm import onsvm_of_size
 from mipfs.baselines.rfe import plain_svm
+from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 
@@ -117,24 +118,23 @@ class _Penalty:
                 f"beyond {MAX_SAMPLES} samples take the baseline onsvm, the same program by HiGHS"
             )
         self.data, self.bias, self.c = data, bias, c
-        squares = np.asarray(data.X.power(2).sum(axis=0) if data.is_sparse else np.einsum("ij,ij->j", data.X, data.X))
-        means = np.asarray(data.X.mean(axis=0)).ravel()
+        Z, means = data.block().values, data.block().means()
+        squares = np.asarray(Z.power(2).sum(axis=0) if data.is_sparse else np.einsum("ij,ij->j", Z, Z))
         # A free b carries the means; taken off, they cannot drown the columns (and sparse ones stay sparse).
         self.off = means if bias else data.center
         squares = np.maximum(squares + n * self.off * (self.off - 2.0 * means), NOISE * squares)
+        self.block = Block(Z, self.off)
         self.norms = np.sqrt(np.where(squares > 0.0, squares, 1.0))
         self.size = 1.0 / float(self.norms.max())
         self.box, self.end = c / self.size, 1.0 / (self.norms * self.size)
 
     def omega(self, t: Array) -> Array:
         """ω(t) of the columns of norm 1, (p,)."""
-        v = t * self.data.y
-        return np.asarray(np.asarray(self.data.X.T @ v) - self.off * float(v.sum())) / self.norms
+        return np.asarray(self.block.pull(t * self.data.y) / self.norms)
 
     def _back(self, u: Array) -> Array:
         """y∘(X u) of the columns of norm 1, (n,)."""
-        u = u / self.norms
-        return np.asarray(self.data.y * (self.data.X @ u - float(self.off @ u)))
+        return np.asarray(self.data.y * self.block.scores(u / self.norms))
 
     def gradient(self, t: Array, omega: Array, epsilon: float) -> Array:
         """∇φ(t)."""
@@ -179,7 +179,7 @@ class _Penalty:
 
     def _gram(self, ids: npt.NDArray[np.int64]) -> Array:
         """Z_A Z_A' of the columns of norm 1, (n, n)."""
-        Z: Any = self.data.X[:, ids]
+        Z: Any = self.data.block(ids).values
         off, norms = self.off[ids] / self.norms[ids], self.norms[ids]
         if not self.data.is_sparse:
             Z = Z / norms - off
@@ -239,8 +239,7 @@ class _Penalty:
         ids = np.flatnonzero(w)
         value = float(np.abs(w).sum()) + hinge_value(self.data, self.c, ids, w[ids], b)
         dual = balanced(alpha, self.data.y) if self.bias else alpha
-        v = dual * self.data.y
-        omega = np.asarray(self.data.X.T @ v) - self.data.center * float(v.sum())
+        omega = self.data.block().pull(dual * self.data.y)
         proven = float(dual.sum()) / max(1.0, float(np.abs(omega).max()))
         return _Solution(w, b, value, (value - proven) / max(1e-300, abs(value)))
 

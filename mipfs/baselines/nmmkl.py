@@ -72,8 +72,7 @@ def kernel_weights(
     declared = declare(problem)
     solve_conic(declared.cvxpy, "NMMKL as a QCQP")
     alpha = np.maximum(np.asarray(declared.variables["alpha"].value), 0.0)
-    v = alpha * data.y
-    omega = np.asarray(data.X.T @ v) - data.center * float(v.sum())
+    omega = data.block().pull(alpha * data.y)
     return np.clip(np.asarray(declared.sigma.value), 0.0, 1.0), np.square(omega)
 
 

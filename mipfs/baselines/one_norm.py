@@ -82,9 +82,9 @@ class OneNorm:
     """
 
     def __init__(self, data: Instance, bias: bool, name: str) -> None:
-        n, p = data.X.shape
+        n, p = data.block().shape
         width = min(n, p)  # a vertex has no more features than samples
-        entries = width * (data.X.nnz / p if data.is_sparse else n)
+        entries = width * n * data.block().density
         if entries > LARGEST:
             raise UsageError(
                 f"{name} solves linear programs of up to {n} samples x {width} features, about "
@@ -124,8 +124,7 @@ class OneNorm:
 
     def _scores(self, alpha: Array) -> Array:
         """|ω_j(α)| of all features, (p,)."""
-        v = alpha * self.data.y
-        return np.abs(np.asarray(self.data.X.T @ v) - self.data.center * float(v.sum()))
+        return np.abs(self.data.block().pull(alpha * self.data.y))
 
     def _enter(self, scores: Array, r: Array, most: int, above: float) -> bool:
         """Take in the features of largest |ω_j|/r_j, those above a number only; whether there were any."""
@@ -137,7 +136,7 @@ class OneNorm:
         new = np.sort(order[ratio[order] > above])
         if not new.size:
             return False
-        block = sparse.csc_array(self.data.X[:, new])
+        block = sparse.csc_array(self.data.block(new).values)
         largest = np.asarray(abs(block).max(axis=0).todense()).ravel()
         units = np.ldexp(1.0, -np.frexp(np.where(largest > 0.0, largest, 1.0))[1])
         rows = sparse.csr_array((block * self.data.y[:, None] * units).T)
@@ -198,8 +197,7 @@ def balanced(c: Array, y: Array) -> Array:
 
 def hinge_value(data: Instance, c: Array, ids: Integers, w: Array, b: float) -> float:
     """Σ c_i max(0, 1 − y_i (w'x_i + b)) of weights on the scaled data."""
-    f = np.asarray(data.X[:, ids] @ w) - float(data.center[ids] @ w) + b
-    return float(c @ np.maximum(0.0, 1.0 - data.y * f))
+    return float(c @ np.maximum(0.0, 1.0 - data.y * data.block(ids).scores(w, b)))
 
 
 def first_weight(data: Instance) -> float:
@@ -209,10 +207,9 @@ def first_weight(data: Instance) -> float:
 
 def largest_score(data: Instance, c: Array) -> float:
     """max_j |ω_j(α)| of the balanced α = c, or the most that round-off may leave of it; 0 where X is."""
-    v = balanced(c, data.y) * data.y
-    omega = np.asarray(data.X.T @ v) - data.center * float(v.sum())
-    reach = max(float(data.X.max()), -float(data.X.min()), float(np.abs(data.center).max()))
-    return max(float(np.abs(omega).max()), NOISE * reach * float(np.abs(v).sum()))
+    v, block = balanced(c, data.y) * data.y, data.block()
+    reach = max(float(block.values.max()), -float(block.values.min()), float(np.abs(block.center).max()))
+    return max(float(np.abs(block.pull(v)).max()), NOISE * reach * float(np.abs(v).sum()))
 
 
 def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) -> tuple[Integers, Linear]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
-from mipfs.baselines.linear import Linear, check_order, check_size, check_weight, linear, on_columns
+from mipfs.baselines.linear import Linear, check_order, check_size, check_weight, linear
 from mipfs.baselines.nmmkl import Loss, solve_conic
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
@@ -64,14 +64,13 @@ def _priced(
     assert declare is not None
     working = np.sort(order[: max(FIRST, 4 * M)])
     while True:
-        problem = Problem(on_columns(data, working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
+        problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
         solve_conic(declared.cvxpy, "QCQP-SSVM")
         w = np.zeros(p)
         w[working] = np.asarray(declared.variables["w"].value)
         b = float(declared.variables["b"].value) if bias else 0.0
-        v = np.asarray(declared.variables["alpha"].value) * data.y
-        omega = np.abs(np.asarray(data.X.T @ v) - data.center * float(v.sum()))
+        omega = np.abs(data.block().pull(np.asarray(declared.variables["alpha"].value) * data.y))
         omega[working] = 0.0
         # the multiplier of ‖w‖₁² ≤ M t, which is the last constraint
         limit = 2.0 * float(declared.cvxpy.constraints[-1].dual_value) * float(np.abs(w).sum())

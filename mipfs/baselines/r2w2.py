@@ -71,7 +71,8 @@ class RadiusMargin:
 
     def __init__(self, data: Instance, ids: Integers, C: float, bias: bool) -> None:
         self.data, self.ids, self.c = data, ids, float(C) * data.sample_weight
-        self.Z = data.X[:, ids]
+        self.block = data.block(ids)
+        self.Z = self.block.values
         self._solver = get_loss("squared-hinge").Solver(data, self.c, bias)
 
     def at(self, scales: Array) -> Bound:
@@ -80,8 +81,7 @@ class RadiusMargin:
         svm = self._solver.solve(self.ids[on], np.square(scales[on]), tol=1e-11)
         margin = 2.0 * svm.primal
         beta, radius = self.ball(scales)
-        v = svm.alpha * self.data.y
-        omega = np.asarray(self.Z.T @ v) - self.data.center[self.ids] * float(v.sum())
+        omega = self.block.pull(svm.alpha * self.data.y)
         first = np.asarray(self.Z.T @ beta)  # centres cancel in the variance
         if sparse.issparse(self.Z):
             second = np.asarray(self.Z.power(2).T @ beta)

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.baselines.linear import Linear, check_order, check_size, check_weight, on_columns
+from mipfs.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.baselines.one_norm import OneNorm, Vertex, first_weight
 from mipfs.baselines.rfe import DROP, Drop, eliminate, plain_svm
 from mipfs.data.instance import Instance
@@ -96,7 +96,7 @@ def rinaldi(
     if variant == "rfe":
         left = next(ids for ids in reversed(sets) if ids.size >= M)
         if left.size > M:
-            found = eliminate(on_columns(data, left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)
+            found = eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)
             left = left[found[int(M)]]
     elif left.size > M:
         w, _ = _svm(data, left, C, bias)
@@ -117,7 +117,7 @@ def turns(data: Instance, M: int, C: float, *, bias: bool, concave: Concave = "l
     while sets[-1].size > M:
         left = sets[-1]
         w, b = _svm(data, left, C, bias)
-        f = np.asarray(data.X[:, left] @ w) - float(data.center[left] @ w) + b
+        f = data.block(left).scores(w, b)
         kept = data.y * f > 0.0
         r = np.full(p, np.inf)
         r[left] = slopes(np.abs(w), concave)
@@ -144,7 +144,7 @@ def separating(program: OneNorm, kept: npt.NDArray[np.bool_], r: Array, data: In
     price = first_weight(data)
     for _ in range(ATTEMPTS):
         vertex = program.solve(np.where(kept, price, 0.0), r)
-        f = np.asarray(data.X[:, vertex.ids] @ vertex.w) - float(data.center[vertex.ids] @ vertex.w) + vertex.b
+        f = data.block(vertex.ids).scores(vertex.w, vertex.b)
         if float(np.maximum(0.0, 1.0 - data.y * f)[kept].max(initial=0.0)) <= MISSED:
             break
         price *= GROWTH

@@ -8,10 +8,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy import sparse
 
 from mipfs.baselines import linear, nmmkl, one_norm, qcqp_ssvm, rinaldi
-from mipfs.baselines.linear import on_columns
 from mipfs.baselines.rfe import rfe
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
@@ -142,23 +140,8 @@ def test_the_variants_of_rinaldi() -> None:
             else:
                 assert turned.ids.size == M
             start = [ids for ids in sets if ids.size >= M][-1]
-            expected = start[rfe(on_columns(data, start), M, loss="hinge").ids]
+            expected = start[rfe(data.only(start), M, loss="hinge").ids]
             np.testing.assert_array_equal(mixed.ids, expected)
-
-
-def test_columns_of_an_instance() -> None:
-    X = np.random.default_rng(0).standard_normal((10, 6)) + 3.0
-    y = np.where(np.arange(10) % 2, 1, -1)
-    for Z in (X, sparse.csc_array(X)):
-        data = Instance.from_arrays(Z, y, scale="standard", cost={"x2": 2.0})
-        part = on_columns(data, np.array([1, 4]))
-        values = part.X.toarray() - part.center if part.is_sparse else part.X
-        np.testing.assert_allclose(
-            values * part.scale + (0 if part.is_sparse else part.shift) + 0.0,
-            X[:, [1, 4]] - (X[:, [1, 4]].mean(axis=0) if part.is_sparse else 0.0),
-            atol=1e-12,
-        )
-        assert list(part.feature_names) == ["x2", "x5"]
 
 
 def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
