@@ -113,7 +113,7 @@ def arom(
     Raises
     ------
     UsageError
-        A parameter out of its range, or more than 10,000 samples and features both.
+        A parameter out of its range, or more than 3,000 samples and features both.
 
     Source: Weston, Elisseeff, Schölkopf, Tipping 2003, l1-AROM and l2-AROM.
     """

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.baselines.one_norm import OneNorm, Vertex, features_of_size, hinge_value, largest_score
+from mipfs.baselines.one_norm import OneNorm, Vertex, hinge_value, largest_score, of_size
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -148,11 +148,7 @@ def fsv_of_size(
     _check(steepness, start)
     program = OneNorm(data, bias, "FSV")
     first = 2.0 * steepness / (largest_score(data, class_means(data)) or 1.0)  # where the first program has features
-    ids, found = features_of_size(
-        lambda price: _minimised(program, price, steepness, start, seed), int(M), first, data.scale
-    )
-    keep = np.isin(found.ids, ids)
-    return Linear(found.ids[keep], found.w[keep], found.b, found.C)
+    return of_size(lambda price: _minimised(program, price, steepness, start, seed), int(M), first, data.scale)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

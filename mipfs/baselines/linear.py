@@ -23,8 +23,8 @@ STEPS = 30
 """Fits of one search at most."""
 NARROW = 1e-3
 """Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
-ORDER = 10_000
-"""Largest order of a dense system: 0.8 GB, and a third of 10¹² multiplications a step."""
+ORDER = 3_000
+"""Largest order of a dense system that is solved over and over: some seconds a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,21 +132,21 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
     return below, above
 
 
-def check_order(data: Instance, name: str, order: int | None = None) -> None:
+def check_order(data: Instance, name: str, most: int | None = None) -> None:
     """Refuse data on which a method's SVMs would take dense systems that are too large.
 
     Parameters
     ----------
     name : str, of the method
-    order : int, by default the smaller of samples and features
+    most : int, the largest order, `ORDER` by default; the order is the smaller of samples and features
 
     Raises
     ------
     UsageError
     """
-    m = min(data.n_samples, data.n_features) if order is None else order
-    if m > ORDER:
+    m, most = min(data.n_samples, data.n_features), ORDER if most is None else most
+    if m > most:
         raise UsageError(
             f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "
-            f"(at most {ORDER}); give fewer samples or features, or take l1-svm or rfe"
+            f"(at most {most}); give fewer samples or features, or take l1-svm or rfe"
         )

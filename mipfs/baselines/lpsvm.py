@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.baselines.one_norm import balanced, features_of_size, first_weight, hinge_value
+from mipfs.baselines.one_norm import balanced, first_weight, hinge_value, of_size
 from mipfs.baselines.onsvm import onsvm_of_size
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.block import Block
@@ -45,8 +45,9 @@ NOISE = 1e-12
 """A column whose variance is below this share of its mean square is constant but for round-off."""
 ZERO = 1e-7
 """A weight below this share of the largest is a zero."""
-MAX_SAMPLES = 8_000
-"""Newton's matrix of so many samples takes half a gigabyte and some seconds a step."""
+MAX_SAMPLES, SEARCHED_SAMPLES = 8_000, 500
+"""Newton's matrix of so many samples takes half a gigabyte and some seconds a step; and of so many a hundredth of a
+second, of which a search takes some thousands."""
 
 
 def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> Linear:
@@ -258,8 +259,8 @@ def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-
     -------
     Linear
         On M features; the search and its exceptions are those of `mipfs.baselines.onsvm.onsvm_of_size`. With more
-        samples than features it is that function's, whose program is the same: Newton's matrix, of the samples' order,
-        is for far more features than samples.
+        samples than features, or than 500, it is that function's, whose program is the same: Newton's matrix, of the
+        samples' order, is for few samples of many features.
 
     Raises
     ------
@@ -269,15 +270,11 @@ def lpsvm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = 1e-
     from sklearn.exceptions import ConvergenceWarning
 
     check_size(M, data.n_features)
-    if data.n_samples > min(data.n_features, MAX_SAMPLES):
+    if data.n_samples > min(data.n_features, SEARCHED_SAMPLES):
         return onsvm_of_size(data, M, bias=bias)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a count of features needs no more
-        ids, found = features_of_size(
-            lambda C: lpsvm(data, C, bias=bias, tol=tol), int(M), 2.0 * first_weight(data), data.scale
-        )
-    keep = np.isin(found.ids, ids)
-    return Linear(found.ids[keep], found.w[keep], found.b, found.C)
+        return of_size(lambda C: lpsvm(data, C, bias=bias, tol=tol), int(M), 2.0 * first_weight(data), data.scale)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -32,6 +32,8 @@ Solver = Literal["interior", "qcqp"]
 
 TOL = 1e-6
 """Relative gap of the interior point."""
+MAX_ORDER = 10_000
+"""Samples and features at most, the fewer of them: the interior point's systems are of the features in play."""
 MAX_WORK, SPEED = 3e10, 1e9
 """Multiplications per factorisation of a conic program at most, and a second's worth of them."""
 
@@ -61,7 +63,7 @@ def kernel_weights(
     check_weight(C)
     problem = Problem(bare(data), loss=loss, bias=bias, M=int(M), C=float(C))
     if solver == "interior":
-        check_order(data, "NMMKL")
+        check_order(data, "NMMKL", MAX_ORDER)
         p = data.n_features
         found = Boolean(problem, bool).solve(np.zeros(p), np.ones(p), TOL)
         return found.sigma, found.cut.slopes

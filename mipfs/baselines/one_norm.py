@@ -212,11 +212,11 @@ def largest_score(data: Instance, c: Array) -> float:
     return max(float(np.abs(block.pull(v)).max()), NOISE * reach * float(np.abs(v).sum()))
 
 
-def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) -> tuple[Integers, Linear]:
-    """M features by a method whose parameter alone decides their number.
+def of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) -> Linear:
+    """A fit on M features by a method whose parameter alone decides their number.
 
-    They are those of a fit with M of them along the parameter, or where no fit that was tried has M (it may jump), the
-    M largest weights of the smallest fit beyond; fewer than M only where every fit has.
+    Where no fit that was tried along the parameter has M of them (their number may jump), it is the smallest fit beyond
+    without all but its M largest weights, and has no objective; fewer than M only where every fit has.
 
     Parameters
     ----------
@@ -224,11 +224,6 @@ def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale
     M : int >= 1
     start : float > 0
     scale : (p,) of the data: weights are compared on the scaled columns
-
-    Returns
-    -------
-    ids : (k,) int64, ascending, k <= M
-    found : the fit that they are of
     """
     known: dict[float, Linear] = {}
 
@@ -241,6 +236,6 @@ def features_of_size(fit: Callable[[float], Linear], M: int, start: float, scale
     below, above = bracket(at, M, start)
     if above is None or (below is not None and below.ids.size == M):
         assert below is not None
-        return below.ids, below
-    keep = np.argsort(-np.abs(above.w * scale[above.ids]), kind="stable")[:M]
-    return np.sort(above.ids[keep]), above
+        return below
+    keep = np.sort(np.argsort(-np.abs(above.w * scale[above.ids]), kind="stable")[:M])
+    return Linear(above.ids[keep], above.w[keep], above.b, above.C)

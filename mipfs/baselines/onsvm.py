@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
-from mipfs.baselines.one_norm import OneNorm, features_of_size, first_weight, hinge_value
+from mipfs.baselines.one_norm import OneNorm, first_weight, hinge_value, of_size
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 
@@ -64,8 +64,8 @@ def onsvm_of_size(data: Instance, M: int, *, bias: bool = True) -> Linear:
     Returns
     -------
     Linear
-        Where no C that was tried has M features: ONSVM on the M largest weights of the smallest solution beyond M.
-        Fewer than M features where every solution has fewer.
+        Where no C that was tried has M features (their number may jump), the smallest solution beyond without all but
+        its M largest weights, and then no objective. Fewer than M features where every solution has fewer.
 
     Raises
     ------
@@ -75,14 +75,7 @@ def onsvm_of_size(data: Instance, M: int, *, bias: bool = True) -> Linear:
     check_size(M, data.n_features)
     program = OneNorm(data, bias, "ONSVM")
     start = 2.0 * first_weight(data)
-    ids, found = features_of_size(lambda C: onsvm(data, C, bias=bias, program=program), int(M), start, data.scale)
-    if np.array_equal(ids, found.ids):
-        return found
-    c, r = found.C * data.sample_weight, np.full(data.n_features, np.inf)
-    r[ids] = 1.0
-    vertex = program.solve(c, r)
-    value = float(np.abs(vertex.w).sum()) + hinge_value(data, c, vertex.ids, vertex.w, vertex.b)
-    return linear(data, vertex.ids, vertex.w, vertex.b, found.C, objective=value)
+    return of_size(lambda C: onsvm(data, C, bias=bias, program=program), int(M), start, data.scale)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -27,6 +27,7 @@ from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.losses import get_loss
+from mipfs.report.progress import progress
 from mipfs.solvers.cones import conic_solution
 
 Array = npt.NDArray[np.float64]
@@ -209,11 +210,13 @@ def r2w2(
     check_order(data, "R²W²")
     _check_time(data, int(M), float(drop), int(steps))
     left = np.arange(data.n_features)
-    while left.size > M:
-        scales, _ = scaled(data, left, C, bias=bias, steps=int(steps))
-        keep = min(left.size - 1, math.floor((1.0 - drop) * left.size), int(np.count_nonzero(scales)))
-        order = np.argsort(-scales, kind="stable")[: max(int(M), keep)]
-        left = left[np.sort(order)]
+    with progress("R²W²", "features dropped") as tell:
+        while left.size > M:
+            scales, _ = scaled(data, left, C, bias=bias, steps=int(steps))
+            keep = min(left.size - 1, math.floor((1.0 - drop) * left.size), int(np.count_nonzero(scales)))
+            order = np.argsort(-scales, kind="stable")[: max(int(M), keep)]
+            left = left[np.sort(order)]
+            tell(data.n_features - left.size, data.n_features - int(M))
     return plain_svm(data, left, C, bias, "squared-hinge")
 
 

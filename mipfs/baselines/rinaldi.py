@@ -77,7 +77,7 @@ def rinaldi(
     Raises
     ------
     UsageError
-        A parameter out of its range, more than 10,000 samples and features both, or more samples than a linear
+        A parameter out of its range, more than 3,000 samples and features both, or more samples than a linear
         program takes.
     NumericalError
         HiGHS finds no optimum.

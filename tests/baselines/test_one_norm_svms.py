@@ -153,16 +153,16 @@ def test_sizes_that_jump_keep_the_largest_weights() -> None:
         )
 
     scale = np.array([1.0, 1.0, 1.0, 0.1, 1.0])  # of the user's values: the weight on the scaled column is 0.4
-    ids, found = one_norm.features_of_size(at, 3, 1.0, scale)
-    assert ids.tolist() == [1, 2, 4]
-    assert found.ids.size == 5
+    found = one_norm.of_size(at, 3, 1.0, scale)
+    assert found.ids.tolist() == [1, 2, 4]
+    assert found.w.tolist() == [5.0, 2.0, 3.0]
     tried: list[float] = []
 
     def never(C: float) -> Linear:
         tried.append(C)
         return Linear(np.empty(0, int), np.empty(0), 0.0, C)
 
-    assert one_norm.features_of_size(never, 2, 1.0, scale)[0].size == 0
+    assert one_norm.of_size(never, 2, 1.0, scale).ids.size == 0
     assert max(tried) <= 1e5
     assert len(tried) == len(set(tried))
 
@@ -192,6 +192,17 @@ def test_fsv_ends_at_a_stationary_vertex(lam: float, start: Any) -> None:
 def test_class_means() -> None:
     data = Instance.from_arrays(np.eye(4), [1, -1, -1, -1], sample_weight=[2.0, 1.0, 1.0, 2.0])
     np.testing.assert_allclose(class_means(data), [1.0, 0.25, 0.25, 0.5])
+
+
+def test_of_size_where_sizes_jump() -> None:
+    """0/1 columns enter several at a time, and M of them are kept all the same."""
+    r = np.random.default_rng(0)
+    column = r.random(40) < 0.5
+    X = np.column_stack([np.roll(column, k) for k in range(8)]).astype(float)
+    data = Instance.from_arrays(X, np.where(r.random(40) < 0.5, 1.0, -1.0))
+    sizes = {onsvm(data, C).ids.size for C in np.geomspace(0.01, 100.0, 60)}
+    for M in range(1, 9):
+        assert onsvm_of_size(data, M).ids.size == min(M, max(sizes))
 
 
 def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,7 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"NMMKL as a QCQP has .* nonzeros, about 0 s a step of Clarabel's"):
         nmmkl.nmmkl(data, 2, solver="qcqp")
     monkeypatch.setattr(linear, "ORDER", 10)
+    monkeypatch.setattr(nmmkl, "MAX_ORDER", 10)
     for method, name in ((nmmkl.nmmkl, "NMMKL"), (qcqp_ssvm.qcqp_ssvm, "QCQP-SSVM"), (rinaldi.rinaldi, "Rinaldi")):
         with pytest.raises(UsageError, match=f"{name}.* solves dense systems of order 12: 0.0 GB"):
             method(data, 2)
