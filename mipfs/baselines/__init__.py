@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from mipfs.baselines.linear import Linear
 
 BASELINES = {
+    "arom": "mipfs.baselines.arom",
+    "fsv": "mipfs.baselines.fsv",
     "l1-svm": "mipfs.baselines.l1_svm",
+    "lpsvm": "mipfs.baselines.lpsvm",
+    "nmmkl": "mipfs.baselines.nmmkl",
+    "onsvm": "mipfs.baselines.onsvm",
+    "qcqp-ssvm": "mipfs.baselines.qcqp_ssvm",
+    "r2w2": "mipfs.baselines.r2w2",
     "rfe": "mipfs.baselines.rfe",
+    "rinaldi": "mipfs.baselines.rinaldi",
 }
 
 

@@ -23,6 +23,8 @@ STEPS = 30
 """Fits of one search at most."""
 NARROW = 1e-3
 """Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
+ORDER = 3_000
+"""Largest order of a dense system that is solved over and over: some seconds a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +130,23 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
             break
         C = C / FACTOR if low == 0.0 else C * FACTOR if math.isinf(high) else math.sqrt(low * high)
     return below, above
+
+
+def check_order(data: Instance, name: str, most: int | None = None) -> None:
+    """Refuse data on which a method's SVMs would take dense systems that are too large.
+
+    Parameters
+    ----------
+    name : str, of the method
+    most : int, the largest order, `ORDER` by default; the order is the smaller of samples and features
+
+    Raises
+    ------
+    UsageError
+    """
+    m, most = min(data.n_samples, data.n_features), ORDER if most is None else most
+    if m > most:
+        raise UsageError(
+            f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "
+            f"(at most {most}); give fewer samples or features, or take l1-svm or rfe"
+        )

@@ -32,6 +32,7 @@ TOL, MAX_STEPS = 1e-4, 10_000
 """LIBLINEAR's tolerance, and its steps at most."""
 Loss = Literal["squared-hinge", "hinge"]
 Drop = float | Literal["tan"]
+"""A share, a number of features (an integer from 1 on), or Tan's schedule."""
 
 
 def eliminate(
@@ -55,9 +56,9 @@ def eliminate(
         Sample i has C_i = C * sample_weight_i, of the loss as `mipfs.Problem` has it.
     bias : bool, default True
         Whether the SVMs have an intercept (lightly penalised, as LIBLINEAR has it).
-    drop : float in [0, 1), or "tan"
-        Share of the features that a round drops, one at least; 0: one at a time. "tan": ten at a time while more than
-        200 are left, then one (Tan 2010, section 3).
+    drop : float in [0, 1), int >= 1, or "tan"
+        Share of the features that a round drops, one at least; 0: one at a time. An integer from 1 on: so many a
+        round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
     seed : int, of LIBLINEAR's coordinate order with the hinge
@@ -79,10 +80,7 @@ def eliminate(
     check_weight(C)
     if not sizes:
         raise UsageError("sizes is empty; give at least one number of features")
-    if drop != "tan" and not (isinstance(drop, (int, float, np.number)) and 0.0 <= drop < 1.0):
-        raise UsageError(
-            f"drop = {drop!r} must lie in [0, 1), the share of the features that a round drops, or be 'tan'"
-        )
+    check_drop(drop)
     X, left, found = liblinear_matrix(data, "SVM-RFE"), np.arange(p), {}
     if data.is_sparse:
         X = X.tocsc()  # rounds choose columns
@@ -114,10 +112,29 @@ def _svm(loss: str, C: float, bias: bool, seed: int) -> Any:
     raise UsageError(f"loss = {loss!r}: SVM-RFE eliminates by 'squared-hinge' or 'hinge'")
 
 
+def check_drop(drop: Any) -> None:
+    """Refuse a schedule that is none.
+
+    Raises
+    ------
+    UsageError
+    """
+    if isinstance(drop, str) and drop == "tan":
+        return
+    number = isinstance(drop, (int, float, np.number)) and not isinstance(drop, (bool, np.bool_))
+    if not (number and (0.0 <= drop < 1.0 or (isinstance(drop, (int, np.integer)) and drop >= 1))):
+        raise UsageError(
+            f"drop = {drop!r} must lie in [0, 1), the share of the features that a round drops, or be their number, "
+            "an integer, or 'tan'"
+        )
+
+
 def _left_after(size: int, drop: Drop) -> int:
     """How many of `size` features a round leaves."""
-    if drop == "tan":
+    if isinstance(drop, str):
         return size - (min(COARSE, size - COARSE_ABOVE) if size > COARSE_ABOVE else 1)
+    if drop >= 1:
+        return size - int(drop)
     return min(size - 1, math.floor((1.0 - drop) * size))
 
 
@@ -152,7 +169,7 @@ def rfe(
     return plain_svm(data, left, C, bias, loss)
 
 
-def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: Loss = "squared-hinge") -> Linear:
+def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:
     """The SVM on the columns `ids`, with a free intercept or none."""
     svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
     return linear(data, ids, svm.w, svm.b, C)

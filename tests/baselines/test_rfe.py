@@ -57,7 +57,19 @@ def test_it_eliminates_at_the_C_that_it_refits_with(loss: str) -> None:
         np.testing.assert_allclose(found.w, w.value, atol=1e-5)
 
 
-def test_the_schedule_of_tan(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("drop", "expected"),
+    [
+        ("tan", [225, 215, 205, 200, 199, 198]),
+        (1, list(range(225, 197, -1))),
+        (9, [225, 216, 207, 198]),
+        (np.int64(20), [225, 205]),
+        (300, [225]),
+        (0.1, [225, 202]),
+    ],
+)
+def test_the_schedules(drop: object, expected: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Tan 2010, of a number of features and of a share: the sizes of all rounds down to 197 features."""
     sizes: list[int] = []
     fit = LinearSVC.fit
 
@@ -66,8 +78,16 @@ def test_the_schedule_of_tan(monkeypatch: pytest.MonkeyPatch) -> None:
         return fit(self, X, *given, **named)
 
     monkeypatch.setattr(LinearSVC, "fit", counted)
-    eliminate(draw(0, 40, 225), [197], drop="tan")
-    assert sizes == [225, 215, 205, 200, 199, 198]
+    eliminate(draw(0, 40, 225), [197], drop=drop)  # type: ignore[arg-type]
+    assert sizes == expected
+
+
+def test_a_fixed_number_is_that_of_scikit_learn() -> None:
+    data = draw(2, 60, 30)
+    for step in (1, 4, 7):
+        svm = LinearSVC(C=0.5, dual=False, max_iter=10_000)
+        expected = RFE(svm, n_features_to_select=5, step=step).fit(data.X, data.y).get_support(indices=True)
+        np.testing.assert_array_equal(rfe(data, 5, drop=step).ids, expected)
 
 
 def test_supports_are_nested_and_the_share_is_kept() -> None:
@@ -119,6 +139,10 @@ def test_refused() -> None:
         ([], 1.0, 0.2, "sizes is empty"),
         ([2], 0.0, 0.2, r"C = 0.0 must be a positive number"),
         ([2], 1.0, 1.0, r"drop = 1.0 must lie in \[0, 1\)"),
+        ([2], 1.0, 2.5, r"drop = 2.5 must lie in \[0, 1\).* or be their number, an integer, or 'tan'"),
+        ([2], 1.0, True, "drop = True"),
+        ([2], 1.0, -1, "drop = -1"),
+        ([2], 1.0, "half", "drop = 'half'"),
     ):
         with pytest.raises(UsageError, match=message):
             eliminate(data, sizes, C, drop=drop)  # type: ignore[arg-type]
