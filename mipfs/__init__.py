@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mipfs.drivers import solve
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
+        BaselineSelector,
         FGMClassifier,
         FGMSelector,
         FSPClassifier,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mipfs.proof.sidecar import verify
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
+    from mipfs.studies.bench import Bench, bench
     from mipfs.studies.ladder import Comparison, compare
     from mipfs.studies.solution_path import SolutionPath
     from mipfs.studies.walk import path
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BaselineSelector",
+    "Bench",
     "Comparison",
     "DataError",
     "DataWarning",
@@ -59,6 +63,7 @@ __all__ = [
     "Status",
     "StopReason",
     "UsageError",
+    "bench",
     "compare",
     "path",
     "problem_of",
@@ -69,6 +74,8 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
+    "BaselineSelector": "mipfs.estimators",
+    "Bench": "mipfs.studies.bench",
     "Comparison": "mipfs.studies.ladder",
     "DataError": "mipfs.errors",
     "DataWarning": "mipfs.errors",
@@ -91,6 +98,7 @@ _HOME = {
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
+    "bench": "mipfs.studies.bench",
     "compare": "mipfs.studies.ladder",
     "path": "mipfs.studies.walk",
     "problem_of": "mipfs.formulation",

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from mipfs import __version__
+from mipfs.cli.baselines import baselines
+from mipfs.cli.bench import bench
 from mipfs.cli.compare import compare
 from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
@@ -25,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for function in (demo, solve, compare, path, models, generate, predict, evaluate, verify):
+for function in (demo, solve, compare, path, bench, models, baselines, generate, predict, evaluate, verify):
     app.command()(command(function))
 
 

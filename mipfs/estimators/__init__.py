@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from mipfs.estimators.baseline import BaselineSelector
 from mipfs.estimators.fgm import FGMClassifier, FGMSelector
 from mipfs.estimators.fsp import FSPClassifier
 from mipfs.estimators.group_fgm import GroupFGMClassifier
 from mipfs.estimators.measure import MeasureClassifier
 from mipfs.estimators.mil import MILClassifier
 
-__all__ = ["FGMClassifier", "FGMSelector", "FSPClassifier", "GroupFGMClassifier", "MILClassifier", "MeasureClassifier"]
+__all__ = [
+    "BaselineSelector",
+    "FGMClassifier",
+    "FGMSelector",
+    "FSPClassifier",
+    "GroupFGMClassifier",
+    "MILClassifier",
+    "MeasureClassifier",
+]
