@@ -30,6 +30,8 @@ DONE, REFUSED, TOO_LARGE, TIME_LIMIT, FAILED, DIED = "done", "refused", "too lar
 """What became of a unit: a classifier, or why there is none."""
 WARM_N, WARM_P, WARM_M = 24, 6, 2
 """The tiny problem on which a method compiles and imports what it needs, before a clock runs."""
+WARM_SECONDS = 120.0
+"""Compiling all kernels of a method may take half a minute."""
 SEEDS = 2**31
 """Seeds of methods are below: the libraries take no larger ones."""
 DIGITS = 12
@@ -166,7 +168,8 @@ def _warm_up(name: str, is_sparse: bool, setting: Setting) -> Fit | None:
     data = Instance.from_arrays(sparse.csc_array(np.where(X > 0, X, 0.0)) if is_sparse else X, y)
     method = get_method(name)
     try:
-        return method.fit(data, WARM_M if method.selects else WARM_P, 1.0, setting)
+        with alarm(WARM_SECONDS):
+            return method.fit(data, WARM_M if method.selects else WARM_P, 1.0, setting)
     except Exception:  # the unit meets it again, and says it
         return None
 
