@@ -129,7 +129,7 @@ def test_the_same_wherever_it_runs_and_with_the_records_of_before(tmp_path: Path
     check_complete(target)
     assert without_times(list(load(target)[1])) == without_times(list(whole.records))
     wider = mipfs.bench(data(), ["rfe"], [2, 4], C=C, folds=3, records=records_of(target, data(), asked))
-    assert [row.values for row in wider.rows][0] == next(r.values for r in whole.rows if (r.method, r.M) == ("rfe", 2))
+    assert wider.rows[0].values == next(r.values for r in whole.rows if (r.method, r.M) == ("rfe", 2))
     strict = json.loads(target.read_text(), parse_constant=lambda name: pytest.fail(name))
     assert strict["rows"][0]["stability"]["level"] == 0.95
 
