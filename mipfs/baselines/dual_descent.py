@@ -57,7 +57,7 @@ def dual_descent(
     model = _model(loss, C, bias, tol, seed)
     model.fit(liblinear_matrix(data, "dual coordinate descent"), data.y, sample_weight=data.sample_weight)
     w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
-    margins = data.y * (np.asarray(data.X @ w) + b)
+    margins = data.y * data.block().scores(w, b)
     c = C * data.sample_weight
     losses = {
         "squared-hinge": lambda: 0.5 * float(c @ np.square(np.maximum(0.0, 1.0 - margins))),

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.special import expit
 
 from mipfs.atoms.groups import spans
+from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 
@@ -61,16 +62,14 @@ class Design:
 
     Attributes
     ----------
-    X : (n, k) ndarray in Fortran order or csc_array; column j stands for X[:, j] − center[j]
-    center : (k,)
+    block : Block of k columns, its values in Fortran order or CSC
     starts : (G + 1,) first column of every group, and k
     d : (G,) √|g|
     y : (n,)
     bias : bool
     """
 
-    X: Any
-    center: Array
+    block: Block
     starts: Integers
     d: Array
     y: Array
@@ -79,9 +78,7 @@ class Design:
     @classmethod
     def of(cls, data: Instance, order: Integers, starts: Integers, bias: bool) -> Design:
         """The columns `order` of an instance."""
-        X = data.taken(order)
-        X = sparse.csc_array(X) if sparse.issparse(X) else np.asfortranarray(X)
-        return cls(X, np.ascontiguousarray(data.center[order]), starts, np.sqrt(np.diff(starts)), data.y, bias)
+        return cls(_ordered(data.block(order)), starts, np.sqrt(np.diff(starts)), data.y, bias)
 
     @property
     def sizes(self) -> Integers:
@@ -91,30 +88,32 @@ class Design:
     @property
     def stored(self) -> Any:
         """X for the kernels: as it is, or a CSC triple."""
-        return (self.X.data, self.X.indices, self.X.indptr) if sparse.issparse(self.X) else self.X
+        values = self.block.values
+        return (values.data, values.indices, values.indptr) if self.block.is_sparse else values
 
     def part(self, groups: Integers) -> tuple[Design, Integers]:
         """Some of the groups, and the positions of their columns."""
         sizes = self.sizes[groups]
         ids = spans(self.starts[groups], sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        X = self.X[:, ids]
-        made = X if sparse.issparse(X) else np.asfortranarray(X)
-        return Design(made, self.center[ids], starts, self.d[groups], self.y, self.bias), ids
+        block = _ordered(Block(self.block.values[:, ids], self.block.center[ids]))
+        return Design(block, starts, self.d[groups], self.y, self.bias), ids
 
     def apply(self, w: Array) -> Array:
         """w'x_i, (n,)."""
-        return np.asarray(self.X @ w) - float(self.center @ w)
+        return self.block.scores(w)
 
     def correlations(self, v: Array) -> Array:
         """X'v, (k,)."""
-        return np.asarray(self.X.T @ v) - self.center * float(v.sum())
+        return self.block.pull(v)
 
     def squares(self, c: Array) -> Array:
         """Σ_i c_i x_ij² of every column, (k,)."""
-        squared = self.X.multiply(self.X) if sparse.issparse(self.X) else np.square(self.X)
-        first = np.asarray(self.X.T @ c)
-        return np.maximum(0.0, np.asarray(squared.T @ c) - self.center * (2.0 * first - self.center * c.sum()))
+        values, center = self.block.values, self.block.center
+        squared = values.multiply(values) if self.block.is_sparse else np.square(values)
+        first = np.asarray(values.T @ c)
+        sums = np.asarray(squared.T @ c) - center * (2.0 * first - center * c.sum())
+        return np.asarray(np.maximum(0.0, sums))
 
     def sums(self, values: Array) -> Array:
         """Σ over every group of one number a column, (G,)."""
@@ -173,6 +172,12 @@ class Design:
         primal = float(self.d @ self.norms(w)) + self.loss(f, b, c)
         dual = get_loss("logistic").dual_value(alpha / max(1.0, float(pull.max(initial=0.0))), c)
         return Solution(w, b, primal, dual, pull)
+
+
+def _ordered(block: Block) -> Block:
+    """A block as the kernels take it: dense in Fortran order, or CSC."""
+    values = sparse.csc_array(block.values) if block.is_sparse else np.asfortranarray(block.values)
+    return Block(values, np.ascontiguousarray(block.center))
 
 
 def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:

@@ -192,7 +192,7 @@ class GroupLasso:
         f, b, found = design.apply(w), 0.0, None
         for number in range(ROUNDS):
             f = f + b
-            sweep(design.stored, design.center, design.starts, design.d, step, design.y, c, w, f, INNER)
+            sweep(design.stored, design.block.center, design.starts, design.d, step, design.y, c, w, f, INNER)
             f -= b
             if number % CHECKED == 0 or found is None:
                 f = design.apply(w)  # sums that went on lose digits

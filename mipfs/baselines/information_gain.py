@@ -60,12 +60,12 @@ def information_gain(data: Instance, *, seed: int = 0) -> Array:
     """
     if data.is_sparse:
         return _of_events(data)
-    gains = np.zeros(data.n_features)
+    gains, values = np.zeros(data.n_features), np.asarray(data.block().values)
     discrete = np.zeros(data.n_features, dtype=bool)
     step = max(1, BLOCK // data.n_samples)
     for start in range(0, data.n_features, step):
         part = slice(start, start + step)
-        codes = _codes(np.asarray(data.X[:, part]))
+        codes = _codes(values[:, part])
         few = codes.max(axis=0) < math.isqrt(data.n_samples)
         discrete[part] = few
         gains[np.flatnonzero(few) + start] = _of_codes(codes[:, few], data.y, data.sample_weight)
@@ -78,13 +78,13 @@ def information_gain(data: Instance, *, seed: int = 0) -> Array:
             )
         from sklearn.feature_selection import mutual_info_classif
 
-        gains[rest] = mutual_info_classif(data.X[:, rest], data.y, discrete_features=False, random_state=seed)
+        gains[rest] = mutual_info_classif(values[:, rest], data.y, discrete_features=False, random_state=seed)
     return gains
 
 
 def _of_events(data: Instance) -> Array:
     """Gains of x_ij ≠ 0, from the weights of the samples that have the feature, by class."""
-    there = data.X.astype(bool).astype(float)
+    there = data.block().values.astype(bool).astype(float)
     positive = data.y > 0
     weight = data.sample_weight
     counts = np.empty((2, 2, data.n_features))

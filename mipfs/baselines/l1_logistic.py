@@ -60,7 +60,7 @@ def l1_logistic(data: Instance, C: float, *, bias: bool = True, tol: float = TOL
     model = logistic_regression(C, l1=True, bias=bias, tol=tol, seed=seed)
     model.fit(liblinear_matrix(data, "the l1 logistic regression"), data.y, sample_weight=data.sample_weight)
     w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
-    margins = data.y * (np.asarray(data.X @ w) + b)
+    margins = data.y * data.block().scores(w, b)
     loss = float(C * data.sample_weight @ np.logaddexp(0.0, -margins))
     ids = np.flatnonzero(w)
     return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)
