@@ -180,9 +180,9 @@ def _finish(found: Bench, output: str | None, plot: str | None, quiet: bool, aga
         found.plot(plot)
     if output != "-" and not quiet:
         show_blocks(found.blocks())
-        for target in (output, plot if has_any else None):
-            if target is not None:
-                print(f"\nwritten to {target}")
+        written = [target for target in (output, plot if has_any else None) if target is not None]
+        if written:
+            print(f"\nwritten to {', '.join(written)}")
     if not found.complete:
         left = len(found.setting.units()) - len(found.records)
         if output in (None, "-"):

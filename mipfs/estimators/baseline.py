@@ -63,7 +63,7 @@ class BaselineSelector(LinearClassifier):
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> model = BaselineSelector("rfe", M=3, scale="standard").fit(X, y)
     >>> model.get_feature_names_out().tolist()
-    ['radius error', 'worst radius', 'worst texture']
+    ['radius error', 'worst area', 'worst concave points']
     """
 
     rows = forced_in = forced_out = cost = budget = None  # what the base hands on, and no baseline keeps

@@ -33,7 +33,12 @@ def bench_blocks(found: Bench) -> list[Block]:
     chosen = [(row.method, _size(row), _often(row, found)) for row in rows if row.shares]
     if chosen:
         blocks.append(
-            Table(("method", "M", "chosen most often"), chosen, title="The share of the folds in which", left=3)
+            Table(
+                ("method", "M", "features"),
+                chosen,
+                title="The features that most folds chose, with their share",
+                left=3,
+            )
         )
     if any(record["status"] != DONE for record in found.records):
         blocks.append(Line("\nvalues are means over the folds that are done"))
@@ -61,11 +66,16 @@ def _cells(row: Row) -> tuple[str, ...]:
         _number(row.n_features, ".4g"),
         _number(row.seconds, ".3g"),
         _number(row.choice_seconds, ".3g"),
-        "-" if row.memory_bytes is None else f"{row.memory_bytes / MEGA:.1f}",
+        "-" if row.memory_bytes is None else _mega(row.memory_bytes),
         "-" if found is None else f"{found.index:.3f}",
         "-" if found is None else f"{found.lower:.3f} to {found.upper:.3f}",
         str(row.done) if row.done == row.folds else f"{row.done} of {row.folds}",
     )
+
+
+def _mega(size: int) -> str:
+    """Megabytes; a fit that found its memory free in its own process took next to none of the system's."""
+    return "<0.1" if size < 0.1 * MEGA else f"{size / MEGA:.1f}"
 
 
 def _size(row: Row) -> str:

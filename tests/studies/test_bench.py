@@ -293,7 +293,7 @@ def test_the_plot(tmp_path: Path) -> None:
 
     left, right = drawn(found).axes
     assert [text.get_text() for text in left.figure.legends[0].get_texts()] == [
-        "cd-svm (all features)", "rfe", "uniform",
+        "rfe", "uniform", "cd-svm (all features)",
     ]  # fmt: skip
     (line,) = [one for one in right.lines if list(one.get_xdata()) == [2.0, 3.0]][:1]
     assert list(line.get_ydata()) == pytest.approx([row.seconds for row in found.rows[:2]])
