@@ -65,7 +65,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         _number(row.deviation, ".4f"),
         _number(row.n_features, ".4g"),
         _number(row.seconds, ".3g"),
-        _number(row.choice_seconds, ".3g"),
+        _number(row.choice_seconds, ".3g") if row.choice_seconds else "-",
         "-" if row.memory_bytes is None else _mega(row.memory_bytes),
         "-" if found is None else f"{found.index:.3f}",
         "-" if found is None else f"{found.lower:.3f} to {found.upper:.3f}",

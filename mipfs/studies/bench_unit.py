@@ -92,7 +92,7 @@ def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
     """Choose C, fit, test."""
     began = time.perf_counter()
     C = setting.C[0] if len(setting.C) == 1 else _chosen(method, part.train, M, setting)
-    chosen = time.perf_counter()
+    chosen = began if len(setting.C) == 1 else time.perf_counter()
     with peak() as memory:
         cpu = time.process_time()
         with _limited(method, setting):
