@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mipfs.drivers import solve
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
+        BaselineSelector,
         BSSSelector,
         FGMClassifier,
         FGMSelector,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
     from mipfs.sketch.front import preselect
+    from mipfs.studies.bench import Bench, bench
     from mipfs.studies.ladder import Comparison, compare
     from mipfs.studies.solution_path import SolutionPath
     from mipfs.studies.walk import path
@@ -41,6 +43,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BSSSelector",
+    "BaselineSelector",
+    "Bench",
     "Comparison",
     "DataError",
     "DataWarning",
@@ -64,6 +68,7 @@ __all__ = [
     "Status",
     "StopReason",
     "UsageError",
+    "bench",
     "compare",
     "path",
     "preselect",
@@ -76,6 +81,8 @@ __all__ = [
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
     "BSSSelector": "mipfs.estimators",
+    "BaselineSelector": "mipfs.estimators",
+    "Bench": "mipfs.studies.bench",
     "Comparison": "mipfs.studies.ladder",
     "DataError": "mipfs.errors",
     "DataWarning": "mipfs.errors",
@@ -99,6 +106,7 @@ _HOME = {
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
+    "bench": "mipfs.studies.bench",
     "compare": "mipfs.studies.ladder",
     "path": "mipfs.studies.walk",
     "preselect": "mipfs.sketch.front",

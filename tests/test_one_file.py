@@ -112,7 +112,8 @@ def test_a_baseline(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in baselines.available():
         found = baselines.get_baseline(name)(data, 2, 0.5)
         assert found.ids.size <= 2
-        assert float(np.mean((found.scores(data) > 0) == (data.y > 0))) > 0.6, name
+        least = 0.5 if name == "uniform" else 0.6  # which looks at nothing
+        assert float(np.mean((found.scores(data) > 0) == (data.y > 0))) > least, name
     with pytest.raises(UsageError, match="did you mean 'rfe'"):
         baselines.get_baseline("rfee")
 

@@ -1,12 +1,16 @@
 """What the papers compare with, one method each: baselines and peers, never a source of bounds.
 
-A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear``, and a line in `BASELINES`.
+A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear``, and a line in `BASELINES`. A
+reference uses all features, so it selects nothing: it stands in `REFERENCES`, and its ``fit`` takes M = p alone.
+Constants ``ABOUT`` say what each does.
 """
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Protocol
 
+from mipfs.baselines.about import About
 from mipfs.data.instance import Instance
 from mipfs.plumbing.registry import module_of
 
@@ -17,6 +21,9 @@ BASELINES = {
     "arom": "mipfs.baselines.arom",
     "fsv": "mipfs.baselines.fsv",
     "l1-svm": "mipfs.baselines.l1_svm",
+    "group-lasso": "mipfs.baselines.group_lasso",
+    "information-gain": "mipfs.baselines.information_gain",
+    "l1-logistic": "mipfs.baselines.l1_logistic",
     "lpsvm": "mipfs.baselines.lpsvm",
     "nmmkl": "mipfs.baselines.nmmkl",
     "onsvm": "mipfs.baselines.onsvm",
@@ -24,6 +31,11 @@ BASELINES = {
     "r2w2": "mipfs.baselines.r2w2",
     "rfe": "mipfs.baselines.rfe",
     "rinaldi": "mipfs.baselines.rinaldi",
+    "uniform": "mipfs.baselines.uniform",
+}
+REFERENCES = {
+    "cd-svm": "mipfs.baselines.cd_svm",
+    "cd-logistic": "mipfs.baselines.cd_logistic",
 }
 
 
@@ -45,13 +57,33 @@ def available() -> tuple[str, ...]:
     return tuple(BASELINES)
 
 
+def references() -> tuple[str, ...]:
+    """The names of the classifiers on all features, which the baselines are compared with."""
+    return tuple(REFERENCES)
+
+
 def get_baseline(name: str) -> Baseline:
-    """A baseline by its name.
+    """A baseline or a reference by its name.
 
     Raises
     ------
     UsageError
         No baseline of that name.
     """
-    fit: Baseline = module_of("baseline", name, BASELINES).fit
+    fit: Baseline = module_of("baseline", name, BASELINES | REFERENCES).fit
     return fit
+
+
+def about(name: str) -> About:
+    """What there is to say about a baseline or a reference; the first line of its file where it says no more.
+
+    Raises
+    ------
+    UsageError
+        No baseline of that name.
+    """
+    module = module_of("baseline", name, BASELINES | REFERENCES)
+    said = getattr(module, "ABOUT", None)
+    if isinstance(said, About):
+        return said
+    return About((inspect.getdoc(module) or "-").splitlines()[0].rstrip("."))

@@ -12,10 +12,19 @@ import warnings
 
 import numpy as np
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 
+ABOUT = About(
+    what="the features of an ℓ1-regularised SVM, C searched for M of them, and the SVM on them",
+    source="Fung and Mangasarian 2004; Yuan et al. 2010",
+    sparse="yes, not centred",
+    limits="may find fewer than M features; some 10 fits for each M",
+    library="LIBLINEAR (scikit-learn)",
+    uses_c=False,
+)
 TOL, MAX_STEPS = 1e-4, 2000
 """LIBLINEAR's tolerance, and its Newton steps at most."""
 

@@ -98,7 +98,18 @@ def check_weight(C: float) -> None:
         raise UsageError(f"C = {C!r} must be a positive number")
 
 
-def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linear | None, Linear | None]:
+def n_features(found: Linear) -> int:
+    """How many features a classifier has."""
+    return int(found.ids.size)
+
+
+def bracket(
+    fit: Callable[[float], Linear],
+    M: int,
+    start: float,
+    count: Callable[[Linear], int] = n_features,
+    most: float = math.inf,
+) -> tuple[Linear | None, Linear | None]:
     """Fits around a wanted number of features along C, by bisection of log C.
 
     The number of features need not be monotone in C, and may jump over M: what is returned is the best that was met.
@@ -108,6 +119,8 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
     fit : fits at a value of C
     M : int >= 1
     start : float > 0, the first C
+    count : what M counts, by default the features
+    most : float, the largest C to try
 
     Returns
     -------
@@ -119,16 +132,18 @@ def bracket(fit: Callable[[float], Linear], M: int, start: float) -> tuple[Linea
     low, high, C = 0.0, math.inf, start
     for _ in range(STEPS):
         found = fit(C)
-        count = found.ids.size
-        if count <= M:
-            below = found if below is None or count >= below.ids.size else below
+        size = count(found)
+        if size <= M:
+            below = found if below is None or size >= count(below) else below
             low = C
         else:
-            above = found if above is None or count <= above.ids.size else above
+            above = found if above is None or size <= count(above) else above
             high = C
-        if count == M or (low > 0.0 and high <= low * (1.0 + NARROW)):
+        if size == M or (low > 0.0 and high <= low * (1.0 + NARROW)):
             break
-        C = C / FACTOR if low == 0.0 else C * FACTOR if math.isinf(high) else math.sqrt(low * high)
+        if low >= most:
+            break
+        C = C / FACTOR if low == 0.0 else min(most, C * FACTOR) if math.isinf(high) else math.sqrt(low * high)
     return below, above
 
 

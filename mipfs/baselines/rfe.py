@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -24,6 +25,13 @@ from mipfs.losses import get_loss
 
 Integers = npt.NDArray[np.int64]
 
+ABOUT = About(
+    what="recursive feature elimination: the SVM, without the features of least weight, again and again",
+    source="Guyon et al. 2002; Tan 2010, section 3",
+    sparse="yes, not centred",
+    limits="some 5 log(p/M) fits, a fifth of the features dropped after each",
+    library="LIBLINEAR (scikit-learn)",
+)
 DROP = 0.2
 """Share of the features that a round drops; Guyon drops half, which is coarser."""
 COARSE, COARSE_ABOVE = 10, 200

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from mipfs import __version__
+from mipfs.cli.baselines import baselines
+from mipfs.cli.bench import bench
 from mipfs.cli.compare import compare
 from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
@@ -27,7 +29,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for function in (demo, solve, compare, path, sketch, models, generate, predict, evaluate, verify, report):
+for function in (
+    *(demo, solve, compare, path, bench, sketch, models, baselines, generate, predict, evaluate, verify, report),
+):
     app.command()(command(function))
 
 

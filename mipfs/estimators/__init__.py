@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mipfs.estimators.baseline import BaselineSelector
 from mipfs.estimators.fgm import FGMClassifier, FGMSelector
 from mipfs.estimators.fsp import FSPClassifier
 from mipfs.estimators.group_fgm import GroupFGMClassifier
@@ -11,6 +12,7 @@ from mipfs.estimators.sketch import BSSSelector, LeverageSelector
 
 __all__ = [
     "BSSSelector",
+    "BaselineSelector",
     "FGMClassifier",
     "FGMSelector",
     "FSPClassifier",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,28 @@ def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
     UsageError
         `k` out of its range.
     """
+    return [fold(data, k, seed, number) for number in range(_checked(data, k))]
+
+
+def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
+    """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
+    _checked(data, k)
+    train, test = _splits(data, k, seed)[number]
+    part = replace(data.part(train), groups=data.groups)
+    return Fold(part, data.block().values[test], data.y[test])
+
+
+def _checked(data: Instance, k: int) -> int:
+    """The number of folds, which must be one."""
     least = int(min((data.y > 0).sum(), (data.y < 0).sum()))
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 2 <= k <= least:
         raise UsageError(f"folds = {k!r} must be an integer from 2 to {least}, the size of the smaller class")
+    return int(k)
+
+
+def _splits(data: Instance, k: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """The rows of training and of test of every fold."""
     from sklearn.model_selection import StratifiedKFold
 
-    parts = StratifiedKFold(int(k), shuffle=True, random_state=seed).split(np.zeros(data.n_samples), data.y)
-    return [Fold(data.part(train), data.block().values[test], data.y[test]) for train, test in parts]
+    folds = StratifiedKFold(int(k), shuffle=True, random_state=seed)
+    return list(folds.split(np.zeros(data.n_samples), data.y))

@@ -1,0 +1,102 @@
+"""The ℓ1-regularised logistic regression (Tan 2014, section 6; LIBLINEAR, Yuan et al. 2010).
+
+    min over w, b   ‖w‖₁ + Σ_i C_i log(1 + e^(−y_i (w'x_i + b)))
+
+As with the ℓ1-SVM, C decides how many weights are zero, and is searched for the number that is wanted. It solves
+another problem than (P): a baseline, never a bound.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from mipfs.baselines.about import About
+from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
+from mipfs.baselines.logistic_regression import TOL, logistic_regression
+from mipfs.baselines.rfe import plain_svm
+from mipfs.data.instance import Instance
+
+ABOUT = About(
+    what="the features of an ℓ1-regularised logistic regression, C searched for M of them, and the SVM on them",
+    source="Tan 2014, section 6; Yuan et al. 2010",
+    sparse="yes, not centred",
+    limits="may find fewer than M features; some 10 fits for each M",
+    library="LIBLINEAR (scikit-learn)",
+    uses_c=False,
+)
+
+
+def l1_logistic(data: Instance, C: float, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
+    """Solve at one C by LIBLINEAR.
+
+    Parameters
+    ----------
+    data : Instance
+    C : float > 0
+        Sample i has C_i = C * sample_weight_i.
+    bias : bool, default True
+        Whether there is an intercept, whose absolute value LIBLINEAR adds to the norm.
+    tol : float > 0, of LIBLINEAR
+    seed : int, of LIBLINEAR's coordinate order
+
+    Returns
+    -------
+    Linear
+        On the features with a non-zero weight.
+
+    Raises
+    ------
+    UsageError
+        C out of its range, or sparse data that are to be centred.
+
+    Warns
+    -----
+    ConvergenceWarning
+        LIBLINEAR stopped at its limit of steps.
+    """
+    check_weight(C)
+    model = logistic_regression(C, l1=True, bias=bias, tol=tol, seed=seed)
+    model.fit(liblinear_matrix(data, "the l1 logistic regression"), data.y, sample_weight=data.sample_weight)
+    w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
+    margins = data.y * data.block().scores(w, b)
+    loss = float(C * data.sample_weight @ np.logaddexp(0.0, -margins))
+    ids = np.flatnonzero(w)
+    return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)
+
+
+def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
+    """The ℓ1-regularised logistic regression with the most features up to M, by bisection of C.
+
+    Parameters
+    ----------
+    data, bias, tol, seed : as in `l1_logistic`
+    M : int in 1 … p
+
+    Returns
+    -------
+    Linear
+        With fewer than M features where no C that was tried has as many.
+
+    Raises
+    ------
+    UsageError
+        M out of its range, or sparse data that are to be centred.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import l1_min_c
+
+    check_size(M, data.n_features)
+    X = liblinear_matrix(data, "the l1 logistic regression")
+    least = l1_min_c(X, data.y, loss="log", fit_intercept=bias) / float(data.sample_weight.max())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
+        found, _ = bracket(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
+    return l1_logistic(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The features of `l1_logistic_of_size`, whose own C decides their number, and the SVM of weight C on them."""
+    check_weight(C)
+    return plain_svm(data, l1_logistic_of_size(data, M, bias=bias, seed=seed).ids, C, bias)
