@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.baselines.one_norm import OneNorm
 from mipfs.baselines.rfe import Loss, plain_svm
@@ -25,6 +26,13 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Norm = Literal["l2", "l1"]
 
+ABOUT = About(
+    what="the SVM on features scaled by its own last weights, again and again, until M factors are left",
+    source="Weston et al. 2003; Tan 2010",
+    sparse="yes",
+    limits="dense systems of the smaller of samples and features",
+    library="own kernels",
+)
 TURNS = 500
 """Updates at most."""
 ZERO = 1e-8

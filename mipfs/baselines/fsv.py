@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.baselines.one_norm import OneNorm, Vertex, hinge_value, largest_score, of_size
 from mipfs.baselines.rfe import plain_svm
@@ -27,6 +28,14 @@ from mipfs.errors import UsageError
 Array = npt.NDArray[np.float64]
 Start = Literal["zero", "random"]
 
+ABOUT = About(
+    what="a concave approximation of the number of features, by successive linear programs, its weight searched for M",
+    source="Bradley and Mangasarian 1998; Rinaldi and Sciandrone 2010",
+    sparse="yes",
+    limits="linear programs of all samples; features are to be on one scale",
+    library="HiGHS",
+    uses_c=False,
+)
 STEEPNESS = 5.0
 """a, as the paper has it (its α)."""
 STILL = 1e-9

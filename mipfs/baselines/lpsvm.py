@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.baselines.one_norm import balanced, first_weight, hinge_value, of_size
 from mipfs.baselines.onsvm import onsvm_of_size
@@ -33,6 +34,14 @@ from mipfs.errors import UsageError
 
 Array = npt.NDArray[np.float64]
 
+ABOUT = About(
+    what="the ℓ1-norm SVM by Newton's method, its weight searched for M, and the SVM on its features",
+    source="Fung and Mangasarian 2004; Paul 2016",
+    sparse="yes",
+    limits="a matrix of samples by samples; with more samples than features HiGHS",
+    library="own, NumPy; HiGHS",
+    uses_c=False,
+)
 EPSILON, SHRINK, LEAST = 0.1, 0.1, 1e-9
 """The first ε, its factor from one minimisation to the next, and the smallest one that is tried."""
 STEPS = 200

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance, SelectDefaults
@@ -30,6 +31,13 @@ Integers = npt.NDArray[np.int64]
 Loss = Literal["hinge", "squared-hinge", "logistic"]
 Solver = Literal["interior", "qcqp"]
 
+ABOUT = About(
+    what="a kernel a feature: the M largest weights of the Boolean relaxation",
+    source="Xu et al. 2009; Tan 2010",
+    sparse="yes",
+    limits="dense systems of the smaller of samples and features",
+    library="own kernels; Clarabel on request",
+)
 TOL = 1e-6
 """Relative gap of the interior point."""
 MAX_ORDER = 10_000

@@ -10,10 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.baselines.one_norm import OneNorm, first_weight, hinge_value, of_size
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
+
+ABOUT = About(
+    what="the ℓ1-norm SVM, a linear program, its weight searched for M, and the SVM on its features",
+    source="Bradley and Mangasarian 1998; Aytug 2015",
+    sparse="yes",
+    limits="linear programs of all samples",
+    library="HiGHS",
+    uses_c=False,
+)
 
 
 def onsvm(data: Instance, C: float, *, bias: bool = True, program: OneNorm | None = None) -> Linear:

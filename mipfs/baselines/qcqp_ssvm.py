@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_order, check_size, check_weight, linear
 from mipfs.baselines.nmmkl import Loss, solve_conic
 from mipfs.baselines.rfe import plain_svm
@@ -22,6 +23,13 @@ from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 
+ABOUT = About(
+    what="an SVM with ‖w‖₁² ≤ M ‖w‖², of which the M largest weights are kept",
+    source="Chan et al. 2007; Tan 2010",
+    sparse="yes",
+    limits="a conic program a round",
+    library="Clarabel",
+)
 FIRST, ENTERING = 200, 200
 """Features in the first program, and at most so many new ones a round, or as many as there are."""
 VIOLATION = 1e-4

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
@@ -33,6 +34,13 @@ from mipfs.solvers.cones import conic_solution
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+ABOUT = About(
+    what="feature scales by gradient descent on the radius/margin bound, half of them dropped a round",
+    source="Weston et al. 2000; Chapelle et al. 2002",
+    sparse="yes",
+    limits="two quadratic programs a step; what would take an hour is refused",
+    library="Clarabel, own kernels",
+)
 DROP, STEPS = 0.5, 10
 """Share of the features that a round drops, and the steps of the descent in a round at most."""
 PASSES = 30.0

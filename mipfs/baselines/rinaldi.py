@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.baselines.about import About
 from mipfs.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.baselines.one_norm import OneNorm, Vertex, first_weight
 from mipfs.baselines.rfe import DROP, Drop, eliminate, plain_svm
@@ -30,6 +31,13 @@ Integers = npt.NDArray[np.int64]
 Concave = Literal["log", "exp"]
 Variant = Literal["rfe", "concave"]
 
+ABOUT = About(
+    what="SVM and concave minimisation by turns, then elimination, down to M",
+    source="Rinaldi and Sciandrone 2010",
+    sparse="yes, not centred",
+    limits="linear programs of all samples, and LIBLINEAR, which cannot centre sparse data",
+    library="HiGHS, LIBLINEAR (scikit-learn)",
+)
 OFFSET = 1e-3
 """δ of log(v + δ), as a share of the largest weight."""
 STEEPNESS = 5.0
