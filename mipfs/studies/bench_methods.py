@@ -18,7 +18,8 @@ from mipfs import baselines
 from mipfs.baselines.linear import Linear, check_size, check_weight
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.errors import NumericalError, UsageError
+from mipfs.plumbing.alarm import TimeUp
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -207,17 +208,19 @@ def _selected(result: Result) -> tuple[str, ...]:
     ------
     KeyboardInterrupt
         Ctrl-C: otherwise the next fit would begin.
-    UsageError
-        A limit came before there was a classifier.
+    TimeUp
+        The time limit came before there was a classifier.
+    NumericalError
+        There is none for another reason.
     """
     from mipfs.result.result import StopReason
 
     if result.stop_reason is StopReason.INTERRUPTED:
         raise KeyboardInterrupt
     if not result.has_classifier:
-        raise UsageError(
-            f"{result.driver} found no classifier: {result.stop_reason.name.lower().replace('_', ' ')}; raise the limit"
-        )
+        if result.stop_reason is StopReason.TIME_LIMIT:
+            raise TimeUp
+        raise NumericalError(f"{result.driver} found no classifier: {result.status.name}, {result.stop_reason.name}")
     return result.selected
 
 

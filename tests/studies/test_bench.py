@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ import mipfs
 from mipfs import baselines
 from mipfs.baselines.linear import Linear
 from mipfs.data.instance import Instance
-from mipfs.errors import DataError, UsageError
+from mipfs.errors import DataError, NumericalError, UsageError
 from mipfs.plumbing.alarm import TimeUp, alarm
 from mipfs.plumbing.memory import peak
+from mipfs.result.result import StopReason
 from mipfs.studies import bench_methods, bench_unit, bench_work
 from mipfs.studies.bench import check_complete, load, records_of
 from mipfs.studies.bench_unit import seed_of
@@ -220,6 +222,19 @@ def test_a_driver_that_a_limit_stops_keeps_its_classifier() -> None:
     (row,) = found.rows
     assert (row.done, row.proofs) == (2, {"FEASIBLE": 2})
     assert row.notes == {"stopped by time limit": 2}
+
+
+def test_a_driver_without_a_classifier_says_why() -> None:
+    def left(reason: StopReason) -> Any:
+        return SimpleNamespace(stop_reason=reason, has_classifier=False, driver="gbd", status=mipfs.Status.NO_SOLUTION)
+
+    for reason, error in (
+        (StopReason.TIME_LIMIT, TimeUp),
+        (StopReason.INTERRUPTED, KeyboardInterrupt),
+        (StopReason.MEMORY_LIMIT, NumericalError),
+    ):
+        with pytest.raises(error):
+            bench_methods._selected(left(reason))
 
 
 def test_memory_is_what_the_system_gave() -> None:
