@@ -235,7 +235,8 @@ class _Penalty:
         t = alpha / self.size
         omega = self.omega(t)
         w = np.sign(omega) * np.maximum(np.abs(omega) - self.end, 0.0) / (epsilon * self.norms)
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        sizes = np.abs(w) * self.norms
+        w[sizes <= ZERO * sizes.max(initial=0.0)] = 0.0
         b = float(self.data.y @ t) / epsilon + float((self.data.center - self.off) @ w) if self.bias else 0.0
         ends = alpha if epsilon == EPSILON else (alpha - SHRINK * last) / (1.0 - SHRINK)
         return self._judged(w, b, np.clip(ends, 0.0, self.c))

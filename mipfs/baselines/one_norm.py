@@ -165,8 +165,8 @@ class OneNorm:
         )
         solution = self._optimum()
         multipliers = -np.array(self._lp.getSolution().row_dual)
-        w = multipliers[1:] * self.units
-        used = np.flatnonzero(np.abs(w) > ZERO * np.abs(w).max(initial=0.0))
+        w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale
+        used = np.flatnonzero(size_of > ZERO * size_of.max(initial=0.0))
         used = used[np.argsort(self.ids[used])]
         ids, w = self.ids[used], w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
