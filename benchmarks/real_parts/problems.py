@@ -31,7 +31,8 @@ NOISE = 0.05
 N_ROWS = 20
 """Conflicts, and implications, of a problem with rows."""
 CORRELATION, N_TRUE, STRENGTH = 0.5, 10, 2.0
-"""Of the peers' data: neighbouring columns, true features, standard deviation of the true score."""
+"""Of the peers' data: neighbouring columns, true features, standard deviation of the true score (with ten weights of
+one it is about 3.2, and the labels are less noisy)."""
 
 
 def build(what: Description, folder: Path | None) -> Problem:
@@ -48,7 +49,7 @@ def _data(what: Description, folder: Path | None) -> Instance:
         X, y = aytug_one(what["n"], what["p"], what["M"], what["seed"])["train"]
         return Instance.from_arrays(X, y)
     if what["from"] == "peers":
-        return Instance.from_arrays(*peers(what["n"], what["p"], what["seed"]))
+        return Instance.from_arrays(*peers(what["n"], what["p"], what["seed"], what.get("strength", STRENGTH)))
     if folder is None:
         raise mipfs.UsageError("MIPFS_DATA is unset; it names the folder that holds the data sets")
     path = read_from(folder / what["set"])
@@ -80,14 +81,14 @@ def resampled(X: Any, y: Array, n: int, p: int, seed: int) -> tuple[Any, Array]:
     return part, y[rows]
 
 
-def peers(n: int, p: int, seed: int) -> tuple[Array, Array]:
+def peers(n: int, p: int, seed: int, strength: float = STRENGTH) -> tuple[Array, Array]:
     """Gaussian columns with correlation ½^|i − j|; labels from ten of them, evenly spaced, by a logistic model."""
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, p))
     for j in range(1, p):
         X[:, j] = CORRELATION * X[:, j - 1] + np.sqrt(1.0 - CORRELATION**2) * X[:, j]
     score = X[:, np.linspace(0, p - 1, N_TRUE).astype(int)].sum(axis=1)
-    chance = 1.0 / (1.0 + np.exp(-STRENGTH * score / score.std()))
+    chance = 1.0 / (1.0 + np.exp(-strength * score / score.std()))
     return X, np.where(random.random(n) < chance, 1.0, -1.0)
 
 

@@ -37,6 +37,8 @@ CLARABEL_SIZE = 400_000
 """n·p up to which Clarabel gives the reference."""
 ROWS = ((), ("budget",), ("conflicts",), ("implications",), ("budget", "conflicts", "implications"))
 N_SCALE, P_SCALE = (1_000, 10_000, 100_000, 1_000_000), (10, 100, 1_000, 10_000)
+CLEAR = 3.16
+"""Strength of the peers' data whose ten weights are one."""
 LIMITS = {"roots": 120.0, "hinge": 60.0, "throughput": 20.0, "rows": 120.0, "scaling": 300.0, "synthetic": 60.0}
 """Seconds of a cell, unless --limit says otherwise."""
 
@@ -73,7 +75,8 @@ def named(what: Mapping[str, Any]) -> str:
     of = what.get("set", "aytug-one" if what["from"] == "aytug" else what["from"])
     rows = " + " + "+".join(what["rows"]) if what.get("rows") else ""
     scale = f" {what['scale']}" if "scale" in what else ""
-    return f"{of}{size}{scale} {what['loss']} M={what['M']} C={what['C']:g}{rows}"
+    clear = f" strength {what['strength']:g}" if "strength" in what else ""
+    return f"{of}{size}{scale}{clear} {what['loss']} M={what['M']} C={what['C']:g}{rows}"
 
 
 def _of(name: str, scale: str, loss: str, M: int, C: float) -> dict[str, Any]:
@@ -150,6 +153,8 @@ def synthetic(sets: Sequence[str], limit: float) -> Iterator[Cell]:
         what = {"from": "peers", "n": size, "p": size, "seed": 1, "loss": "logistic", "bias": False, "M": 10, "C": c}
         yield _cell("synthetic", "root", what, limit)
         yield _cell("synthetic", "solve", what, limit)
+        if size == 2_000:
+            yield _cell("synthetic", "solve", {**what, "strength": CLEAR}, limit)
 
 
 STAGES = {

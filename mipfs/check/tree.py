@@ -136,6 +136,8 @@ def _check(
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
     if (document.get("read") or {}).get("words") and not data.words:
         found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
+    if certificate.get("found") is not None:
+        found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
     near = document.get("near_optimal")
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)

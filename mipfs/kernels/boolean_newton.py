@@ -16,7 +16,7 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, curvature, dot_columns
-from mipfs.kernels.kinds import HINGE
+from mipfs.kernels.kinds import HINGE, LOGISTIC
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
@@ -34,6 +34,8 @@ ENTERING = 40
 """Features of weight zero in a working set at most."""
 MOST, LITTLE = 0.25, 1e-2
 """A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
+DEAR = 64
+"""From so many features on the logistic loss's curvature, which hardly changes, is made once for the steps on a set."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
@@ -230,7 +232,7 @@ def relax(  # type: ignore[no-untyped-def]
             continue
         H, g, d = np.empty((whole, whole)), np.empty(whole), np.empty(whole)
         cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        gap, moved, center = max(top - lower, 0.0), 0, wj.copy()
+        gap, moved, center, lift = max(top - lower, 0.0), 0, wj.copy(), 1.0
         while steps < max_steps and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
@@ -244,11 +246,12 @@ def relax(  # type: ignore[no-untyped-def]
                 break
             if kind != HINGE and moved >= SMOOTH_STEPS:
                 break
-            curvature(Z, y, J, inner[:count], curve, bias, H)
-            lift = 1.0
-            for t in range(whole):
-                H[t, t] += prox if t < size else 0.0
-                lift = max(lift, 1.0 + H[t, t])
+            if kind != LOGISTIC or moved == 0 or size <= DEAR:
+                curvature(Z, y, J, inner[:count], curve, bias, H)
+                lift = 1.0
+                for t in range(whole):
+                    H[t, t] += prox if t < size else 0.0
+                    lift = max(lift, 1.0 + H[t, t])
             minimise_model(H, g, wj, b, cj, forced, K, bias, max(damping, 1e-10) * lift, 0.3 * error, count, d)
             move[:] = 0.0
             if bias:

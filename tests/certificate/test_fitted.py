@@ -63,6 +63,7 @@ def test_what_is_saved_fits_and_is_what_its_certificate_proves(kind: str, tmp_pa
         assert max(record.bound for record in loaded.trace) <= loaded.bound
         assert document["certificate"].get("found", found) == found == result.bound
         assert ("found" in document["certificate"]) == (share < 1.0)
+        assert any("the run itself found" in text for text in report.unchecked) == (share < 1.0)
         bounds.append(loaded.bound)
         # the bound that the run found stands in the file, but not as one that is proven
         if share < 1.0:
