@@ -12,59 +12,29 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 
 from __future__ import annotations
 
-import heapq
-import itertools
-import math
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
+from typing import Literal
 
 from mipfs.backends.declared import check_size
 from mipfs.data.instance import Instance
-from mipfs.drivers import gbd
+from mipfs.drivers import gbd, growing, tree_state
+from mipfs.drivers.rows_tree import RowsTree
+from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm, carries
-from mipfs.kernels import subtree
+from mipfs.inner.boolean_node import Piece, carries
 from mipfs.plumbing.machine import cores
 from mipfs.proof.cuts import CutPool
-from mipfs.proof.duals import DualStore
-from mipfs.proof.evidence import empty_proof
-from mipfs.proof.proof import OPEN, SCREENED, Proof
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
 CAPABILITY = gbd.CAPABILITY
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
-SHARE = 4.0
-"""A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
-FAR = 0.1
-"""Nodes further below the cutoff than this share of it are left only once they rise above their parent's bound: there
-the bound is what a limit leaves."""
-ROUNDINGS, ROUNDING_NODES = 50, 50
-"""The first nodes are all rounded to an incumbent, later ones one in so many."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
 """Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
-LEAF_GAP = 1e-11
-"""Relative gap to which a node with one selection is solved before it is closed."""
-WHOLE = 1e-6
-"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
-AHEAD = 0.25
-"""Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once."""
-ROUNDED = 0.01
-"""Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
-POLL_SECONDS = 0.05
-"""How often limits and Ctrl-C are looked at while nodes are explored."""
-SLACK = 1e-11
-"""Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
 
 @dataclass(frozen=True)
@@ -113,270 +83,6 @@ class Options:
     nodes: Literal["newton", "conic"] = "newton"
 
 
-@dataclass(frozen=True, eq=False)
-class Node:
-    """An open node: bound, its place in the proof, the dual vector that earned the bound, fixings, a warm start."""
-
-    bound: float
-    place: int
-    dual: int
-    states: States
-    warm: Warm
-
-
-class Tree:
-    """The open nodes, the proof of the closed ones, and the node solver that they share.
-
-    Parameters
-    ----------
-    run : Run
-    supports : Supports
-    tol : relative gap to which the relaxation of a node without a clear fate is solved
-    """
-
-    def __init__(self, run: Run, supports: Supports, tol: float) -> None:
-        self.run, self.supports, self.tol = run, supports, tol
-        problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
-        lb, ub = problem.selection.sigma_bounds()
-        self.proof = empty_proof(problem)
-        self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
-        self.floor, self.loss = math.inf, 0.0
-        self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
-        self._order = itertools.count()
-        self._heap: list[tuple[float, int, Node]] = []
-        self._first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
-
-    @property
-    def bound(self) -> float:
-        """Lower bound on (P): the least over open and closed nodes."""
-        return min(self.floor, self._heap[0][0]) if self._heap else self.floor
-
-    @property
-    def cutoff(self) -> float:
-        """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
-        run = self.run
-        if run.incumbent is None:
-            return math.inf
-        closed = min(run.objective, run.cutoff + SLACK * abs(run.objective))
-        return max(closed, self.supports.cutoff)
-
-    def relaxed(self, alive: Integers) -> Relaxation:
-        """The node solver on some of the features."""
-        return Relaxation(self.run.problem, alive, self.stop)
-
-    def plant(self) -> None:
-        """Solve the root, find incumbents, screen, and go on with the features that are left."""
-        relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
-        outcome = relaxation.solve_root(self._first, self.tol, lambda: self.run.must_stop)
-        self.n_nodes, self.steps = 1, outcome.steps
-        self.supports.pool.add(relaxation.cut(outcome))
-        self.round(outcome)
-        self.supports.round(self.supports.pool.slopes[-1])
-        if self.run.problem.atoms.count > n_samples:  # screening pays for a good incumbent, and solves are cheap
-            self.supports.search(self.supports.pool)
-        whole, nothing = outcome.whole, np.zeros_like(outcome.whole)
-        found = relaxation.bound(whole, outcome.q, self._first, self.cutoff)
-        least = relaxation.bound(nothing, outcome.q, self._first, self.cutoff)
-        if least[0] > found[0]:  # a limit came so early that α = 0 proves more
-            whole, found = nothing, least
-        dual = self.proof.add_dual(whole, outcome.q)
-        bound, goes_in, goes_out = found
-        place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out)
-        keep = np.flatnonzero(states != OUTSIDE)
-        self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
-        warm = outcome.warm
-        if keep.size < states.size:
-            self.relaxation = self.relaxed(relaxation.alive[keep])
-            states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
-        self.loss = ROUNDED * self.run.options.gap * abs(bound)
-        self.relaxation.coarsen(self.loss)
-        self.push(Node(bound, place, dual, states, warm))
-
-    def narrow(self, alive: Integers) -> None:
-        """Go on with the features `alive` alone, as an earlier run did."""
-        self.relaxation = self.relaxed(alive)
-        self.relaxation.coarsen(self.loss)
-
-    def open(self) -> list[Node]:
-        """The open nodes, those of least bound first."""
-        return [node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2])]
-
-    def take_least(self) -> Node:
-        """The open node of least bound, which is open no more."""
-        return heapq.heappop(self._heap)[2]
-
-    def push(self, node: Node) -> None:
-        """Keep an open node."""
-        heapq.heappush(self._heap, (node.bound, next(self._order), node))
-
-    def pop(self, count: int) -> list[Node]:
-        """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
-        nodes: list[Node] = []
-        cutoff = self.cutoff
-        while self._heap and len(nodes) < count:
-            node = self.take_least()
-            if node.bound >= cutoff:
-                self.close(node.place, node.dual, node.bound)
-            else:
-                nodes.append(node)
-        return nodes
-
-    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
-        """Explore the subtree below a node (any thread)."""
-        share, known = self.until(node, cutoff)
-        rises = math.isfinite(known)
-        return self.relaxation.explore(node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, rises)
-
-    def until(self, node: Node, cutoff: float) -> tuple[float, float]:
-        """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
-        if not math.isfinite(cutoff):
-            return 0.0, -math.inf
-        return SHARE, node.bound if cutoff - node.bound > FAR * abs(cutoff) else -math.inf
-
-    def level(self, node: Node, cutoff: float) -> float:
-        """Its subtree is explored up to this bound: a share of the way to the cutoff."""
-        return node.bound + AHEAD * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
-
-    def duals(self, nodes: list[Node]) -> list[Array]:
-        """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
-        read: dict[int, Array] = {}
-        for index in {node.dual for node in nodes}:
-            whole, q = self.proof.dual(index)
-            read[index] = np.ldexp(whole.astype(float), -q)
-        return [read[node.dual] for node in nodes]
-
-    def merge(self, node: Node, piece: Piece) -> None:
-        """Take over what an exploration left: its piece of the proof, its open nodes, its offers."""
-        solved, steps, stalled, places, n_duals, n_nodes, n_bytes, _, n_offers = (
-            int(total) if math.isfinite(total) else 0 for total in piece.totals
-        )
-        self.n_nodes, self.steps, self.stalled = self.n_nodes + solved, self.steps + steps, self.stalled + stalled
-        self.floor = min(self.floor, float(piece.totals[7]))
-        duals = self.proof.duals
-        assert isinstance(duals, DualStore)
-        kept = slice(0, n_duals - 1)
-        first = duals.extend(
-            piece.packed[:n_bytes].tobytes(), piece.ends[1:n_duals], piece.grids[1:n_duals],
-            piece.tops[kept], piece.widths[kept],
-        )  # fmt: skip
-        position = np.concatenate([[node.dual], first + np.arange(n_duals - 1)])
-        feature, dual = piece.feature[:places], piece.dual[:places]
-        feature = np.concatenate([self.relaxation.alive, [SCREENED, -1]])[feature]
-        dual = np.where(dual >= 0, position[dual], OPEN)
-        offset = self.proof.graft(node.place, feature, piece.children[:places], dual, piece.values[:places])
-        for t in range(n_nodes):
-            place, why = piece.found[t]
-            if place < 0:
-                continue
-            warm = Warm(piece.weights[t], float(piece.intercepts[t]), float(piece.rhos[t]))
-            left = Node(
-                float(piece.bounds[t]), int(place) + offset if place else node.place, int(position[piece.parents[t]]),
-                piece.states[t].copy(), warm,
-            )  # fmt: skip
-            if why == subtree.LEAF:
-                self.leaf(left)
-            elif why == subtree.STUCK:
-                self.rescue(left)
-            else:
-                self.push(left)
-        often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
-        for t in range(0 if often and piece.sums[0] >= 0.0 else 1, n_offers):
-            self.round_sizes(piece.offers[t], piece.sums[t])
-            self.rounded = self.n_nodes // ROUNDING_NODES
-
-    def rescue(self, node: Node) -> None:
-        """Solve a node on which the Newton steps stalled by the interior point; it goes on with what that found."""
-        self.rescued += 1
-        outcome = self.relaxation.solve_root(node.states, self.tol, lambda: self.run.must_stop)
-        bound, goes_in, goes_out = self.relaxation.bound(outcome.whole, outcome.q, node.states, self.cutoff)
-        dual, place, states = node.dual, node.place, node.states
-        if bound > node.bound or goes_in.size or goes_out.size:
-            fresh = self.proof.add_dual(outcome.whole, outcome.q)
-            dual = fresh if bound > node.bound else dual
-            place, states = self.fix(place, fresh, states, goes_in, goes_out)
-        warm = Warm(outcome.warm.w, outcome.warm.b, -outcome.warm.rho)
-        self.push(Node(max(bound, node.bound), place, dual, states, warm))
-
-    def leaf(self, node: Node) -> None:
-        """One selection is left: evaluate it, and close the node with its own dual vector."""
-        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
-        sigma[self.relaxation.alive[node.states == INSIDE]] = True
-        if node.bound < self.cutoff:
-            only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
-            whole, q = self.relaxation.rounded(self.alone(sigma))
-            bound = self.relaxation.bound(whole, q, only, math.inf)[0]
-            if bound > node.bound:
-                node = Node(bound, node.place, self.proof.add_dual(whole, q), only, node.warm)
-        self.close(node.place, node.dual, node.bound)
-
-    def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
-        """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
-        solved = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP)
-        self.supports.offer(sigma, solved)
-        return solved.svm.alpha
-
-    def round(self, outcome: Outcome) -> None:
-        """Offer the features of largest |w|, as many as the relaxed σ add up to."""
-        self.round_sizes(np.abs(outcome.warm.w) + 1e-3 * outcome.sigma, float(outcome.sigma.sum()))
-
-    def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float) -> None:
-        """Offer the features of largest size, as many as `total` says."""
-        count = max(1, round(total))
-        largest = np.argsort(-size, kind="stable")[:count]
-        scores = np.zeros(self.run.problem.atoms.count)
-        scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
-        self.supports.round(scores)
-
-    def climb(self) -> None:
-        """Climb from where the open node of least bound points to."""
-        if not self._heap:
-            return
-        node = self._heap[0][2]
-        scores = np.zeros(self.run.problem.atoms.count)
-        scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
-        scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
-        sigma = self.run.oracle.repair(scores)
-        if sigma is not None:
-            self.supports.climb(sigma, self.supports.pool)
-
-    def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
-        """Fix features whose other value the dual vector rules out."""
-        features = np.concatenate([goes_in, goes_out])
-        if features.size == 0:
-            return place, states
-        place = self.proof.screen(place, dual)
-        self.floor = min(self.floor, self.cutoff)
-        states = states.copy()
-        states[goes_in], states[goes_out] = INSIDE, OUTSIDE
-        return place, states
-
-    @property
-    def n_open(self) -> int:
-        """Number of open nodes."""
-        return len(self._heap)
-
-    def result(self, future: Future[Piece]) -> Piece:
-        """Wait for an exploration; it is told to give up when the run must stop."""
-        while not future.done():
-            wait([future], timeout=POLL_SECONDS)
-            if self.run.must_stop:
-                self.stop[0] = 1
-        return future.result()
-
-    def close(self, place: int, dual: int, bound: float) -> None:
-        """Keep the bound of a node that is done."""
-        self.proof.close(place, dual)
-        self.floor = min(self.floor, bound)
-
-    def finish(self) -> Proof | None:
-        """The proof of the bound: open nodes are closed with the dual vectors that they have."""
-        for _, _, node in self._heap:
-            self.proof.close(node.place, node.dual)
-        if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
-            self.proof.trim(self.run.bound)
-        return self.proof if self.n_nodes else None
-
-
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
@@ -386,8 +92,6 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
         return ConicTree(run, supports, tol)
     if carries(run.problem):
         return Tree(run, supports, tol)
-    from mipfs.drivers.rows_tree import RowsTree
-
     return RowsTree(run, supports, tol)
 
 
@@ -403,8 +107,6 @@ def _report(run: Run, tree: Tree, bound: float) -> None:
 def run(run: Run) -> None:
     """Solve the problem of `run`; what is found is left in it."""
     if run.options.active is not None or not run.problem.data.block().is_stored:
-        from mipfs.drivers import growing
-
         growing.run(run, search)
     else:
         search(run)
@@ -412,8 +114,6 @@ def run(run: Run) -> None:
 
 def search(run: Run) -> None:
     """Solve the problem of `run` with all its atoms in play."""
-    from mipfs.drivers import tree_state
-
     problem, options = run.problem, run.options
     assert problem.rows is not None
     tree_state.check(run)

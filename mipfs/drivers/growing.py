@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.tree import SLACK
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
@@ -42,8 +43,6 @@ LEAST = 50
 """Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
 GROWTH = 2
 """A grows to so many times its size at most."""
-SLACK = 1e-11
-"""Below the cutoff (relative) an atom must be ruled out, so that a checker's own rounding fits in between."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.branch import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
+from mipfs.drivers.tree import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.prices import Prices
 from mipfs.inner.propagation import Fixed

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.branch import Node, Tree
 from mipfs.drivers.rows_tree import RowsNode, RowsTree
+from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import Warm
 from mipfs.proof import saved as proofs
