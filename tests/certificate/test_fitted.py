@@ -26,8 +26,6 @@ def wdbc(kind: str) -> tuple[Problem, str, Options]:
     data = mipfs.read("instances/wdbc.svm", scale="standard")
     if kind == "rho":
         return Problem(data, M=5, loss="squared-hinge", margin="rho"), "branch", {"iteration_limit": 800}
-    if kind == "f1":
-        return Problem(data, M=3, loss="structural", measure="f1", bias=False, C=100.0), "gbd", {"iteration_limit": 150}
     problem = Problem(data, M=5, loss="logistic" if kind == "logistic" else "hinge")
     if kind in ("rows", "gbd"):
         A = np.zeros((6, 30))
@@ -38,7 +36,7 @@ def wdbc(kind: str) -> tuple[Problem, str, Options]:
     return problem, "branch", {"iteration_limit": 150 if kind == "logistic" else 800}
 
 
-@pytest.mark.parametrize("kind", ["plain", "logistic", "rho", "rows", "gbd", "f1"])
+@pytest.mark.parametrize("kind", ["plain", "logistic", "rho", "rows", "gbd"])
 def test_what_is_saved_fits_and_is_what_its_certificate_proves(kind: str, tmp_path: Path) -> None:
     problem, driver, limits = wdbc(kind)
     result = mipfs.solve(problem, driver, gap=1e-9, **limits)
