@@ -85,15 +85,20 @@ def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float
         M out of its range, or sparse data that are to be centred.
     """
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import l1_min_c
 
     check_size(M, data.n_features)
-    X = liblinear_matrix(data, "the l1 logistic regression")
-    least = l1_min_c(X, data.y, loss="log", fit_intercept=bias) / float(data.sample_weight.max())
+    least = _first(data, bias)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
         found, _ = bracket(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
     return l1_logistic(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns
+
+
+def _first(data: Instance, bias: bool) -> float:
+    """The largest C at which every weight is zero, for |Σ_i C_i y_i x_ij|/2 ≤ 1 for all j; 1 where they always are."""
+    v = data.sample_weight * data.y
+    slope = max(float(np.abs(data.block().pull(v)).max()), abs(float(v.sum())) if bias else 0.0)
+    return 2.0 / slope if slope > 0 else 1.0
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mipfs import baselines
 from mipfs.baselines.dual_descent import dual_descent
-from mipfs.baselines.l1_logistic import l1_logistic, l1_logistic_of_size
+from mipfs.baselines.l1_logistic import _first, l1_logistic, l1_logistic_of_size
 from mipfs.baselines.logistic_regression import logistic_regression
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
@@ -61,6 +61,17 @@ def test_the_wanted_number_of_features(bias: bool) -> None:
     chosen = baselines.get_baseline("l1-logistic")(data, 3, 0.7, bias=bias)
     again = plain_svm(data, chosen.ids, 0.7, bias)
     np.testing.assert_array_equal(chosen.w, again.w)
+
+
+def test_where_the_first_feature_enters() -> None:
+    data = draw(5)
+    for bias in (True, False):
+        first = _first(data, bias)
+        below, above = (l1_logistic(data, C, bias=bias, tol=1e-9) for C in (0.999 * first, 1.01 * first))
+        assert below.ids.size == 0
+        assert above.ids.size + (above.b != 0) > 0
+    nothing = Instance.from_arrays(np.zeros((8, 2)), np.resize([1.0, -1.0], 8))
+    assert l1_logistic_of_size(nothing, 1).ids.size == 0
 
 
 def test_older_and_newer_names_of_the_penalty_are_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,19 @@ def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) 
     check(estimator)
 
 
+def not_repeated(estimator: Any) -> dict[str, str]:
+    """The checks that a method cannot pass, and why."""
+    if estimator.method != "l1-logistic":
+        return {}
+    why = "LIBLINEAR stops by the number of samples, and C is searched far beyond what separates the check's few"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
+
+
 @pytest.mark.slow
-@parametrize_with_checks([mipfs.BaselineSelector(name) for name in METHODS if baselines.about(name).weighted])
+@parametrize_with_checks(
+    [mipfs.BaselineSelector(name) for name in METHODS if baselines.about(name).weighted],
+    expected_failed_checks=not_repeated,
+)
 def test_scikit_learn_conventions_of_every_method(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 

@@ -50,6 +50,7 @@ def without_times(found: Any) -> Any:
     return [without_times(one) for one in found] if isinstance(found, list) else found
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("measure", ["accuracy", "f1", "error"])
 @pytest.mark.parametrize("method", ["rfe", "l1-svm"])
 def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, measure: str) -> None:
@@ -88,6 +89,7 @@ def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, m
     assert dict(row.shares) == {j: np.mean([j in ids for ids in sets]) for j in set(np.concatenate(sets).tolist())}
 
 
+@pytest.mark.slow  # compiles all that there is
 def test_every_method_is_there_and_leaves_a_classifier() -> None:
     names = list(bench_methods.methods())
     assert {*baselines.available(), *baselines.references(), "fgm", "fsp-m", "gbd", "structural"} <= set(names)
