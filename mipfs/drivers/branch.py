@@ -22,7 +22,8 @@ from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
-from mipfs.inner.boolean_node import Piece, carries
+from mipfs.inner.boolean_node import carries
+from mipfs.kernels.structures import Piece
 from mipfs.plumbing.machine import cores
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Piece, Relaxation, States, Warm
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
 from mipfs.kernels import subtree
+from mipfs.kernels.structures import Piece
 from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import OPEN, SCREENED, Proof

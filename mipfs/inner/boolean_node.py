@@ -23,6 +23,7 @@ from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective, subtree
 from mipfs.kernels.columns import by_rows
+from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Limits, Piece, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ABOVE, taken_off
@@ -66,31 +67,6 @@ class Warm:
         w = np.zeros(self._size, dtype=np.float32)
         w[self._ids] = self._values
         return w
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """What a compiled exploration from one node left behind; see `mipfs.kernels.subtree.explore`."""
-
-    states: States
-    weights: npt.NDArray[np.float32]
-    intercepts: Array
-    rhos: Array
-    bounds: Array
-    parents: Integers
-    grids: Integers
-    feature: Integers
-    children: Integers
-    dual: Integers
-    values: Array
-    packed: npt.NDArray[np.uint8]
-    ends: Integers
-    tops: Integers
-    widths: Integers
-    found: Integers
-    offers: npt.NDArray[np.float32]
-    sums: Array
-    totals: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +131,7 @@ class Relaxation:
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
+        self._samples = Samples(data.y, self._c, self.kind, problem.bias)
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
         block = data.block(alive)
@@ -221,23 +198,19 @@ class Relaxation:
         beta, penalty = alpha / self.size, self._unit_penalty[columns]
         best, found = beta, -np.inf
         start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
-        y, unit = self.problem.data.y, cutoff / self.size
-        steps = 0
+        in_play = InPlay(columns, inside.size, room, penalty)
+        goal, steps = Goal(cutoff / self.size, float(tol), float(share), known / self.size), 0
         for _ in range(SLICES):
             dual = np.empty(beta.size)
             try:
-                kernel.relax(
-                    self._Z, y, self._c, self.kind, self.problem.bias, columns, inside.size, room, penalty,
-                    w, beta, dual, start, unit, tol, share, known / self.size, subtree.SLICE,
-                    subtree.GROWTH, self.stop,
-                )  # fmt: skip
+                kernel.relax(self._Z, self._samples, in_play, goal, w, beta, dual, start, self.stop)
             except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
                 w[:] = np.nan
                 break
             steps += int(start[kernel.STEPS])
             if start[kernel.LOWER] > found:
                 best, found = dual, start[kernel.LOWER]
-            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < subtree.SLICE or self.stop[0]:
+            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < kernel.SLICE or self.stop[0]:
                 break
         if not np.all(np.isfinite(w)):
             w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
@@ -295,16 +268,11 @@ class Relaxation:
         )  # fmt: skip
         piece.states[0], piece.weights[0] = states, warm.w
         piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
-        c = problem.c_i
-        subtree.explore(
-            self._Z, self._raw, problem.data.y, self._c, c, self.size, self.kind, problem.bias, self.penalty,
-            self.center, self.norms, -1 if self.M is None else self.M, self.bits, self.coarse,
-            bool(np.any(c != c[0])), cutoff, level, tol, share, rises, self.stop,
-            piece.states, piece.weights, piece.intercepts, piece.rhos, piece.bounds, piece.parents,
-            alphas, np.empty((m, n), np.int64), piece.grids,
-            piece.feature, piece.children, piece.dual, piece.values, piece.packed, piece.ends, piece.tops, piece.widths,
-            piece.found, piece.offers, piece.sums, piece.totals,
-        )  # fmt: skip
+        c, most = problem.c_i, -1 if self.M is None else self.M
+        alive = Columns(self._Z, self._raw, self.penalty, self.center, self.norms, most)
+        grid = Grid(c, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        limits = Limits(float(cutoff), float(level), float(tol), float(share), rises)
+        subtree.explore(alive, self._samples, grid, limits, piece, alphas, np.empty((m, n), np.int64), self.stop)
         return piece
 
     def cut(self, outcome: Outcome) -> Cut:

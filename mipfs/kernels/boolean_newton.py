@@ -21,11 +21,12 @@ from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 
-"""Kind of the hinge; the smooth kinds are those of `mipfs.losses.smooth`."""
 PRUNED, SOLVED, CLEAR, STALLED = 1.0, 2.0, 3.0, 4.0
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
 RHO, LOWER, UPPER, WHY, STEPS, INTERCEPT, PROX = 0, 1, 2, 3, 4, 5, 6
 """Places in the state array."""
+SLICE, GROWTH = 30, 5.0
+"""Newton steps of a call, after which the caller may look elsewhere, and the factor of ρ between minimisations."""
 EASY, HARD = 6, 15
 """A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
 AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
@@ -150,30 +151,21 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 
 @compiled(nogil=True)
-def relax(  # type: ignore[no-untyped-def]
-    Z, y, c, kind, bias, cols, forced, K, penalty, w, alpha, best, state,
-    cutoff, tol, share, known, max_steps, grow, stop,
-):  # fmt: skip
-    """Solve the relaxation of a node, or stop where its fate is clear.
+def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: ignore[no-untyped-def]
+    """Solve the relaxation of a node, or stop where its fate is clear, after at most SLICE steps.
 
     Parameters
     ----------
-    Z : columns y∘x_j; y, c : (n,) labels and loss weights
-    kind : HINGE, SQUARED_HINGE or LOGISTIC
-    bias : bool
-    cols : (q,) columns that are not fixed out, the forced ones first
-    forced : number of forced features; K : how many free ones may be in
-    penalty : (q,) c_j of the columns
+    Z : columns y∘x_j
+    samples, in_play, goal : as in `mipfs.kernels.structures`
     w : (q,) in and out: weights; alpha : (n,) in and out: multipliers of the hinge's smoothing
     best : (n,) out: the dual vector of the largest bound, in its box
     state : (7,) in and out, places RHO … PROX
-    cutoff : the node is given up once its bound reaches this
-    tol : relative gap at which the relaxation counts as solved
-    share : stop once upper − lower ≤ share·(cutoff − upper)
-    known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
-    max_steps : Newton steps at most; grow : factor of ρ
     stop : (1,) int8, set from outside to give up: heard after every step
     """
+    y, c, kind, bias = samples
+    cols, forced, K, penalty = in_play
+    cutoff, tol, share, known = goal
     n, q = y.size, cols.size
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
@@ -208,7 +200,7 @@ def relax(  # type: ignore[no-untyped-def]
             state[WHY] = SOLVED
         elif top < cutoff and top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
             state[WHY] = CLEAR
-        elif steps >= max_steps or stalls > 2 or stop[0] != 0:
+        elif steps >= SLICE or stalls > 2 or stop[0] != 0:
             state[WHY] = STALLED
         if state[WHY] > 0.0:
             break
@@ -217,11 +209,11 @@ def relax(  # type: ignore[no-untyped-def]
             if steps > 0 and moved <= EASY and not better and aim > AIM_LEAST:
                 aim *= AIM_FALL
             elif steps > 0 and moved <= EASY:
-                rho *= grow
-                prox = max(prox / grow, 1e-9)
+                rho *= GROWTH
+                prox = max(prox / GROWTH, 1e-9)
             elif moved > HARD:
-                rho /= grow
-                prox *= grow
+                rho /= GROWTH
+                prox *= GROWTH
         mu = threshold_level(all_tau, penalty, forced)
         size = working_set(omega, w, mu, penalty, forced, ENTERING, chosen)
         ids = chosen[:size].copy()
@@ -233,7 +225,7 @@ def relax(  # type: ignore[no-untyped-def]
         H, g, d = np.empty((whole, whole)), np.empty(whole), np.empty(whole)
         cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
         gap, moved, center, lift = max(top - lower, 0.0), 0, wj.copy(), 1.0
-        while steps < max_steps and stop[0] == 0:
+        while steps < SLICE and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
             dot_columns(Z, J, beta, g)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.boolean_newton import INTERCEPT, LOWER, PROX, RHO, STALLED, STEPS, UPPER, WHY, relax
+from mipfs.kernels.boolean_newton import INTERCEPT, LOWER, PROX, RHO, SLICE, STALLED, STEPS, UPPER, WHY, relax
 from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
 from mipfs.kernels.perspective import IN, classify
+from mipfs.kernels.structures import Goal, InPlay
 
 U = 2.0**-53
 """Unit round-off."""
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 """States of a feature in a node."""
-SLICE, SLICES = 30, 4
-"""Newton steps between two looks at `stop`, and slices per node."""
-GROWTH, PROXIMAL, BACK = 5.0, 0.1, 0.5
-"""Factor of ρ between minimisations; the proximal weight that a warm start begins with, and its share of the last ρ."""
+SLICES = 4
+"""Calls of `relax` per node at most."""
+PROXIMAL, BACK = 0.1, 0.5
+"""The proximal weight that a warm start begins with, and its share of the last ρ."""
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
 EXACT = 1e-10
@@ -71,37 +72,24 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 
 
 @compiled(nogil=True)
-def explore(  # type: ignore[no-untyped-def]
-    Z, X, y, unit, c, size, kind, bias, penalty, center, norms, M, bits, coarse, weighted,
-    cutoff, level, tol, share, rises, stop,
-    states, weights, intercepts, rhos, bounds, parents, alphas, wholes, grids,
-    feature, children, dual, values, packed, starts, tops, widths, found, offers, sums, totals,
-):  # fmt: skip
+def explore(alive, samples, grid, limits, piece, alphas, wholes, stop):  # type: ignore[no-untyped-def]
     """Explore from the node in place 0.
 
     Parameters
     ----------
-    Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
-    y, unit, c : (n,) labels, loss weights over the largest, loss weights; size : the largest
-    penalty, center, norms : (k,) of the columns; M : at most so many features
-    bits : of the dual vectors' largest entry; coarse : what COARSE bits take off a bound at most, about
-    weighted : whether the loss weights differ
-    cutoff, level : nodes from the cutoff on are closed, those above the level are left open
-    tol, share : as in `relax`
-    rises : whether a node is left only with most of what it adds to its parent's bound
+    alive, samples, grid, limits, piece : as in `mipfs.kernels.structures`
+    alphas, wholes : (budget + 1, n) float64 and int64: dual vectors, place 0 the first node's
     stop : (1,) int8, set from outside to give up
-    states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
-        The nodes; `parents` is the place of the dual vector that earned a node's bound. m = budget + 1. A node whose
-        rho is negative was stuck before and is split as it stands.
-    alphas, wholes, grids : (budget + 1, n) float64 and int64, and (budget + 1,): dual vectors, place 0 the first node's
-    feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
-    packed, starts, tops, widths : the dual vectors as `DualStore` keeps them
-    found : (m, 2) int64 out: proof place of a node, and OPEN or LEAF; −1 where it is done
-    offers, sums : (m, k) float32, (m,) out: sizes of the weights to round, and what their σ add up to: of the first
-        node, if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
-    totals : (9,) out
-        Nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers.
     """
+    Z, X, penalty, center, norms, M = alive
+    y, bias, kind = samples.y, samples.bias, samples.kind
+    c, size, weighted, bits, coarse = grid
+    cutoff, level, tol, share, rises = limits
+    states, weights, intercepts, rhos = piece.states, piece.weights, piece.intercepts, piece.rhos
+    bounds, parents, grids, found = piece.bounds, piece.parents, piece.grids, piece.found
+    feature, children, dual, values = piece.feature, piece.children, piece.dual, piece.values
+    packed, starts, tops, widths = piece.packed, piece.ends, piece.tops, piece.widths
+    offers, sums, totals = piece.offers, piece.sums, piece.totals
     k, n, budget = states.shape[1], y.size, grids.size - 1
     n_nodes, n_places, n_duals, n_bytes = 1, 1, 1, 0
     solved, steps, stalled, floor = 0, 0, 0, np.inf
@@ -156,11 +144,9 @@ def explore(  # type: ignore[no-untyped-def]
         for _attempt in range(2):
             for _ in range(SLICES if rhos[node] > 0.0 else 0):
                 trial = np.empty(n)
-                relax(
-                    Z, y, unit, kind, bias, cols, forced, room, costs[:count], w[:count], alpha, trial, state,
-                    cutoff / size + rounding, goal, part, known, SLICE, GROWTH,
-                    stop,
-                )  # fmt: skip
+                in_play = InPlay(cols, forced, room, costs[:count])
+                until = Goal(cutoff / size + rounding, goal, part, known)
+                relax(Z, samples, in_play, until, w[:count], alpha, trial, state, stop)
                 steps += int(state[STEPS])
                 if state[LOWER] > lower:
                     lower = state[LOWER]

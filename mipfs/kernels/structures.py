@@ -1,0 +1,126 @@
+"""What the node kernels are handed, by name: tuples of arrays and numbers, which compiled code reads as it stands."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+
+class Samples(NamedTuple):
+    """The loss of a node, in units of the largest weight.
+
+    y, c : (n,) labels and loss weights; kind : HINGE, SQUARED_HINGE or LOGISTIC; bias : whether b is free
+    """
+
+    y: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    kind: int
+    bias: bool
+
+
+class InPlay(NamedTuple):
+    """The columns of a node that are not fixed out.
+
+    cols : (q,) positions, the forced ones first; forced : how many; room : how many of the others may be in
+    penalty : (q,) c_j of these columns, in the units of the samples
+    """
+
+    cols: npt.NDArray[Any]
+    forced: int
+    room: int
+    penalty: npt.NDArray[Any]
+
+
+class Goal(NamedTuple):
+    """When a relaxation is solved far enough.
+
+    cutoff : it is given up once its bound reaches this
+    tol : relative gap at which it counts as solved
+    share : stop once upper − lower ≤ share·(cutoff − upper)
+    known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
+    """
+
+    cutoff: float
+    tol: float
+    share: float
+    known: float
+
+
+class Columns(NamedTuple):
+    """The columns that are alive, and what is selected of them.
+
+    Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
+    penalty, center, norms : (k,); M : at most so many, −1 for any
+    """
+
+    Z: Any
+    X: Any
+    penalty: npt.NDArray[Any]
+    center: npt.NDArray[Any]
+    norms: npt.NDArray[Any]
+    M: int
+
+
+class Grid(NamedTuple):
+    """How dual vectors are kept.
+
+    c : (n,) loss weights; size : the largest; weighted : whether they differ
+    bits : of the largest entry; coarse : what COARSE bits take off a bound at most, about
+    """
+
+    c: npt.NDArray[Any]
+    size: float
+    weighted: bool
+    bits: int
+    coarse: float
+
+
+class Limits(NamedTuple):
+    """How far a subtree is explored.
+
+    cutoff, level : nodes from the cutoff on are closed, those above the level are left open
+    tol, share : as of `Goal`; rises : whether a node is left only with most of what it adds to its parent's bound
+    """
+
+    cutoff: float
+    level: float
+    tol: float
+    share: float
+    rises: bool
+
+
+class Piece(NamedTuple):
+    """What an exploration of m = budget + 1 nodes and places leaves behind.
+
+    states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
+        The nodes; `parents` is the place of the dual vector that earned a node's bound. A node whose rho is negative
+        was stuck before and is split as it stands.
+    grids : (m,) of the dual vectors, place 0 that of the first node
+    feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
+    packed, ends, tops, widths : the dual vectors as `DualStore` keeps them
+    found : (m, 2) int64, proof place of a node, and OPEN, LEAF or STUCK; −1 where it is done
+    offers, sums : (m, k) float32, (m,), sizes of the weights to round, and what their σ add up to: of the first node,
+        if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
+    totals : (9,) nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers
+    """
+
+    states: npt.NDArray[Any]
+    weights: npt.NDArray[Any]
+    intercepts: npt.NDArray[Any]
+    rhos: npt.NDArray[Any]
+    bounds: npt.NDArray[Any]
+    parents: npt.NDArray[Any]
+    grids: npt.NDArray[Any]
+    feature: npt.NDArray[Any]
+    children: npt.NDArray[Any]
+    dual: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+    packed: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    tops: npt.NDArray[Any]
+    widths: npt.NDArray[Any]
+    found: npt.NDArray[Any]
+    offers: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
+    totals: npt.NDArray[Any]
