@@ -95,6 +95,9 @@ def test_every_method_is_there_and_leaves_a_classifier() -> None:
     assert {*baselines.available(), *baselines.references(), "fgm", "fsp-m", "gbd", "structural"} <= set(names)
     found = mipfs.bench(data(), names, [2], C=[0.3], folds=3)
     for row in found.rows:
+        if row.method == "bss":  # which needs more columns than the rank
+            assert next(iter(row.notes)).startswith("refused: r = 2 must be above")
+            continue
         assert row.done == 3, (row.method, row.notes)
         assert row.n_features == (8 if row.M is None else pytest.approx(row.n_features, abs=0))
         assert row.M is None or row.n_features <= 2
