@@ -30,7 +30,7 @@ ROUNDS = 500
 """Labellings per solve at most."""
 ENTERING = 100
 """Features that enter the master at a time."""
-INWARD = 0.1
+TOWARDS_NEW = 0.1
 """Labellings are asked for at this share of the way from the best w to the master's."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the linear program."""
@@ -100,7 +100,7 @@ class L1Bundle:
             grown = self._enter(omega)
             if best.is_closed(tol):
                 break
-            for point in (best.w + INWARD * (w - best.w), w):
+            for point in (best.w + TOWARDS_NEW * (w - best.w), w):
                 added = self._ask(point, best, C)
                 if added or best.is_closed(tol):
                     break

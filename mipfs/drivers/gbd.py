@@ -27,7 +27,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
-from mipfs.proof.evidence import SLACK, Evidence, Record
+from mipfs.proof.evidence import COMBINED_SLACK, Evidence, Record
 from mipfs.proof.saved import restored_duals
 from mipfs.run import near_optimal
 from mipfs.run.carry import taken_over
@@ -150,7 +150,7 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
     if run.wants_all:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())
-    run.outcome.proof_slack = SLACK
+    run.outcome.proof_slack = COMBINED_SLACK
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(problem)

@@ -52,7 +52,7 @@ STUCK = 1e-3
 """The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
 RAY = 1e-3
 """A dual vector whose best multiple is no further from it is judged as it is."""
-SHARPEST = 1e-9
+EXACT_RESTRICTED = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
 
@@ -127,7 +127,7 @@ def run(run: Run) -> None:
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
         if sharpness < STUCK and isinstance(method, Proximal) and options.restricted == "auto":
             (method, pool), sharpness = _handed_over(problem, pool), 1.0
-        if sharpness < SHARPEST:
+        if sharpness < EXACT_RESTRICTED:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2

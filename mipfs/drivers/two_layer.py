@@ -45,7 +45,7 @@ Integers = npt.NDArray[np.int64]
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
 )
-SHARPEST = 1e-6
+EXACT_LAYER = 1e-6
 """When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
 
 
@@ -100,7 +100,7 @@ def run(run: Run) -> None:
         if run.stop() is not None:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.1 * sharpness
-        if sharpness < SHARPEST:
+        if sharpness < EXACT_LAYER:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2

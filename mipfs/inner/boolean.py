@@ -25,7 +25,7 @@ from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.losses import get_loss
-from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.losses.solver import DENSE_ROWS_ABOVE, taken_off
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
 
@@ -174,7 +174,7 @@ class Boolean:
         """Multiplications of a step with so many columns, about."""
         block = self.problem.data.block()
         n, p = block.shape
-        least, stays = min(n, count), block.stays_sparse(DENSE_ABOVE)
+        least, stays = min(n, count), block.stays_sparse(DENSE_ROWS_ABOVE)
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
@@ -205,7 +205,7 @@ class Boolean:
         n, k = part.shape
         if sparse.issparse(part):
             implicit = self.problem.bias or not np.any(data.center[columns.ids])
-            if implicit and part.nnz < DENSE_ABOVE * n * k:
+            if implicit and part.nnz < DENSE_ROWS_ABOVE * n * k:
                 Z = sparse.csc_array(part * (columns.scale * root)[None, :])
                 Z.data *= self.y[Z.indices]
                 return Sparse(Z, self.must_stop)

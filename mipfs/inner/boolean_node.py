@@ -26,7 +26,7 @@ from mipfs.kernels.columns import by_rows
 from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Limits, Piece, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
-from mipfs.losses.solver import DENSE_ABOVE, taken_off
+from mipfs.losses.solver import DENSE_ROWS_ABOVE, taken_off
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 
@@ -100,7 +100,7 @@ def carries(problem: Problem) -> bool:
     """
     data = problem.data
     plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
-    absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ABOVE)
+    absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ROWS_ABOVE)
     return bool(plain and get_loss(problem.loss).kernel is not None and absorbed)
 
 
@@ -136,7 +136,7 @@ class Relaxation:
         root = np.sqrt(self.size)
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
-        if block.stays_sparse(DENSE_ABOVE):
+        if block.stays_sparse(DENSE_ROWS_ABOVE):
             part = sparse.csc_array(self._X)
             signed = part.data * data.y[part.indices] * root
             triple = (signed, part.indices.astype(np.int32), part.indptr.astype(np.int64))

@@ -28,7 +28,7 @@ MAX_ROUNDS = 2000
 """Masters per solve of the layer."""
 SHARE = 0.3
 """A master is solved to this share of the layer's open gap."""
-SHARPEST = 1e-4
+EXACT_SADDLE = 1e-4
 """A master solved this much tighter that still yields no new labelling is exact up to round-off."""
 EVERY, PATIENCE, ENOUGH = 5, 10, 100
 """Every so many masters labellings are dropped that were inactive in more than PATIENCE, once there are ENOUGH."""
@@ -105,7 +105,7 @@ class FaceLayer(Bundle):
             self._forget(columns.ids.size + 1)
             is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega)  # Step 2
             sharpness = 1.0 if is_new else 0.1 * sharpness
-            if self._upper <= lower + tol or sharpness < SHARPEST or must_stop():
+            if self._upper <= lower + tol or sharpness < EXACT_SADDLE or must_stop():
                 break
         self._keep(alpha)
         weights = columns.scale * self._x

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.losses.labellings import Combination, Labellings
+from mipfs.losses.structural import INWARD
 from mipfs.problem import Problem
 from mipfs.solvers import minimax
 
@@ -30,8 +31,6 @@ ENOUGH = 30
 """So many labellings must there be before any is dropped."""
 NEGLIGIBLE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
-INWARD = 0.3
-"""Labellings are asked for at this share of the way from the best w to that of (16)."""
 
 
 class Bundle:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-DENSE_ABOVE = 0.3
+DENSE_ROWS_ABOVE = 0.3
 """Share of stored entries above which selected sparse columns are worked on as dense ones."""
 MERGE_ABOVE, MERGE_BELOW = 500, 0.5
 """Sparse samples from which on equal ones are looked for, and the share of kinds that is worth it: a few 0/1 columns
@@ -254,7 +254,7 @@ def kernel_rows(
     center, away = data.center[ids], off[ids]
     if data.is_sparse:
         part = sparse.csc_array(data.block(ids).values)
-        if part.nnz <= DENSE_ABOVE * n * k and (bias or not np.any(away)):
+        if part.nnz <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(away)):
             return _sparse_rows(part, y, root, ones), center
     d = k + int(ones)
     A = room(n * d)[: n * d].reshape(n, d)

@@ -30,7 +30,7 @@ MAX_ROUNDS = 1000
 """Labellings per solve."""
 INWARD = 0.3
 """Cuts are asked for at this share of the way from the best point to the master's: half of the rounds are saved."""
-SHARPEST = 1e-14
+EXACT_MASTER = 1e-14
 """A master solved with this proximal term that still yields nothing new is exact up to round-off."""
 PATIENCE, ENOUGH = 40, 100
 """A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
@@ -147,7 +147,7 @@ class Solver:
                 G, beta = _bordered(G, B), np.append(beta, 0.0)
                 continue
             sharpness *= 0.01
-            if closed or sharpness < SHARPEST:
+            if closed or sharpness < EXACT_MASTER:
                 break
         self._beta = beta[1 : len(pool) + 1]
         found = pool.combine(C * self._beta, C)

@@ -32,7 +32,7 @@ Integers = npt.NDArray[np.int64]
 Parts = list[tuple[list[int], list[float]]]
 """Positions of dual vectors and their shares, combination after combination."""
 
-SLACK = 5e-10
+COMBINED_SLACK = 5e-10
 """The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
 WIDE = 1e5
 """Largest weight over smallest from which on that rounding is measured: one grid has to hold all of α."""
@@ -152,7 +152,7 @@ class Combined:
         return store
 
     def rounding(self, problem: Problem) -> float:
-        """What rounding costs the bound, at most, where the weights are so far apart that `SLACK` may not cover it."""
+        """What rounding costs the bound, at most, where the weights are so far apart that `COMBINED_SLACK` may not cover it."""
         if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
             return 0.0
         return max(
