@@ -15,10 +15,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.inner_layer import INWARD, Bundle, Columns
+from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
+from mipfs.losses.structural import INWARD
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
