@@ -152,7 +152,7 @@ class Combined:
         return store
 
     def rounding(self, problem: Problem) -> float:
-        """What rounding costs the bound, at most, where weights are so far apart that `COMBINED_SLACK` may not cover it."""
+        """What rounding costs the bound, at most, where weights are so far apart that the slack may not cover it."""
         if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
             return 0.0
         return max(
