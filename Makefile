@@ -3,6 +3,7 @@
 #   make test    run the test suite, but for what is slow
 #   make slow    run the slow tests: what proves for long, and the other cases of long tables
 #   make check   ruff, mypy and the doctests
+#   make docs    build the manual in docs/_build/html, and run every block of code in it
 #   make clean   remove the virtual environment and what was built
 # PYTHON=/path/to/python chooses the interpreter; otherwise the newest suitable one on the PATH is taken.
 
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python
 
-.PHONY: demo test slow check clean
+.PHONY: demo test slow check docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -21,7 +22,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -q -n auto -m "not slow"
 
 slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto -m slow
+	$(BIN)/python -m pytest -q -n auto -m slow --ignore=tests/docs
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -29,8 +30,13 @@ check: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q --doctest-modules mipfs
 
+docs: $(VENV)/installed-docs
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m pytest -q -n auto tests/docs
+	@echo "docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf docs/_build docs/formulations.md $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
 
 # A candidate counts only if it runs (a pyenv shim may be there without an interpreter behind it).
 $(BIN)/python:
@@ -53,3 +59,8 @@ $(VENV)/installed-dev: pyproject.toml | $(BIN)/python
 	@echo "installing mipfs and its development tools into $(VENV) (a few minutes on a cold cache)"
 	@$(PIP) install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: pyproject.toml $(VENV)/installed-dev | $(BIN)/python
+	@echo "installing what the manual needs into $(VENV)"
+	@$(PIP) install --quiet --editable '.[dev,docs]'
+	@touch $@ $(VENV)/installed $(VENV)/installed-dev

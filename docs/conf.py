@@ -1,0 +1,51 @@
+"""How Sphinx builds the manual: `make docs`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import mipfs  # noqa: E402  after the path
+
+project, author, release = "mipfs", "mipfs contributors", mipfs.__version__
+copyright = author
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser", "formulations_page"]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"mipfs {release}"
+html_show_sphinx = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+
+default_role = "code"  # one backtick in a docstring is code, as in numpydoc's own
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say shapes and ranges
+autodoc_inherit_docstrings = False
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+# `{include}` of CONTRIBUTING.md brings headings of its own depth.
+suppress_warnings = ["myst.header"]
+
+
+def _escaped(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """|x|, w* and the like in docstrings are mathematics, not markup; code and examples stay as they are."""
+    for k, line in enumerate(lines):
+        if ">>>" in line:
+            continue
+        parts = re.split(r"(``.*?``|`[^`]*`|:\w+:)", line)
+        parts[::2] = [re.sub(r"(?<!\\)([|*])", r"\\\1", part) for part in parts[::2]]
+        lines[k] = "".join(parts)
+
+
+def setup(app: Any) -> None:
+    """Before napoleon reads them."""
+    app.connect("autodoc-process-docstring", _escaped, priority=100)

@@ -1,0 +1,77 @@
+"""The manual and the README: their links, what they must name, and the picture."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mipfs
+from mipfs.formulation import table
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub and MyST make them."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_link_to_a_file_resolves(path: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("http"):
+            continue
+        file, _, anchor = target.partition("#")
+        place = (path.parent / file) if file else path
+        if place.name == "formulations.md":  # made when the manual is built
+            continue
+        assert place.exists(), f"{path.name} links to {target}"
+        assert not anchor or anchor in anchors(place), f"{path.name} links to {target}"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    contents = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^([\w-]+)$", contents, re.MULTILINE))
+    assert {path.stem for path in DOCS.glob("*.md")} - {"index"} <= listed
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    missing = [name for name in mipfs.__all__ if not re.search(rf"\bmipfs\.(\w+\.)*{name}\b", text)]
+    assert not missing
+
+
+def test_the_formulations_page_has_every_formulation_with_its_equations_and_code() -> None:
+    spec = importlib.util.spec_from_file_location("formulations_page", DOCS / "formulations_page.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = module.page()
+    for entry in table():
+        part = page.split(f"\n## {entry.name}\n")[1].split("\n## ")[0]
+        assert "```text\n" in part, entry.name
+        assert re.search(r"```python\ndef |same code as", part), entry.name
+        assert entry.module in part
+
+
+def test_the_picture_is_what_its_script_draws(tmp_path: Path) -> None:
+    shipped = DOCS / "gap.svg"
+    assert shipped.stat().st_size < 100_000
+    assert "<script" not in shipped.read_text(encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(DOCS / "picture.py"), str(tmp_path / "gap.svg")], check=False, cwd=ROOT, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+    words = [re.findall(r">([^<>\d]+)<", p.read_text(encoding="utf-8")) for p in (shipped, tmp_path / "gap.svg")]
+    assert words[0] == words[1]
