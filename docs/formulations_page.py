@@ -1,4 +1,4 @@
-"""The page `formulations.md`, made anew from `mipfs/models` at every build: equations beside the code that states them."""
+"""The page `formulations.md`, made from `mipfs/models` at every build: equations beside the code that states them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ HEAD = """# The formulations
 
 <!-- made by docs/formulations_page.py from mipfs/models; do not edit -->
 
-Every formulation is one file in `mipfs/models`, in its paper's notation, with the equations at its head and the code that
-states them below. This page is made of those files at every build, so it says what runs. `models.fsp_m(data, M=5)`
-builds one in Python, `mipfs solve fsp-m DATA -p M=5` on the command line. All are about one problem,
+Every formulation is one file in `mipfs/models`, in its paper's notation, with the equations at its head and the code
+that states them below. This page is made of those files at every build, so it says what runs.
+`models.fsp_m(data, M=5)` builds one in Python, `mipfs solve fsp-m DATA -p M=5` on the command line. All are about one
+problem,
 
 ```text
 (P)   min over σ ∈ S, w, b   cᵀσ + ½ Σ_j w_j²/σ_j + L(y∘(Xw + b))

@@ -7,6 +7,7 @@ The horizontal axis counts nodes, not seconds, so the picture is the same on eve
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ RUNGS = {
     "boolean": "0 ≤ σ ≤ 1 (Tan 2014)",
     "exact": "proven optimum",
 }
-WIDTH, HEIGHT = 860, 320
+WIDTH, HEIGHT = 860, 300
 STYLE = """
 text{font:13px system-ui,sans-serif;fill:#24292f}
 .t{font-weight:600;font-size:14px}.s{fill:#57606a;font-size:12px}.e{text-anchor:end}.m{text-anchor:middle}
@@ -54,7 +55,7 @@ def closing(result: mipfs.Result, top: float) -> list[str]:
     curves = []
     for values in ([r.objective for r in result.trace], [max(0.0, r.bound) for r in result.trace]):
         points = [place(r.iteration, value) for r, value in zip(result.trace, values, strict=True)]
-        curves.append([p for one, two in zip(points, points[1:], strict=False) for p in (one, (two[0], one[1]))])
+        curves.append([p for one, two in itertools.pairwise(points) for p in (one, (two[0], one[1]))])
         curves[-1].append(points[-1])
     upper, lower = curves
     shade = " ".join(f"{x:.1f},{y:.1f}" for x, y in [*upper, *reversed(lower)])
@@ -66,15 +67,18 @@ def closing(result: mipfs.Result, top: float) -> list[str]:
     drawn += [line([(left, base), (right, base)], "axis"), text(right, base + 20, f"{last} nodes", "s e")]
     x, y = place(last * 0.42, result.objective)
     drawn += [text(x, y - 9, "best classifier found", "ti"), text(x, place(0, 39)[1] + 24, "proven lower bound", "tb")]
-    end = f"{result.objective:.2f}, gap {result.gap:.2%}"
-    return [*drawn, text(left, base + 20, f"{end}: no other three are better", "s")]
+    end = f"at {result.objective:.2f} no three features are {result.gap:.2%} better"
+    return [*drawn, text(left, base + 20, end, "s")]
 
 
 def ladder(comparison: mipfs.Comparison) -> list[str]:
     """The right half: what each relaxation leaves open."""
     left, right, y = 500.0, 830.0, 80.0
     best = comparison.incumbent
-    drawn = [text(left, 26, "What relaxations leave open", "t"), text(left, 43, "lower bounds on the same problem", "s")]
+    drawn = [
+        text(left, 26, "What relaxations leave open", "t"),
+        text(left, 43, "lower bounds on the same problem", "s"),
+    ]
     for rung in comparison.ladder:
         share = rung.value / best
         edge = left + (right - left) * share

@@ -61,5 +61,5 @@ for title, one in (("any six", problem), ("products only with both factors", inh
         print(f"  {name:<40} {weight:8.4f}")
     print(f"  {right:.1%} of the new tumours are classified correctly")
     checked = mipfs.verify(result, one.data)
-    print(f"  certificate {'accepted' if checked.accepted else 'REJECTED: ' + checked.reason}: {checked.n_leaves} leaves")
+    print(f"  certificate {'accepted' if checked.accepted else checked.reason}: {checked.n_leaves} leaves")
     assert checked.accepted

@@ -1,4 +1,4 @@
-"""The tables of the README between its markers, made of what the code declares.
+"""The tables of the manual's page `drivers` between its markers, made of what the code declares.
 
 python -m tests.readme_tables        # write them anew
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "drivers.md"
 
 
 def markdown(lines: Sequence[Mapping[str, str]]) -> str:
@@ -18,7 +18,7 @@ def markdown(lines: Sequence[Mapping[str, str]]) -> str:
 
 
 def rendered(text: str) -> str:
-    """The README with its tables as the code prints them."""
+    """The page with its tables as the code prints them."""
     from mipfs.cli.models import driver_lines, formulation_lines
 
     for name, lines in (("formulations", formulation_lines()), ("drivers", driver_lines())):
@@ -28,4 +28,4 @@ def rendered(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(rendered(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

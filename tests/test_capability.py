@@ -168,6 +168,6 @@ def test_the_message_names_what_is_missing_and_who_can() -> None:
     assert not hasattr(get_driver("branch"), "LOSSES")
 
 
-def test_the_tables_of_the_readme_are_what_the_code_prints() -> None:
-    text = readme_tables.README.read_text(encoding="utf-8")
+def test_the_tables_of_the_manual_are_what_the_code_prints() -> None:
+    text = readme_tables.PAGE.read_text(encoding="utf-8")
     assert readme_tables.rendered(text) == text, "run: python -m tests.readme_tables"

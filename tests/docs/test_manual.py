@@ -65,13 +65,13 @@ def test_the_formulations_page_has_every_formulation_with_its_equations_and_code
         assert entry.module in part
 
 
+@pytest.mark.slow
 def test_the_picture_is_what_its_script_draws(tmp_path: Path) -> None:
     shipped = DOCS / "gap.svg"
     assert shipped.stat().st_size < 100_000
     assert "<script" not in shipped.read_text(encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(DOCS / "picture.py"), str(tmp_path / "gap.svg")], check=False, cwd=ROOT, capture_output=True
-    )
+    command = [sys.executable, str(DOCS / "picture.py"), str(tmp_path / "gap.svg")]
+    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stderr
     words = [re.findall(r">([^<>\d]+)<", p.read_text(encoding="utf-8")) for p in (shipped, tmp_path / "gap.svg")]
     assert words[0] == words[1]
