@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mipfs
@@ -63,6 +65,22 @@ def test_the_formulations_page_has_every_formulation_with_its_equations_and_code
         assert "```text\n" in part, entry.name
         assert re.search(r"```python\ndef |same code as", part), entry.name
         assert entry.module in part
+
+
+def test_the_page_on_certificates_names_every_array_and_every_field() -> None:
+    page = (DOCS / "certificate.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`(\w+)`", page))
+    r = np.random.default_rng(0)
+    X = r.normal(size=(30, 4))
+    data = mipfs.Instance.from_arrays(X, np.where(X[:, 0] + 0.5 * r.normal(size=30) > 0, 1, -1))
+    joint = mipfs.Problem(data, loss="structural", measure="f1", bias=False, M=2, C=10.0)
+    for problem in (mipfs.Problem(data, M=2), joint):
+        result = mipfs.solve(problem, "branch")
+        assert result.claim is not None
+        assert set(result.claim.proof.arrays()) <= listed
+        document = json.loads(result.to_json())
+        assert set(document) <= listed
+        assert set(document["params"]) - {"formulation", "time_limit", "seed"} <= listed
 
 
 @pytest.mark.slow
