@@ -116,10 +116,10 @@ def measured(data: mipfs.Instance, choice: Choice, best: dict[tuple[int, float],
             cells += [f"failed: {type(error).__name__}", "–"]
             continue
         seconds = time.process_time() - begin
-        names = tuple(data.feature_names[j] for j in ids)
-        value = np.inf
-        if 0 < ids.size <= M:
-            value = mipfs.solve(mipfs.Problem(data, M=M, C=C, forced_in=names), gap=1e-6).objective
+        if not 0 < ids.size <= M:
+            cells += [f"{ids.size} features", f"{seconds:.2f}"]
+            continue
+        value = mipfs.solve(mipfs.Problem(data.only(ids), M=ids.size, C=C), gap=1e-6).objective
         cells += [f"{value / best[M, C] - 1:+.1%}" + (f" ({ids.size})" if ids.size != M else ""), f"{seconds:.2f}"]
     return cells
 
