@@ -121,7 +121,8 @@ def measured(data: mipfs.Instance, choice: Choice, best: dict[tuple[int, float],
             cells += [f"{ids.size} features", f"{seconds:.2f}"]
             continue
         value = mipfs.solve(mipfs.Problem(data.only(ids), M=ids.size, C=C), gap=1e-6).objective
-        cells += [f"{max(0.0, value / best[M, C] - 1):+.1%}" + (f" ({ids.size})" if ids.size != M else ""), f"{seconds:.2f}"]
+        above, held = max(0.0, value / best[M, C] - 1), "" if ids.size == M else f" ({ids.size})"
+        cells += [f"{above:+.1%}{held}", f"{seconds:.2f}"]
     return cells
 
 
