@@ -31,7 +31,7 @@ print(f"{train.n_samples} messages to learn from, {test.n_samples} to test on, {
 f1 = mipfs.Problem(train, loss="structural", measure="f1", bias=False, M=5, C=10.0)
 hinge = mipfs.Problem(train, M=5, C=0.01)
 for title, problem in (("chosen for F1", f1), ("chosen by the hinge", hinge)):
-    result = mipfs.solve(problem, "branch", time_limit=15)
+    result = mipfs.solve(problem, "branch", time_limit=30)
     score = f1_score(test.y > 0, result.decision_function(test) > 0)
     print(f"\n{title}: {result.status.name}, objective {result.objective:.4f}, gap {result.gap:.2%}")
     print(f"  {', '.join(result.selected)}")
