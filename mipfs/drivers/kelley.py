@@ -279,11 +279,12 @@ class Oracle:
     def prove(self, run: Run) -> None:
         """The certificate of the best dual vector."""
         lower, dual = self.best
-        if self.top is None or isinstance(dual, Combination):
+        if self.top is None or self.problem.loss == "structural":
             prove(run, lower, None if dual is None else cut_of(self.problem, dual))
         else:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
+            assert not isinstance(dual, Combination)
             prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[2])
 
     def counters(self) -> dict[str, int]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
-from mipfs.losses.solver import kernel_rows, taken_off
+from mipfs.losses.solver import kernel_rows
 from mipfs.problem import Problem
 from mipfs.solvers import highs
 
@@ -119,7 +119,9 @@ class Proximal:
     def __init__(self, problem: Problem, change: float | None = None) -> None:
         self.problem, self._change = problem, change
         self._loss = get_loss(problem.loss)
-        self._off = taken_off(problem.data, problem.bias)
+        values, share = problem.data.block().values, problem.c_i / problem.c_i.sum()
+        # the mean by the weights: a sample of weight two counts as two samples do
+        self._off = values.T @ share if problem.bias else problem.data.center
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._rows: Any = None
         self._shift = np.empty(0)
@@ -173,10 +175,10 @@ class Proximal:
             self._columns = held
             self._rows, self._shift = kernel_rows(problem.data, held, None, self._off, problem.bias, False)
         entries = sum(ids.size for ids, _ in self._entries)
-        b, self._unit = self._unit * self._x[-1], _largest_norm(self._rows) / math.sqrt(problem.data.n_samples)
+        b, self._unit = self._unit * self._x[-1], _largest_spread(self._rows, problem.c_i)
         self._x = np.concatenate([self._x[:-1], np.zeros(entries - self._x.size + 1), [b / self._unit]])
         if self._step == 0.0:
-            self._step = 0.05 * float(problem.c_i.max()) * problem.data.n_samples
+            self._step = 0.05 * float(problem.c_i.sum())
 
     def _dual(self, alpha: Array, pointer: Integers, places: Integers, scale: Array) -> tuple[float, Array]:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
@@ -267,13 +269,17 @@ class Cutting:
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])
 
 
-def _largest_norm(rows: Any) -> float:
-    """The largest Euclidean norm of a column of kernel rows; 1 where all are zero."""
+def _largest_spread(rows: Any, c: Array) -> float:
+    """√(Σ_i c_i a_ij² / Σ c_i) of the column of kernel rows with the largest; 1 where all are zero.
+
+    By the weights, so that a sample of weight two counts as two samples do.
+    """
     if isinstance(rows, tuple):
-        squares = np.bincount(rows[1], np.square(rows[0]), 1)
+        data, columns, pointer = rows
+        squares = np.bincount(columns, np.repeat(c, np.diff(pointer)) * np.square(data), 1)
     else:
-        squares = np.einsum("ij,ij->j", rows, rows)
-    return math.sqrt(float(squares.max(initial=0.0))) or 1.0
+        squares = np.einsum("i,ij,ij->j", c, rows, rows)
+    return math.sqrt(float(squares.max(initial=0.0)) / float(c.sum())) or 1.0
 
 
 def _sums(values: Array, pointer: Integers) -> Array:

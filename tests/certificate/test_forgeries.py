@@ -11,6 +11,7 @@ import pytest
 
 import mipfs
 from mipfs.data.instance import Instance
+from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 from tests.certificate.trees import LOSSES, Arrays, checked, make_data, no_incumbent
@@ -46,7 +47,6 @@ def certificate(**changes: Any) -> Edit:
         (params(k=True), "no number"),
         (params(beta=2.0), "other parameters"),
         (params(M=2.9), "a whole one"),
-        (params(M="2"), "a whole one"),
         (params(bias=0), "true or false"),
         (params(C="10"), "a number"),
         (params(C=1e308), "no positive number"),
@@ -60,6 +60,12 @@ def test_another_statement_of_the_problem(edit: Edit, reason: str, tmp_path: Pat
     report = checked(result, data, tmp_path, edit=edit)
     assert not report.accepted
     assert reason in report.reason, report.reason
+
+
+def test_an_M_in_quotes_is_not_even_read(tmp_path: Path) -> None:
+    result, data = joint("recall-at-k", k=3)
+    with pytest.raises(DataError, match="'params' cannot be"):
+        checked(result, data, tmp_path, edit=params(M="2"))
 
 
 def test_a_beta_beyond_floating_point(tmp_path: Path) -> None:

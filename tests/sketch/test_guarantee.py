@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,13 +182,6 @@ def test_the_document_is_json_and_a_sketch_is_picklable() -> None:
     copied = pickle.loads(pickle.dumps(found))
     assert copied.document() == found.document()
     assert "<table>" in found._repr_html_()
-
-
-def test_the_example_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    code, shown = re.findall(r"```python\n(from mipfs import BSSSelector.*?)```\n\n```\n(.*?)```", text, re.DOTALL)[0]
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == shown
 
 
 @pytest.mark.sampled(3)
