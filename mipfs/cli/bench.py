@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mipfs.cli.options import DataFile, Label, Positive, Quiet, Scale, read_options
+from mipfs.cli.options import DataFile, Label, Positive, Quiet, Report, Scale, read_options
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
@@ -59,6 +59,7 @@ def bench(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE.png", help="Draw measure and seconds: .png, .svg or .pdf.")
     ] = None,
+    report: Report = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what FILE holds.")] = False,
     scale: Scale = None,
     label: Label = None,
@@ -68,13 +69,14 @@ def bench(
 ) -> int:
     """Compare methods that select features by nested cross-validation."""
     from mipfs import readers
-    from mipfs.cli.output import check_target
+    from mipfs.cli.output import check_page, check_target
     from mipfs.errors import UsageError
     from mipfs.studies.bench import check_complete
     from mipfs.studies.bench_plot import check_plot
 
     check_target(output, data_file)
     check_target(plot, data_file, output, option="--plot")
+    check_page(report, data_file, outputs=(output, plot))
     if plot is not None:
         check_plot(Path(plot))
     if resume and output in (None, "-"):
@@ -86,7 +88,7 @@ def bench(
     asked = _asked(given, Path(str(output)) if resume else None)
     data = readers.read(data_file, **read_options(scale, label, positive))
     again = f"mipfs bench {_typed(data_file, scale, label, positive)} --resume -o "
-    return _run(data, asked, output, plot, quiet, {"jobs": jobs, "dask": dask}, resume, again)
+    return _run(data, asked, (output, plot, report), quiet, {"jobs": jobs, "dask": dask}, resume, again)
 
 
 def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
@@ -117,8 +119,7 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
 def _run(
     data: Instance,
     asked: dict[str, Any],
-    output: str | None,
-    plot: str | None,
+    targets: tuple[str | None, str | None, str | None],
     quiet: bool,
     where: dict[str, Any],
     resume: bool,
@@ -132,6 +133,7 @@ def _run(
     from mipfs.studies.bench import records_of
     from mipfs.studies.bench_work import client_of
 
+    output = targets[0]
     records = records_of(str(output), data, asked) if resume else ()
     client = None if where["dask"] is None else client_of(where["dask"])
     with held(deliver=False):
@@ -143,7 +145,7 @@ def _run(
         finally:
             if client is not None:
                 client.close()
-        return _finish(found, output, plot, quiet, again)
+        return _finish(found, targets, quiet, again)
 
 
 def _watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[Bench], None]:
@@ -163,11 +165,13 @@ def _watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[
     return watch
 
 
-def _finish(found: Bench, output: str | None, plot: str | None, quiet: bool, again: str) -> int:
-    """Write the JSON and the plot, show the table, and return the exit code."""
+def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], quiet: bool, again: str) -> int:
+    """Write JSON, plot and page, show the table, and return the exit code."""
     from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
+    from mipfs.cli.output import write_page
     from mipfs.cli.text import show_blocks
 
+    output, plot, report = targets
     if output == "-":
         print(found.to_json(), flush=True)
     elif output is not None:
@@ -178,9 +182,11 @@ def _finish(found: Bench, output: str | None, plot: str | None, quiet: bool, aga
     has_any = any(row.values for row in found.rows)
     if plot is not None and has_any:
         found.plot(plot)
+    if has_any:
+        write_page(report, f"methods on {Path(found.setting.source).name or 'arrays'}", found)
     if output != "-" and not quiet:
         show_blocks(found.blocks())
-        written = [target for target in (output, plot if has_any else None) if target is not None]
+        written = [target for target in (output, *((plot, report) if has_any else ())) if target is not None]
         if written:
             print(f"\nwritten to {', '.join(written)}")
     if not found.complete:

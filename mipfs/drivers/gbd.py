@@ -27,7 +27,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
-from mipfs.proof.evidence import COMBINED_SLACK, Evidence, Record
+from mipfs.proof.evidence import COMBINED_SLACK, WIDE, Evidence, Record
 from mipfs.proof.saved import restored_duals
 from mipfs.run import near_optimal
 from mipfs.run.carry import taken_over
@@ -42,6 +42,8 @@ Array = npt.NDArray[np.float64]
 CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
 ROUNDING_NODES = 20
 """Nodes between two roundings of the relaxed σ."""
+SHARPER = 0.9
+"""Share of the asked gap that is worked to where weights are far apart: rounding dual vectors takes the rest."""
 ROUNDING_CUTS = 10
 """Cuts between two roundings at the root."""
 
@@ -102,9 +104,7 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
         return
     supports, first = begun
     subproblem = supports.subproblem
-    pool = CutPool(problem) if options.pool is None else taken_over(options.pool, problem)
-    if run.resume is not None:
-        _take_up(run, pool)
+    pool = _pool(run)
     tol = max(1e-9, 1e-2 * options.gap)
     start = by_milp(run, supports, pool, first) if published == "milp" else None
     inner = _inner_point(run.oracle, first)
@@ -154,8 +154,20 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(problem)
+    run.sharpness = 1.0
     if cost > 0.0:
         run.bound, run.closed = run.bound - 1.01 * cost, True
+
+
+def _pool(run: Run) -> CutPool:
+    """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
+    problem, given = run.problem, run.options.pool
+    pool = CutPool(problem) if given is None else taken_over(given, problem)
+    if run.resume is not None:
+        _take_up(run, pool)
+    if np.max(problem.c_i) > WIDE * np.min(problem.c_i):
+        run.sharpness = SHARPER
+    return pool
 
 
 def _saved(pool: CutPool) -> dict[str, npt.NDArray[Any]]:

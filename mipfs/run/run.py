@@ -85,6 +85,7 @@ class Run:
 
     Attributes
     ----------
+    sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
     keeper : Keeper, optional, keeps this one's
     interrupted, asked : bool
@@ -116,6 +117,7 @@ class Run:
         self.failed = False
         self.early: StopReason | None = None
         self.outcome = Outcome()
+        self.sharpness = 1.0
         self.resume: State | None = None
         self.keeper: Keeper | None = None
         self.oracle = problem.selection.oracle()
@@ -149,7 +151,7 @@ class Run:
 
     @property
     def _gap(self) -> float:
-        return float(self.options.gap)
+        return self.sharpness * float(self.options.gap)
 
     @property
     def _absolute_gap(self) -> float:

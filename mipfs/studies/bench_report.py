@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.charts import FAMILY, Curve, Lines
 from mipfs.studies.bench_unit import DONE
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def bench_blocks(found: Bench) -> list[Block]:
         ("test", f"{setting.measure} on {setting.folds} folds, seed {setting.seed}{_chosen_by(found)}"),
         ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
     ]
-    blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows)]
+    blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows), *bench_charts(found)]
     notes = [(row.method, _size(row), str(count), note) for row in rows for note, count in row.notes.items()]
     if notes:
         blocks.append(Table(("method", "M", "folds", "note"), notes, title="Notes", left=4))
@@ -43,6 +44,29 @@ def bench_blocks(found: Bench) -> list[Block]:
     if any(record["status"] != DONE for record in found.records):
         blocks.append(Line("\nvalues are means over the folds that are done"))
     return blocks
+
+
+def bench_charts(found: Bench) -> list[Lines]:
+    """The measure, and the seconds of a fit, against the number of features; a reference is a point at all of them."""
+    sizes = sorted({row.M for row in found.rows if row.M is not None and row.values})
+    if len(sizes) < 2:
+        return []
+    better = f"Test {found.setting.measure} against the number of features"
+    drawn = [("value", better, False), ("seconds", "Seconds of a fit at the chosen C", True)]
+    return [_chart(found, sizes, name, title, is_log) for name, title, is_log in drawn]
+
+
+def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> Lines:
+    """A curve for every method that selects."""
+    curves: list[Curve] = []
+    line = {(row.method, row.M): row for row in found.rows if row.values}
+    for method in found.setting.methods:
+        rows = [line.get((method, M)) for M in sizes]
+        if any(row is not None for row in rows):
+            y = [None if row is None else float(getattr(row, name)) for row in rows]
+            spread = None if is_log else [None if row is None else row.deviation for row in rows]
+            curves.append(Curve(method, y, FAMILY[len(curves) % len(FAMILY)], spread))
+    return Lines(title, x=[float(M) for M in sizes], curves=curves, x_label="M", before="M = ", is_log_y=is_log)
 
 
 def _chosen_by(found: Bench) -> str:

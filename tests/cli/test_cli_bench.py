@@ -35,6 +35,19 @@ def without_times(found: Any) -> Any:
     return [without_times(one) for one in found] if isinstance(found, list) else found
 
 
+def test_the_page_draws_what_the_table_holds(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "bench.html"
+    outcome = cli("bench", CREDIT, *ASKED, "--report", target)
+    assert (outcome.code, outcome.err) == (0, "")
+    text = target.read_text(encoding="utf-8")
+    assert "Test accuracy against the number of features" in text
+    assert "Seconds of a fit" in text
+    assert "rfe" in text
+    assert f"written to {target}" in outcome.out
+    refused = cli("bench", CREDIT, *ASKED, "--report", CREDIT)
+    assert refused.code == 2
+
+
 def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "bench.json"
     outcome = cli("bench", CREDIT, *ASKED, "-o", target, "--seed", "4")

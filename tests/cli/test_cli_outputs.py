@@ -122,13 +122,13 @@ def test_more_signals(seed: int) -> None:
 def test_a_certificate_that_was_cut_is_a_warning_on_one_line(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "result.json"
     line = ("solve", "fsp-m", "instances/wdbc.svm", "--scale", "standard", "-p", "M=5", "-o", "iteration_limit=200")
-    outcome = cli(*line, "--json", target, "--certificate-limit", "0.006")
+    outcome = cli(*line, "--json", target, "--certificate-limit", "0.004")
     assert outcome.code == 0
     assert outcome.err.startswith(
-        "mipfs: warning: to keep its certificate below 0.006 MB, result.json claims the bound "
+        "mipfs: warning: to keep its certificate below 0.004 MB, result.json claims the bound "
     )
     assert outcome.err.count("\n") == 1
-    assert (tmp_path / "result.cert.npz").stat().st_size <= 6000
+    assert (tmp_path / "result.cert.npz").stat().st_size <= 4000
     assert cli("verify", target, "instances/wdbc.svm", "--scale", "standard").code == 0
     for limit in ("0", "-3", "nan"):
         assert cli(*line, "--certificate-limit", limit).code == 2
