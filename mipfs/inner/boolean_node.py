@@ -131,7 +131,7 @@ class Relaxation:
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
-        self._samples = Samples(data.y, self._c, self.kind, problem.bias)
+        self._samples = Samples(_given(data.y), _given(self._c), self.kind, problem.bias)
         self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
         block = data.block(alive)
@@ -148,9 +148,10 @@ class Relaxation:
             self._X = np.asfortranarray(dense)
         if sparse.issparse(self._X):
             part = sparse.csc_array(self._X)
-            self._raw: Any = (part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64))
+            triple = part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64)
+            self._raw: Any = tuple(_given(array) for array in triple)
         else:
-            self._raw = self._X
+            self._raw = _given(self._X)
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
     def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
@@ -269,8 +270,8 @@ class Relaxation:
         piece.states[0], piece.weights[0] = states, warm.w
         piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
         c, most = problem.c_i, -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, self.penalty, self.center, self.norms, most)
-        grid = Grid(c, self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
+        grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         limits = Limits(float(cutoff), float(level), float(tol), float(share), rises)
         subtree.explore(alive, self._samples, grid, limits, piece, alphas, np.empty((m, n), np.int64), self.stop)
         return piece
@@ -318,3 +319,10 @@ def _sigma(w: Array, penalty: Array, room: int) -> Array:
     classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
     perspective.classify(w, penalty, 0, room, classes, tau)
     return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))
+
+
+def _given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array that a kernel only reads, of one type whoever owns it: contiguous, and not to be written to."""
+    view = array.view() if array.flags.forc else np.ascontiguousarray(array)
+    view.flags.writeable = False
+    return view
