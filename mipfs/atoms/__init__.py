@@ -7,7 +7,6 @@ An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
+from mipfs.plumbing.digest import digest
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -97,7 +97,7 @@ def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArr
     """The stamp of atoms: the data with its scaling, and what says which columns and scales they are."""
     stated = [data.sha256, data.scaling, kind, None if isinstance(names, Numbered) else list(names)]
     parts = [json.dumps(stated, ensure_ascii=False).encode(), *(np.ascontiguousarray(a).tobytes() for a in arrays)]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    return digest(parts)
 
 
 def same_data(one: Instance, other: Instance) -> bool:

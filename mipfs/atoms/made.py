@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from mipfs.atoms import Columns, Ids, Integers
 from mipfs.atoms.features import Features
-from mipfs.data.instance import Instance, SelectDefaults
+from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 
 Array = npt.NDArray[np.float64]
@@ -50,21 +49,14 @@ class Made(ABC):
         data, p = self.data, len(self.names)
         none, one = np.broadcast_to(0.0, p), np.broadcast_to(1.0, p)
         stated = f"{type(self).__module__}.{type(self).__qualname__} {data.sha256} {data.scaling} {p}"
-        return replace(
-            data,
-            X=MadeMatrix((data.n_samples, p), self.make),
-            feature_names=self.names,
+        return data.over(
+            MadeMatrix((data.n_samples, p), self.make),
+            self.names,
             center=none,
             shift=none,
             scale=one,
-            cost={},
-            penalty={},
-            groups={},
-            rows=(),
-            select=SelectDefaults(),
             scaling="none",
             values_sha256=hashlib.sha256(stated.encode()).hexdigest(),
-            words={},
         )
 
     @cached_property

@@ -8,12 +8,10 @@ another problem than (P): a baseline, never a bound.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from mipfs.baselines.about import About
-from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
+from mipfs.baselines.linear import Linear, check_size, check_weight, fitted, searched
 from mipfs.baselines.logistic_regression import TOL, logistic_regression
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
@@ -58,12 +56,7 @@ def l1_logistic(data: Instance, C: float, *, bias: bool = True, tol: float = TOL
     """
     check_weight(C)
     model = logistic_regression(C, l1=True, bias=bias, tol=tol, seed=seed)
-    model.fit(liblinear_matrix(data, "the l1 logistic regression"), data.y, sample_weight=data.sample_weight)
-    w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
-    margins = data.y * data.block().scores(w, b)
-    loss = float(C * data.sample_weight @ np.logaddexp(0.0, -margins))
-    ids = np.flatnonzero(w)
-    return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)
+    return fitted(data, model, C, bias, "the l1 logistic regression", lambda margins: np.logaddexp(0.0, -margins))
 
 
 def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
@@ -84,14 +77,9 @@ def l1_logistic_of_size(data: Instance, M: int, *, bias: bool = True, tol: float
     UsageError
         M out of its range, or sparse data that are to be centred.
     """
-    from sklearn.exceptions import ConvergenceWarning
-
     check_size(M, data.n_features)
     least = _first(data, bias)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
-        found, _ = bracket(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
-    return l1_logistic(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns
+    return searched(lambda C: l1_logistic(data, C, bias=bias, tol=tol, seed=seed), M, least)
 
 
 def _first(data: Instance, bias: bool) -> float:

@@ -8,12 +8,10 @@ It solves another problem than (P): a baseline, never a bound.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from mipfs.baselines.about import About
-from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, liblinear_matrix, linear
+from mipfs.baselines.linear import Linear, check_size, check_weight, fitted, liblinear_matrix, searched
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 
@@ -63,12 +61,7 @@ def l1_svm(data: Instance, C: float, *, bias: bool = True, tol: float = TOL, see
     svm = LinearSVC(
         penalty="l1", dual=False, C=float(C), fit_intercept=bias, tol=tol, max_iter=MAX_STEPS, random_state=seed
     )
-    svm.fit(liblinear_matrix(data, "the l1-SVM"), data.y, sample_weight=data.sample_weight)
-    w, b = svm.coef_[0], float(np.ravel(svm.intercept_)[0]) if bias else 0.0
-    margins = data.y * data.block().scores(w, b)
-    loss = float(C * data.sample_weight @ np.square(np.maximum(0.0, 1.0 - margins)))
-    ids = np.flatnonzero(w)
-    return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + loss)
+    return fitted(data, svm, C, bias, "the l1-SVM", lambda margins: np.square(np.maximum(0.0, 1.0 - margins)))
 
 
 def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TOL, seed: int = 0) -> Linear:
@@ -89,16 +82,12 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
     UsageError
         M out of its range, or sparse data that are to be centred.
     """
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import l1_min_c
 
     check_size(M, data.n_features)
     X = liblinear_matrix(data, "the l1-SVM")
     least = l1_min_c(X, data.y, loss="squared_hinge", fit_intercept=bias) / float(data.sample_weight.max())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
-        found, _ = bracket(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), int(M), 2.0 * least)
-    return l1_svm(data, least if found is None else found.C, bias=bias, tol=tol, seed=seed)  # the same, and warns
+    return searched(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, least)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

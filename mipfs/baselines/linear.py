@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,32 @@ def liblinear_matrix(data: Instance, name: str) -> Any:
     if np.any(data.center):
         raise UsageError(f"{name} cannot centre sparse columns; use scale 'unit' or 'none', or dense data")
     return data.block().values.tocsr()
+
+
+def fitted(data: Instance, model: Any, C: float, bias: bool, name: str, loss: Callable[[Array], Array]) -> Linear:
+    """A classifier of LIBLINEAR with an ℓ1 norm, which holds the intercept too, on its non-zero weights.
+
+    Parameters
+    ----------
+    model : scikit-learn's, not fitted
+    name : str, of the method, for messages
+    loss : of margins (n,), (n,)
+    """
+    model.fit(liblinear_matrix(data, name), data.y, sample_weight=data.sample_weight)
+    w, b = model.coef_[0], float(np.ravel(model.intercept_)[0]) if bias else 0.0
+    lost = float(C * data.sample_weight @ loss(data.y * data.block().scores(w, b)))
+    ids = np.flatnonzero(w)
+    return linear(data, ids, w[ids], b, float(C), objective=float(np.abs(w).sum()) + abs(b) + lost)
+
+
+def searched(fit: Callable[[float], Linear], M: int, least: float) -> Linear:
+    """The fit with the most features up to M, C from `least` on; LIBLINEAR's warnings are those of that fit alone."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # far beyond the wanted C
+        found, _ = bracket(fit, int(M), 2.0 * least)
+    return fit(least if found is None else found.C)  # the same, and warns
 
 
 def check_size(M: int, p: int) -> None:

@@ -93,8 +93,7 @@ def bench(
 
 def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
-    from mipfs.cli.options import parse_names
-    from mipfs.cli.path import _numbers, _whole
+    from mipfs.cli.options import parse_names, parse_numbers, parse_whole
     from mipfs.errors import UsageError
     from mipfs.studies.bench import load
     from mipfs.studies.bench_methods import methods
@@ -103,9 +102,9 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     if "methods" in asked:
         asked["methods"] = parse_names(asked["methods"])
     if "M" in asked:
-        asked["M"] = list(_whole(asked["M"]))
+        asked["M"] = list(parse_whole(asked["M"]))
     if "C" in asked:
-        asked["C"] = _numbers("C", asked["C"])
+        asked["C"] = parse_numbers("C", asked["C"])
     if file is not None and file.exists():
         said = load(file)[0].document()
         asked = {name: said[name] for name in given if name in said} | asked

@@ -138,3 +138,29 @@ def read_options(scale: Scaling | None, label: str | None, positive: str | None)
     """The keyword arguments of `mipfs.read` that were given."""
     given = {"scale": scale and scale.value, "label": label, "positive": positive}
     return {name: value for name, value in given.items() if value is not None}
+
+
+_RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
+
+
+def parse_whole(text: str) -> Sequence[int]:
+    """The values of ``--M``."""
+    between = _RANGE.fullmatch(text)
+    if between is not None:
+        first, last = (whole(end, "--M") for end in between.groups())
+        if first <= last:
+            return range(first, last + 1)
+    parts = [part.strip() for part in text.split(",")]
+    if not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
+        raise UsageError(f"--M {text}: write FIRST:LAST, or whole numbers separated by commas, such as 1:30 or 1,2,5")
+    return [whole(part, "--M") for part in parts]
+
+
+def parse_numbers(name: str, text: str) -> list[float]:
+    """The values of ``--C`` and ``--lambda``."""
+    try:
+        if "_" not in text:  # Python reads 1_000 as a number
+            return [float(part) for part in text.split(",")]
+    except ValueError:
+        pass
+    raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,14 +19,14 @@ from mipfs.cli.options import (
     Scale,
     Seed,
     SubjectTo,
+    parse_numbers,
+    parse_whole,
     problem_parameters,
     read_options,
 )
 
 if TYPE_CHECKING:
     from mipfs.studies.solution_path import SolutionPath
-
-_RANGE = re.compile(r"(\d+):(\d+)", re.ASCII)
 
 
 def path(
@@ -82,11 +80,11 @@ def path(
 
     axes: dict[str, Any] = {}
     if M is not None:
-        axes["M"] = _whole(M)
+        axes["M"] = parse_whole(M)
     if C is not None:
-        axes["C"] = _numbers("C", C)
+        axes["C"] = parse_numbers("C", C)
     if lam is not None:
-        axes["lam"] = _numbers("lambda", lam)
+        axes["lam"] = parse_numbers("lambda", lam)
     if len(axes) + (rows is not None) != 1 and (rows is not None or axes.keys() != {"M", "C"}):
         raise UsageError(
             "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
@@ -113,34 +111,6 @@ def path(
             found = mipfs.path(problem, **axes, **options, **watchers)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, json, quiet, report, f"A path on {Path(data_file).name}")
-
-
-def _whole(text: str) -> Sequence[int]:
-    """The values of ``--M``."""
-    from mipfs.cli.options import whole
-    from mipfs.errors import UsageError
-
-    between = _RANGE.fullmatch(text)
-    if between is not None:
-        first, last = (whole(end, "--M") for end in between.groups())
-        if first <= last:
-            return range(first, last + 1)
-    parts = [part.strip() for part in text.split(",")]
-    if not all(re.fullmatch(r"\d+", part, re.ASCII) for part in parts):
-        raise UsageError(f"--M {text}: write FIRST:LAST, or whole numbers separated by commas, such as 1:30 or 1,2,5")
-    return [whole(part, "--M") for part in parts]
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    """The values of ``--C`` and ``--lambda``."""
-    from mipfs.errors import UsageError
-
-    try:
-        if "_" not in text:  # Python reads 1_000 as a number
-            return [float(part) for part in text.split(",")]
-    except ValueError:
-        pass
-    raise UsageError(f"--{name} {text}: write numbers separated by commas, such as 0.1,1,10")
 
 
 def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | None = None, title: str = "") -> int:

@@ -127,7 +127,8 @@ def solve(
     declared = declaration(data, params)
     problem = formulation.compile(declared)
     if subject_to is not None:
-        declared = of_problem(declared, with_lp_rows(problem, subject_to))
+        problem = with_lp_rows(problem, subject_to)
+        declared = of_problem(declared, problem)
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit
@@ -144,7 +145,7 @@ def solve(
         _check_pool(asked, driver)
         options |= asked
     if preselect is not None:
-        options["active"] = _preselected(problem if subject_to is None else declared, driver, preselect, seed)
+        options["active"] = _preselected(problem, driver, preselect, seed)
     if write is not None:
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
@@ -163,15 +164,13 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
 
 
-def _preselected(declared: Any, driver: str, how: str, seed: int) -> tuple[str, ...]:
+def _preselected(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:
     """The features to begin with."""
-    from mipfs.formulation import compile as compiled
-    from mipfs.problem import Problem
     from mipfs.sketch.front import preselect
 
     if driver != "branch":
         raise UsageError(f"--preselect: driver {driver!r} takes all features at once; give --driver branch")
-    return preselect(declared if isinstance(declared, Problem) else compiled(declared), how, seed=seed)
+    return preselect(problem, how, seed=seed)
 
 
 def _check_pool(asked: Iterable[str], driver: str) -> None:

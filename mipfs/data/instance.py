@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from mipfs.data import checks, matrix
 from mipfs.data.block import Block
 from mipfs.data.names import Defaulted, Numbered, NumberedIndex
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.digest import digest
 
 Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "standard", "unit"]
@@ -146,21 +146,19 @@ class Instance:
     def only(self, ids: npt.NDArray[np.int64]) -> Instance:
         """The features `ids` (k,) alone, on the same scale; costs, groups, rows and defaults are left out."""
         values = self.block(ids).values
-        return replace(
-            self,
-            X=values if sparse.issparse(values) else np.asfortranarray(values),
-            feature_names=[self.feature_names[j] for j in ids],
+        return self.over(
+            values if sparse.issparse(values) else np.asfortranarray(values),
+            [self.feature_names[j] for j in ids],
             center=self.center[ids],
             shift=self.shift[ids],
             scale=self.scale[ids],
-            cost={},
-            penalty={},
-            groups={},
-            rows=(),
-            select=SelectDefaults(),
             values_sha256="",
-            words={},
         )
+
+    def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
+        """The same samples with other columns, without what was said of the old ones by name."""
+        bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
+        return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
         """Some samples, scaled anew as the whole is: scaling twice is scaling once, so it starts from scaled columns.
@@ -299,7 +297,7 @@ class Instance:
         parts += [(self.values_sha256 or matrix.digest(self.X)).encode()]
         parts += [self.y.astype("<f8").tobytes(), self.sample_weight.astype("<f8").tobytes()]
         parts += [] if self.bags is None else [self.bags.astype("<i8").tobytes()]
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+        return digest(parts)
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from mipfs.backends.declared import check_size
@@ -162,13 +163,11 @@ def search(run: Run) -> None:
                 tree.climb()
                 search_at = SEARCH_GROWTH * tree.n_nodes
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
-            if run.keeper is not None and run.keeper.due():
-                run.keeper.keep(run, "branch", tree_state.saved(tree, [node for node, _ in waiting]))
+            run.keep("branch", partial(tree_state.saved, tree, [node for node, _ in waiting]))
         for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
             tree.merge(node, tree.result(future))
     run.raise_bound(min(tree.bound, run.objective))
-    if run.keeper is not None:
-        run.keeper.keep(run, "branch", tree_state.saved(tree))
+    run.keep("branch", partial(tree_state.saved, tree), at_end=True)
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
         run.outcome.found = supports.found

@@ -12,6 +12,7 @@ fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point betw
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -143,10 +144,8 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
             rounded = master.n_nodes // ROUNDING_NODES
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
-        if run.keeper is not None and run.keeper.due():
-            run.keeper.keep(run, "gbd", _saved(pool))
-    if run.keeper is not None:
-        run.keeper.keep(run, "gbd", _saved(pool))
+        run.keep("gbd", partial(_saved, pool))
+    run.keep("gbd", partial(_saved, pool), at_end=True)
     if run.wants_all:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())

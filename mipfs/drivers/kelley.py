@@ -144,10 +144,8 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-        if run.keeper is not None and run.keeper.due():
-            run.keeper.keep(run, "kelley", _saved(pool, alpha, most_violated))
-    if run.keeper is not None:
-        run.keeper.keep(run, "kelley", _saved(pool, alpha, most_violated))
+        run.keep("kelley", partial(_saved, pool, alpha, most_violated))
+    run.keep("kelley", partial(_saved, pool, alpha, most_violated), at_end=True)
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha

@@ -51,17 +51,16 @@ class Rounding:
 
     def of_mixture(self, pool: Pool, last: Solution) -> None:
         """Offer the selection of largest σ."""
-        among = None if self.top is None else np.unique(np.concatenate([ids for ids, _ in pool.members]))
-        round_to(self._part(among), rankings(self.run.problem, pool, last, among)[1:2])
+        among = None if self.top is None else pool.used
+        round_to(self._part(among), [_mixed(pool, last, self.run.problem.atoms.count, among)])
 
     def of_all(self, pool: Pool, last: Solution, most: int | None = 0) -> None:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
         if self.top is None:
             round_to(self.run, rankings(self.run.problem, pool, last), most)
             return
-        used = np.unique(np.concatenate([ids for ids, _ in pool.members]))
         y, left = self.run.problem.data.y, sys.maxsize if most is None else most
-        among = np.union1d(used, self.top.best(last.alpha * y, self.wide)[0])
+        among = np.union1d(pool.used, self.top.best(last.alpha * y, self.wide)[0])
         by = rankings(self.run.problem, pool, last, among)
         for _ in range(ROUNDS):
             part = self._part(among)
@@ -89,20 +88,27 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
     is what it gains, ½ s − c.
     """
-    used, v = np.unique(np.concatenate([ids for ids, _ in pool.members])), last.alpha * problem.data.y
-    count = problem.atoms.count if among is None else among.size
+    used, v = pool.used, last.alpha * problem.data.y
+    sigma = _mixed(pool, last, problem.atoms.count, among)
     place, columns = used if among is None else np.searchsorted(among, used), problem.atoms.columns(used)
     held, of_last = np.unique(last.ids, return_inverse=True)
     at = np.minimum(np.searchsorted(held, columns.ids), held.size - 1)
     w = np.where(held[at] == columns.ids, np.bincount(of_last, last.w)[at], 0.0)
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
-    sigma, sizes, gains = np.zeros(count), np.zeros(count), np.zeros(count)
-    mixed = pool.sparse_mixture(last.mu)
-    sigma[place] = np.minimum([mixed.get(g, 0.0) for g in used.tolist()], 1.0)
+    sizes, gains = np.zeros(sigma.size), np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
     scores = restricted(problem.atoms, used).scores(v)
     gains[place] = 0.5 * scores - problem.penalty[used]
     return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+
+
+def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:
+    """σ of the relaxation, (count,), or of the atoms `among` alone."""
+    mixed = pool.sparse_mixture(last.mu)
+    used, values = np.array([*mixed], dtype=np.int64), np.minimum([*mixed.values()], 1.0)
+    sigma = np.zeros(count if among is None else among.size)
+    sigma[used if among is None else np.searchsorted(among, used)] = values
+    return sigma
 
 
 def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
@@ -121,11 +127,7 @@ def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
     if most == 0 or run.incumbent is None or run.is_optimal:
         return subproblem.count
     rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
-    best = np.zeros(run.problem.atoms.count, dtype=bool)
-    best[run.incumbent.selected] = True
-    for sigma in [best, *begin]:
+    for sigma in [None, *begin]:  # None: the incumbent
         rough.splice(sigma, last - subproblem.count)
-    best = np.zeros(run.problem.atoms.count, dtype=bool)
-    best[run.incumbent.selected] = True
-    exact.evaluate(best)
+    exact.evaluate(run.incumbent.sigma(run.problem.atoms.count))
     return subproblem.count

@@ -53,9 +53,7 @@ def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
         "tree_alive": alive,
         "node_bound": np.array([node.bound for node in nodes], dtype=float),
         "node_place": np.array([[node.place, node.dual] for node in nodes], dtype=np.int64).reshape(-1, 2),
-        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(
-            len(nodes), tree.relaxation.alive.size
-        ),
+        "node_states": np.array([node.states for node in nodes], dtype=np.int8).reshape(len(nodes), alive.size),
         "warm_count": np.array([ids.size for ids in weights], dtype=np.int64),
         "warm_ids": np.concatenate([*weights, np.empty(0, dtype=np.int64)]).astype(np.int32),
         "warm_w": np.concatenate(

@@ -76,6 +76,11 @@ class Pool:
         self.members.append((ids, sigma))
         return True
 
+    @property
+    def used(self) -> Integers:
+        """The atoms of any selection, ascending."""
+        return np.unique(np.concatenate([ids for ids, _ in self.members]))
+
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
         """σ = Σ μ_t σᵗ by position, where some member has it."""
         sigma: dict[int, float] = {}

@@ -74,7 +74,7 @@ class DualStore:
         self._width.append(width)
         return len(self._q) - 1
 
-    def extend(self, packed: bytes, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
+    def extend(self, packed: bytes | bytearray, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
         """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
         first, offset = len(self._q), len(self._bytes)
         self._bytes += packed
@@ -88,11 +88,8 @@ class DualStore:
         """Store the vectors of another store of the same samples and box; returns the position of the first."""
         assert self.n_samples == other.n_samples
         assert (self._top is None) == (other._top is None)
-        first, offset = len(self._q), len(self._bytes)
-        self._bytes += other._bytes
-        self._start += [offset + end for end in other._start[1:]]
-        self._q, self._level, self._width = self._q + other._q, self._level + other._level, self._width + other._width
-        return first
+        numbers = (np.array(part, dtype=np.int64) for part in (other._start[1:], other._q, other._level, other._width))
+        return self.extend(other._bytes, *numbers)
 
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
         """The store of some of the vectors, in their order."""

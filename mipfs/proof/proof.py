@@ -23,6 +23,7 @@ from mipfs.proof.labelled import LabelledStore
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Whole = npt.NDArray[np.integer[Any]]
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""
 
@@ -178,7 +179,7 @@ class Proof:
         assert 0 <= self._feature[node] < SCREENED
         self._dual[node], self._value[node], self._multiplier[node] = dual, value, self._keep(multipliers)
 
-    def graft(self, node: int, feature: Integers, children: Integers, dual: Integers, values: Array) -> int:
+    def graft(self, node: int, feature: Whole, children: Whole, dual: Whole, values: Array) -> int:
         """Put a piece of tree in the place of an open node; returns where its places but the first begin.
 
         Parameters
@@ -208,17 +209,15 @@ class Proof:
         assert isinstance(self.duals, DualStore)
         assert isinstance(other.duals, DualStore)
         used, first_multiplier = slice(0, other._size), len(self._multipliers)
-        first_dual, offset = self.duals.append(other.duals), self._grow(other._size - 1) - 1
-        places = offset + np.arange(other._size)
-        places[other.root] = node
-        feature, children, multiplier = other._feature[used], other._children[used], other._multiplier[used]
+        first_dual, dual = self.duals.append(other.duals), other._dual[used]
+        feature, multiplier = other._feature[used], other._multiplier[used]
         whole = np.where(feature >= other.n_features, feature - other.n_features + self.n_features, -1)
         mapped = np.where(feature < other.n_features, np.append(ids, -1)[np.minimum(feature, ids.size)], whole)
-        self._feature[places] = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))
-        self._children[places] = np.where(children >= 0, places[children], -1)
-        self._dual[places] = np.where(other._dual[used] >= 0, other._dual[used] + first_dual, other._dual[used])
+        mapped = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))
+        dual = np.where(dual >= 0, dual + first_dual, dual)
+        places = self.graft(node, mapped, other._children[used], dual, other._value[used]) + np.arange(other._size)
+        places[other.root] = node
         self._multiplier[places] = np.where(multiplier >= 0, multiplier + first_multiplier, -1)
-        self._value[places] = other._value[used]
         self._whole |= {int(places[k]): value for k, value in other._whole.items()}
         self._multipliers += other._multipliers
 

@@ -24,7 +24,7 @@ def saved(proof: Proof) -> Arrays:
     kept["proof_whole"] = np.array(sorted(proof._whole.items()), dtype=np.int64).reshape(-1, 2)
     width = max((len(y) for y in proof._multipliers), default=0)
     kept["proof_multipliers"] = stored_multipliers(proof._multipliers, width)
-    return kept | {f"proof_{name}": array for name, array in saved_duals(proof.duals).items()}
+    return kept | {f"proof_{name}": array for name, array in proof.duals.arrays().items()}
 
 
 def restored(proof: Proof, arrays: Arrays) -> None:
@@ -38,13 +38,8 @@ def restored(proof: Proof, arrays: Arrays) -> None:
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 
 
-def saved_duals(duals: DualStore) -> Arrays:
-    """Dual vectors as arrays."""
-    return duals.arrays()
-
-
 def restored_duals(duals: DualStore, arrays: Arrays) -> None:
-    """Fill an empty store with them."""
+    """Fill an empty store with what `DualStore.arrays` kept."""
     assert not len(duals)
     fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
     duals.extend(arrays["dual_bytes"].tobytes(), arrays["dual_start"][1:], *fields)

@@ -6,7 +6,6 @@ stamp (data, atoms, loss, C, M, rows, costs) and to its contents by a digest.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import time
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.digest import digest
 from mipfs.plumbing.output_file import save
 from mipfs.problem import Problem
 from mipfs.readers.arrays import load_arrays
@@ -73,12 +73,12 @@ class State:
         """
         arrays = load_arrays(Path(path))
         try:
-            driver, stamp, digest = json.loads(arrays.pop("about").tobytes())
+            driver, stamp, said = json.loads(arrays.pop("about").tobytes())
         except (KeyError, ValueError):
             remedy = "give the file that checkpoint= or --checkpoint wrote"
             raise DataError("this is no state of a run", remedy, path=path) from None
         state = cls(driver, stamp, arrays)
-        if state.digest != digest:
+        if state.digest != said:
             raise DataError("the state is damaged: its digest differs", "begin the run anew", path=path)
         return state
 
@@ -89,7 +89,7 @@ class State:
             f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
             for name, array in sorted(self.arrays.items())
         ]
-        return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+        return digest(parts)
 
     def check(self, problem: Problem, driver: str) -> None:
         """Refuse the state of another problem or driver.
@@ -147,7 +147,7 @@ def stamp_of(problem: Problem) -> str:
     arrays = [problem.penalty, rows.matrix.data, rows.matrix.indices, rows.matrix.indptr, rows.low, rows.high]
     arrays += [*rows.extra.box, rows.extra.integer]
     parts = [json.dumps(told, ensure_ascii=False).encode(), *(np.ascontiguousarray(part).tobytes() for part in arrays)]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    return digest(parts)
 
 
 def _of_run(run: Run) -> Arrays:

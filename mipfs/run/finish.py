@@ -172,9 +172,7 @@ def _with_values(run: Run, described: Mapping[str, Mapping[str, Any]]) -> dict[s
     extra = selection.rows.extra
     values: list[float | None] = [None] * len(extra)
     if len(extra) and incumbent is not None:
-        sigma = np.zeros(selection.n_features, dtype=bool)
-        sigma[incumbent.selected] = True
-        found = run.oracle.completion(sigma)
+        found = run.oracle.completion(incumbent.sigma(selection.n_features))
         assert found is not None, "the incumbent satisfies the rows"
         values = [float(value) for value in found]
     pairs = zip(described.items(), values, strict=True)

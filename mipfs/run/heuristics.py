@@ -92,9 +92,8 @@ class Supports:
         run = self.run
         if run.incumbent is None or run.must_stop or most <= 0:
             return
-        sigma = np.zeros(run.problem.selection.n_features, dtype=bool)
-        sigma[run.incumbent.selected] = True
-        sigma, last = sigma if begin is None else begin, self.subproblem.count + most
+        sigma = run.incumbent.sigma(run.problem.atoms.count) if begin is None else begin
+        last = self.subproblem.count + most
         solved = self.subproblem.solve(sigma.astype(float), self.tol)
         value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
         better: Solved | None = solved
@@ -123,9 +122,7 @@ class Supports:
     def search(self, pool: CutPool) -> None:
         """Climb from the incumbent."""
         if self.run.incumbent is not None:
-            sigma = np.zeros(self.run.problem.selection.n_features, dtype=bool)
-            sigma[self.run.incumbent.selected] = True
-            self.climb(sigma, pool)
+            self.climb(self.run.incumbent.sigma(self.run.problem.atoms.count), pool)
 
     def climb(self, sigma: Mask, pool: CutPool) -> None:
         """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays.

@@ -71,6 +71,12 @@ class Incumbent:
     b: float
     objective: float
 
+    def sigma(self, count: int) -> npt.NDArray[np.bool_]:
+        """σ of so many atoms, (count,)."""
+        sigma = np.zeros(count, dtype=bool)
+        sigma[self.selected] = True
+        return sigma
+
 
 class Run:
     """One run of a driver on a problem.
@@ -178,6 +184,11 @@ class Run:
         if objective < self.objective:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
         return objective
+
+    def keep(self, driver: str, make: Callable[[], dict[str, npt.NDArray[Any]]], *, at_end: bool = False) -> None:
+        """Keep where the run stands, if that was asked for and it is time; `make` is the driver's part of it."""
+        if self.keeper is not None and (at_end or self.keeper.due()):
+            self.keeper.keep(self, driver, make())
 
     def count(self, **totals: int) -> None:
         """Take over running totals for the counters."""
