@@ -12,9 +12,11 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from typing import Literal
 
 from mipfs.backends.declared import check_size
@@ -37,6 +39,10 @@ BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
 """Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
+
+
+CLIMBED = 8
+"""SVMs of such a search per batch of nodes: as many as take about its time, so that no thread waits for it."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +147,7 @@ def search(run: Run) -> None:
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     search_at = SEARCH_AFTER
+    climbs: Iterator[None] = iter(())
     with ThreadPoolExecutor(options.threads or cores()) as threads:
         waiting: list[tuple[Node, Future[Piece]]] = []
         while run.stop() is None:
@@ -159,9 +166,10 @@ def search(run: Run) -> None:
                 waiting = []
             run.closed = not tree.n_open and not waiting
             if tree.n_nodes > search_at:
-                supports.search(supports.pool)
-                tree.climb()
+                climbs = chain(climbs, tree.climbing())
                 search_at = SEARCH_GROWTH * tree.n_nodes
+            for _ in islice(climbs, CLIMBED):  # the threads explore meanwhile
+                pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             run.keep("branch", partial(tree_state.saved, tree, [node for node, _ in waiting]))
         for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
