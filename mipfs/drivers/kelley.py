@@ -36,7 +36,7 @@ from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 from mipfs.run.single import cut_of, prove, prove_plain
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Options:
     eps_apg: float | None = None
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     method, most_violated = _restricted(run), Oracle(run, options.relaxation)
@@ -144,8 +144,8 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-        run.keep("kelley", partial(_saved, pool, alpha, most_violated))
-    run.keep("kelley", partial(_saved, pool, alpha, most_violated), at_end=True)
+        yield partial(_saved, pool, alpha, most_violated)
+    yield partial(_saved, pool, alpha, most_violated)
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
@@ -214,7 +214,7 @@ def _restricted(run: Run) -> Restricted:
     if options.restricted in ("conic", "simple-mkl"):
         from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
 
-        return Conic(problem, run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+        return Conic(problem, lambda: run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
     if proximal:
         return Proximal(problem, options.eps_apg)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):

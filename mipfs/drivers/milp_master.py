@@ -12,6 +12,8 @@ begins with all cuts and the incumbent that are found here, then proves the valu
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,9 @@ import numpy.typing as npt
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
+from mipfs.proof.saved import saved_cuts
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import Made, Run
 from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
@@ -60,7 +63,9 @@ class Milp:
         return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.scale
 
 
-def by_milp(run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.bool_]) -> tuple[float, Evidence] | None:
+def by_milp(
+    run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.bool_]
+) -> Generator[Made, None, tuple[float, Evidence] | None]:
     """Run Table 1 from a first selection; all cuts are left in `pool`.
 
     Returns
@@ -89,6 +94,7 @@ def by_milp(run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.b
         run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))
         run.count(cuts=len(pool), subproblems=supports.subproblem.count, milps=run.iteration)
         run.record()
+        yield partial(saved_cuts, pool)
         if following is None or bound >= supports.cutoff or supports.was_seen(following):
             break
         sigma = following

@@ -34,7 +34,7 @@ from mipfs.inner.inner_layer import Inner
 from mipfs.inner.restricted import Pool
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -80,7 +80,7 @@ class Options:
     inner: Literal["saddle", "conic"] = "saddle"
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     if options.T is not None and options.T < 1:
@@ -113,6 +113,7 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
+        yield None
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
