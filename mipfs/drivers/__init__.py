@@ -36,8 +36,8 @@ DRIVERS = {
 }
 
 
-RESUMED = ("branch", "gbd", "kelley")
-"""The drivers whose state can be kept."""
+RESUMED = ("branch", "gbd", "kelley", "two_layer")
+"""The drivers whose state can be kept: the last for measures, the others for losses that are a sum over the samples."""
 
 
 def get_driver(name: str) -> ModuleType:
@@ -90,7 +90,8 @@ def solve(
         Of the drivers that draw something (monolithic: SCIP's); the others have nothing random.
     checkpoint : path-like or bool, optional
         Where to keep the state of the run, at its end and every `checkpoint_every` seconds (300); True: only as
-        ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples.
+        ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples, and
+        two_layer.
     resume : State or path-like, optional
         Go on with that run, of the same problem and driver. Its iterations count, its seconds do not.
     **options
@@ -205,10 +206,8 @@ def _opened(
 
 def _why_no_state(problem: Problem, driver: str, options: Any) -> str:
     """Why a run has no state that can be kept; empty where it has one."""
-    if driver not in RESUMED or problem.loss == "structural":
-        return (
-            f"checkpoint and resume are for the drivers {', '.join(RESUMED)} and losses that are a sum over the samples"
-        )
+    if driver not in RESUMED or (problem.loss == "structural" and driver != "two_layer"):
+        return "checkpoint and resume are for the drivers branch, gbd, kelley (sums over the samples) and two_layer"
     return tree_state.why_none(problem, options) if driver == "branch" else ""
 
 

@@ -159,12 +159,9 @@ def run(run: Run) -> Steps:
 
 def _saved(pool: Pool, alpha: Array, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
     """The selections so far, α, and the best bound with its dual vector."""
-    ids, sigmas = zip(*pool.members, strict=True) if len(pool) else ((), ())
     lower, best = oracle.best
     return {
-        "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
-        "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
-        "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+        **pool.arrays(),
         "alpha": alpha,
         "best": alpha[:0] if best is None else np.asarray(best),
         "lower": np.array(lower),
@@ -176,9 +173,7 @@ def _taken_up(run: Run, pool: Pool, oracle: Oracle) -> Array:
     assert run.resume is not None
     kept = run.resume.arrays
     taken_up(run, run.resume)
-    ends = np.cumsum(kept["pool_sizes"])[:-1]
-    for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
-        pool.add(ids, sigma)
+    pool.take_up(kept)
     if kept["best"].size:
         run.raise_bound(oracle(np.asarray(kept["best"]))[2])
     return np.asarray(kept["alpha"], dtype=float)

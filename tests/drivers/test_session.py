@@ -33,16 +33,20 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "branch, list": ("branch", {}, {"pool_size": 3}),
     "branch, structural": ("branch", {"loss": "structural", "measure": "f1", "bias": False, "p": 7}, {}),
     "gbd": ("gbd", {}, {}),
+    "gbd, structural": ("gbd", {"loss": "structural", "measure": "error", "bias": False, "p": 7}, {}),
     "gbd, milp": ("gbd", {"p": 7}, {"master": "milp"}),
     "gbd, conic": ("gbd", {"p": 7, "M": 2}, {"subproblem": "conic"}),
     "kelley": ("kelley", {}, {}),
     "kelley, box": ("kelley", {"rows": True}, {"relaxation": "box"}),
     "kelley, conic": ("kelley", {"loss": "squared-hinge"}, {"restricted": "conic"}),
     "two_layer": ("two_layer", {"loss": "structural", "measure": "f1", "bias": False}, {}),
+    "two_layer, rows": ("two_layer", {"loss": "structural", "measure": "prbep", "bias": False, "rows": True}, {}),
+    "two_layer, conic": ("two_layer", {"loss": "structural", "measure": "error", "bias": False}, {"inner": "conic"}),
     "conic": ("conic", {}, {}),
     "monolithic": ("monolithic", {"p": 6, "M": 2}, {}),
 }
 
+LAYERS = ("two_layer", "two_layer, rows", "two_layer, conic")
 EVERY = [pytest.param(case, marks=[pytest.mark.slow] if case == "monolithic" else []) for case in CASES]
 
 
@@ -56,7 +60,10 @@ def make(p: int = 12, seed: int = 0, rows: bool = False, M: int = 4, **more: Any
 
 def answered(result: Result, sans: tuple[str, ...] = ()) -> dict[str, Any]:
     """The JSON but for times."""
-    document = {**json.loads(result.to_json()), "trace": [(one.iteration, one.objective, one.bound) for one in result.trace]}
+    document = {
+        **json.loads(result.to_json()),
+        "trace": [(one.iteration, one.objective, one.bound) for one in result.trace],
+    }
     document["counters"] = {name: n for name, n in document["counters"].items() if not name.endswith("_ms")}
     return {name: value for name, value in document.items() if name not in ("seconds", *sans)}
 
@@ -84,6 +91,7 @@ def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
         assert len(records) > 1
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("steps", [0, 1, 3])
 @pytest.mark.parametrize("case", EVERY)
 def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None:
@@ -91,7 +99,7 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
     if driver == "monolithic":
         pytest.importorskip("pyscipopt")
     problem = make(**kind, seed=1)
-    least = mipfs.solve(problem, "branch" if driver != "two_layer" else "gbd", gap=1e-8).objective
+    least = mipfs.solve(problem, "branch" if problem.loss != "structural" else "gbd", gap=1e-8).objective
     with mipfs.start(problem, driver, gap=1e-9, **options) as session:
         for _ in range(steps):
             session.step()
@@ -106,7 +114,7 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
         assert report.accepted, report.reason
 
 
-@pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box"])
+@pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box", *LAYERS])
 def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None:
     driver, kind, options = CASES[case]
     problem = make(**kind, seed=2)
@@ -126,7 +134,8 @@ def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None
     assert session.is_over
     result = session.result()
     assert result.status is whole.status
-    assert result.objective == pytest.approx(whole.objective, rel=1e-5)
+    if result.status is Status.OPTIMAL:  # what a relaxation is rounded to may differ
+        assert result.objective == pytest.approx(whole.objective, rel=1e-5)
     assert result.bound == pytest.approx(whole.bound, rel=2e-5)
     assert result.bound >= bound * (1 - 1e-9)
     assert mipfs.verify(result, problem.data).accepted
@@ -211,7 +220,12 @@ def test_a_session_is_live_and_its_state_is_not() -> None:
             copied(session)
     assert pickle.loads(pickle.dumps(session.state)).digest == session.state.digest
     pickle.dumps(session.result())
-    for driver, kind, options in (CASES["two_layer"], CASES["conic"], CASES["branch, growing"], CASES["branch, list"]):
+    for driver, kind, options in (
+        CASES["gbd, structural"],
+        CASES["conic"],
+        CASES["branch, growing"],
+        CASES["branch, list"],
+    ):
         other = mipfs.start(make(**kind), driver, **options)
         other.step()
         with pytest.raises(UsageError, match="checkpoint and resume"):
