@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from mipfs.proof.saved import saved_cuts
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Made, Run
 from mipfs.solvers import highs
+from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 
@@ -40,27 +40,18 @@ class Milp:
     """
 
     def __init__(self, problem: Problem, scale: float) -> None:
-        self.problem, self.scale = problem, scale
-        self.h: Any = highs.selection_model(problem.selection).h
-        self._eta = self.h.getNumCol()
-        self.h.addVar(-highs.infinity(), highs.infinity())
-        self.h.changeColCost(self._eta, 1.0)
-        highs.set_costs(self.h, problem.penalty / scale)
+        self.problem, self.rows = problem, Epigraph(problem.selection, problem.penalty, scale, relaxed=False)
 
     def add(self, cut: Cut) -> None:
-        """η + ½ s'σ ≥ g, in units of the scale and divided by its largest coefficient."""
-        p = cut.slopes.size
-        slopes, g = cut.slopes * (0.5 / self.scale), cut.constant / self.scale
-        largest = max(1.0, float(slopes.max(initial=0.0)))
-        columns = np.append(np.arange(p), self._eta).astype(np.int32)
-        self.h.addRow(g / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+        """Take in a cut."""
+        self.rows.add(cut.constant, cut.slopes)
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
-        found = highs.solve(self.h, deadline=run.deadline, stop=lambda: run.must_stop)
+        found = highs.solve(self.rows.h, deadline=run.deadline, stop=lambda: run.must_stop)
         if found.values is None or found.status != "optimal":
             return None, -np.inf
-        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.scale
+        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.rows.scale
 
 
 def by_milp(
