@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
     from mipfs.data.instance import Instance, Row
-    from mipfs.drivers import solve
+    from mipfs.drivers import solve, start
+    from mipfs.drivers.session import Session
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
         BaselineSelector,
@@ -64,6 +65,7 @@ __all__ = [
     "Result",
     "Row",
     "RowError",
+    "Session",
     "SolutionPath",
     "Status",
     "StopReason",
@@ -75,6 +77,7 @@ __all__ = [
     "problem_of",
     "read",
     "solve",
+    "start",
     "verify",
 ]
 
@@ -102,6 +105,7 @@ _HOME = {
     "Result": "mipfs.result.result",
     "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
+    "Session": "mipfs.drivers.session",
     "SolutionPath": "mipfs.studies.solution_path",
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
@@ -113,6 +117,7 @@ _HOME = {
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
+    "start": "mipfs.drivers",
     "verify": "mipfs.proof.sidecar",
 }
 

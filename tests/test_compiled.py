@@ -45,13 +45,13 @@ def loading(self, *given):
     late.extend((str(self._py_func), str(given[0])) for _ in clock)
     return load(self, *given)
 
-class Run(mipfs.drivers.Run):
+class Run(mipfs.drivers.session.Run):
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
         clock.append(driver)
 
 caching.Cache.load_overload = loading
-mipfs.drivers.Run = Run
+mipfs.drivers.session.Run = Run
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 40)) * (rng.random((60, 40)) < (0.1 if storage == "sparse" else 1.0))
 y = np.where(X[:, :5].sum(axis=1) + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)

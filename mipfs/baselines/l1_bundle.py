@@ -10,8 +10,8 @@ is a new row, the features with |ω_j| > 1 are new columns. α / max(1, max_j |�
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, linear
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Labellings
-from mipfs.measures import get_measure
+from mipfs.measures import Violated, get_measure
 from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
@@ -34,18 +35,6 @@ TOWARDS_NEW = 0.1
 """Labellings are asked for at this share of the way from the best w to the master's."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the linear program."""
-
-
-@dataclass(eq=False)
-class _Best:
-    """The best w that was met, by feature, and the two ends."""
-
-    w: Array
-    upper: float = math.inf
-    lower: float = 0.0
-
-    def is_closed(self, tol: float) -> bool:
-        return self.upper - self.lower <= tol * abs(self.upper)
 
 
 class L1Bundle:
@@ -71,7 +60,7 @@ class L1Bundle:
         self.features: Integers = np.empty(0, dtype=np.int64)
         self._lp = highs.new_model()
         self._lp.addVar(0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
-        self._ask(np.zeros(data.n_features))
+        self._ask(Best(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
 
     def solve(self, C: float, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
         """Solve at one C.
@@ -90,24 +79,23 @@ class L1Bundle:
         """
         check_weight(C)
         self._lp.changeColCost(0, float(C))
-        best = _Best(np.zeros(self.data.n_features))
-        self._ask(best.w, best, C)
+        best, lower = Best(np.zeros(self.data.n_features)), 0.0
+        self._ask(best, best.point, C)
+
+        def is_closed() -> bool:
+            return best.upper - lower <= tol * abs(best.upper)
+
         for _ in range(rounds):
             w, alpha = self._master()
             omega = self._omega(alpha)
             top = float(np.abs(omega).max())
-            best.lower = max(best.lower, float(self.labellings.losses @ alpha) / max(1.0, top, alpha.sum() / C))
+            lower = max(lower, float(self.labellings.losses @ alpha) / max(1.0, top, alpha.sum() / C))
             grown = self._enter(omega)
-            if best.is_closed(tol):
+            added = not is_closed() and self._ask(best, w, C, is_closed)
+            if is_closed() or not (added or grown):
                 break
-            for point in (best.w + TOWARDS_NEW * (w - best.w), w):
-                added = self._ask(point, best, C)
-                if added or best.is_closed(tol):
-                    break
-            if best.is_closed(tol) or not (added or grown):
-                break
-        ids = np.flatnonzero(np.abs(best.w) > ZERO * np.abs(best.w).max())
-        return linear(self.data, ids, best.w[ids], 0.0, float(C), objective=best.upper, bound=best.lower)
+        ids = np.flatnonzero(np.abs(best.point) > ZERO * np.abs(best.point).max())
+        return linear(self.data, ids, best.point[ids], 0.0, float(C), objective=best.upper, bound=lower)
 
     def of_size(self, M: int, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
         """The solution with M features, by bisection of C.
@@ -169,19 +157,21 @@ class L1Bundle:
         self.features = np.concatenate([self.features, new])
         return True
 
-    def _ask(self, w: Array, best: _Best | None = None, C: float = 0.0) -> bool:
-        """Offer w, and add the labelling that it violates most; whether that is a new one."""
-        used = np.flatnonzero(w)
-        scores = self.data.block(used).scores(w[used])
-        violated = self.measure.violated(scores)
-        value = float(np.abs(w).sum()) + C * max(0.0, violated.value)
-        if best is not None and value < best.upper:
-            best.w, best.upper = w, value
-        if not self.labellings.add(violated):
+    def _ask(self, best: Best[Array], w: Array, C: float, is_closed: Callable[[], bool] = lambda: False) -> bool:
+        """Ask for the labelling that is most violated between the best weights and w; whether it is a new one."""
+        begin = best.point
+
+        def at(step: float) -> tuple[float, Array, Violated]:
+            here = begin + step * (w - begin)
+            used = np.flatnonzero(here)
+            violated = self.measure.violated(self.data.block(used).scores(here[used]))
+            return float(np.abs(here).sum()) + C * max(0.0, violated.value), here, violated
+
+        if not ask(best, at, self.labellings, share=TOWARDS_NEW, is_closed=is_closed):
             return False
         # ξ + Σ_j (u_j − v_j) a_j(ȳ) ≥ Δ(ȳ)
         a = self.labellings.block(self.features)[:, -1] if self.features.size else np.empty(0)
         row = np.concatenate([[1.0], np.column_stack([a, -a]).ravel()])
         columns = np.arange(row.size, dtype=np.int32)
-        self._lp.addRow(violated.loss, highs.infinity(), row.size, columns, row)
+        self._lp.addRow(float(self.labellings.losses[-1]), highs.infinity(), row.size, columns, row)
         return True

@@ -1,7 +1,8 @@
 """The drivers: one algorithm box each, chosen by name.
 
-A driver is a module with ``Options`` (a frozen dataclass), ``CAPABILITY`` (what it can carry) and
-``run(run)``, which leaves what it found in the run.
+A driver is a module with ``Options`` (a frozen dataclass), ``CAPABILITY`` (what it can carry) and ``run(run)``, a
+generator that leaves what it finds in the run and yields where it can pause (`mipfs.drivers.session`): what
+makes its part of a state (`mipfs.run.checkpoint`), or None.
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ from types import ModuleType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mipfs.capability import Capability, check
+from mipfs.drivers import tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
-from mipfs.errors import NumericalError, StoppedError, UsageError
+from mipfs.drivers.session import Session
+from mipfs.errors import UsageError
 from mipfs.plumbing.registry import module_of
-from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.run.checkpoint import EVERY, Keeper, State
-from mipfs.run.finish import result_of
-from mipfs.run.live_lines import live_lines
-from mipfs.run.run import Observer, Run, interruptible
-from mipfs.run.warm_up import prepare
+from mipfs.run.run import Observer
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -37,8 +36,8 @@ DRIVERS = {
 }
 
 
-RESUMED = ("branch", "gbd", "kelley")
-"""The drivers whose state can be kept."""
+RESUMED = ("branch", "gbd", "kelley", "two_layer")
+"""The drivers whose state can be kept: the last for measures, the others for losses that are a sum over the samples."""
 
 
 def get_driver(name: str) -> ModuleType:
@@ -91,7 +90,8 @@ def solve(
         Of the drivers that draw something (monolithic: SCIP's); the others have nothing random.
     checkpoint : path-like or bool, optional
         Where to keep the state of the run, at its end and every `checkpoint_every` seconds (300); True: only as
-        ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples.
+        ``result.state``. Drivers branch, gbd and kelley, for losses that are a sum over the samples, and
+        two_layer.
     resume : State or path-like, optional
         Go on with that run, of the same problem and driver. Its iterations count, its seconds do not.
     **options
@@ -116,69 +116,99 @@ def solve(
     In the main thread Ctrl-C, SIGTERM and SIGHUP end the run after its current step and leave the best found; a
     second one does not wait for that step.
     """
+    wanted = checkpoint is not None and checkpoint is not False
+    keeper = Keeper(None if isinstance(checkpoint, bool) else checkpoint, checkpoint_every) if wanted else None
+    if start is not None:
+        options["start"] = start
+    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose}
+    with _opened(model, driver, options, seed=seed, keeper=keeper, resume=resume, **asked) as session:
+        return session.finish()
+
+
+def start(
+    model: Any,
+    driver: str | None = None,
+    *,
+    callback: Callable[[Record], object] | None = None,
+    observers: Iterable[Observer] = (),
+    verbose: bool = False,
+    seed: int = 0,
+    resume: State | str | Path | None = None,
+    **options: Any,
+) -> Session:
+    """Begin to solve a problem or a model, step by step.
+
+    Parameters
+    ----------
+    model, driver, callback, observers, verbose, seed, resume, **options
+        Those of `solve`; a support to begin from is the option ``start``.
+
+    Returns
+    -------
+    Session
+        Before its first step. Used in a ``with`` it lets go of its solvers at the end of the block.
+
+    Raises
+    ------
+    UsageError, RowError
+        As `solve`.
+
+    Examples
+    --------
+    >>> import mipfs
+    >>> problem = mipfs.Problem(mipfs.read("instances/wdbc.svm", scale="standard"), M=3, C=0.1)
+    >>> session = mipfs.start(problem, "branch", gap=1e-6)
+    >>> session.step(), session.record.iteration
+    (True, 1)
+    >>> kept = session.state  # arrays and numbers: another process goes on with resume=kept
+    >>> session.result().stop_reason.name  # it ends here
+    'INTERRUPTED'
+    >>> mipfs.solve(problem, "branch", gap=1e-6, resume=kept).status.name
+    'OPTIMAL'
+    """
+    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose}
+    return _opened(model, driver, options, seed=seed, stepwise=True, resume=resume, **asked)
+
+
+def _opened(
+    model: Any,
+    driver: str | None,
+    options: dict[str, Any],
+    *,
+    resume: State | str | Path | None,
+    seed: int,
+    keeper: Keeper | None = None,
+    stepwise: bool = False,
+    **asked: Any,
+) -> Session:
+    """The session of what was asked, once it is clear that the driver can carry it."""
     problem = model if isinstance(model, Problem) else _compile(model)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
-    if start is not None:
-        options["start"] = tuple(start)
+    if options.get("start") is not None:
+        options["start"] = tuple(options["start"])
     if "declare" in options and callable(options["declare"]):
         options["declare"] = unchanged(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
     checked = _options(module, name, options, seed)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
-    keeper, state = _kept(problem, name, checkpoint, checkpoint_every, resume)
-    with live_lines(verbose) as lines:
-        asked = prepare(module, problem, checked)
-        run = Run(problem, checked, observers=(*observers, *lines), callback=callback)
-        run.keeper, run.resume = keeper, state
-        run.asked = asked or lost()
-        _work(module, run)
-    result = result_of(run, name)
-    if keeper is not None:
-        result = dataclasses.replace(result, state=keeper.state)
-    if model is not problem and result.has_classifier:
-        result.load_into(model)
-    return result
-
-
-def _work(module: ModuleType, run: Run) -> None:
-    """Let the driver work until it is done or told to stop."""
-    with interruptible(run):
-        try:
-            try:
-                module.run(run)
-            except StoppedError:
-                pass  # the limit says the rest
-            except NumericalError:
-                run.failed = True
-            run.record()
-        except KeyboardInterrupt:
-            # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
-            run.interrupted = run.interrupted or run.asked
-            if not run.interrupted or run.incumbent is None:
-                raise
-
-
-def _kept(
-    problem: Problem,
-    driver: str,
-    checkpoint: str | Path | bool | None,
-    every: float,
-    resume: State | str | Path | None,
-) -> tuple[Keeper | None, State | None]:
-    """What keeps the state of the run, and the state that it goes on with."""
-    if checkpoint in (None, False) and resume is None:
-        return None, None
-    if driver not in RESUMED or problem.loss == "structural":
-        raise UsageError(
-            f"checkpoint and resume are for the drivers {', '.join(RESUMED)} and losses that are a sum over the samples"
-        )
+    why_no_state = _why_no_state(problem, name, checked)
+    if why_no_state and (keeper is not None or resume is not None):
+        raise UsageError(why_no_state)
     state = State.load(resume) if isinstance(resume, (str, Path)) else resume
     if state is not None:
-        state.check(problem, driver)
-    if checkpoint is None or checkpoint is False:
-        return None, state
-    return Keeper(None if checkpoint is True else checkpoint, every), state
+        state.check(problem, name)
+    keeper = Keeper() if stepwise and not why_no_state else keeper
+    return Session(
+        model, problem, name, module, checked, keeper=keeper, resume=state, why_no_state=why_no_state, **asked
+    )
+
+
+def _why_no_state(problem: Problem, driver: str, options: Any) -> str:
+    """Why a run has no state that can be kept; empty where it has one."""
+    if driver not in RESUMED or (problem.loss == "structural" and driver != "two_layer"):
+        return "checkpoint and resume are for the drivers branch, gbd, kelley (sums over the samples) and two_layer"
+    return tree_state.why_none(problem, options) if driver == "branch" else ""
 
 
 def _compile(model: Any) -> Problem:

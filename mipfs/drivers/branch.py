@@ -32,7 +32,7 @@ from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 
 CAPABILITY = gbd.CAPABILITY
 BATCH = 8
@@ -112,25 +112,23 @@ def _report(run: Run, tree: Tree, bound: float) -> None:
     run.record()
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     if run.options.active is not None or not run.problem.data.block().is_stored:
-        growing.run(run, search)
-    else:
-        search(run)
+        return growing.run(run, search)
+    return search(run)
 
 
-def search(run: Run) -> None:
+def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     problem, options = run.problem, run.options
     assert problem.rows is not None
-    tree_state.check(run)
     if problem.loss == "structural" or problem.rows.extra.integer.any():
         if options.nodes == "conic":
             raise UsageError(
                 "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
             )
-        gbd.search(run)
+        yield from gbd.search(run)
         return
     begun = gbd.begin(run)
     if begun is None:
@@ -146,6 +144,7 @@ def search(run: Run) -> None:
         taken_up(run, run.resume)
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
+    yield partial(tree_state.saved, tree)
     search_at = SEARCH_AFTER
     climbs: Iterator[None] = iter(())
     with ThreadPoolExecutor(options.threads or cores()) as threads:
@@ -171,11 +170,11 @@ def search(run: Run) -> None:
             for _ in islice(climbs, CLIMBED):  # the threads explore meanwhile
                 pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
-            run.keep("branch", partial(tree_state.saved, tree, [node for node, _ in waiting]))
+            yield partial(tree_state.saved, tree, [node for node, _ in waiting])
         for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
             tree.merge(node, tree.result(future))
     run.raise_bound(min(tree.bound, run.objective))
-    run.keep("branch", partial(tree_state.saved, tree), at_end=True)
+    yield partial(tree_state.saved, tree)
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
     if run.wants_all:
         run.outcome.found = supports.found

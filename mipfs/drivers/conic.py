@@ -25,7 +25,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 from mipfs.run.single import prove
 from mipfs.solvers.cones import Canonical
 
@@ -72,7 +72,7 @@ def prepare(problem: Problem) -> None:
         subproblem.solve(sigma.astype(float), 1e-6)
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the program of `run`; what is found is left in it."""
     problem = run.problem
     first, least = run.cheapest()
@@ -85,6 +85,7 @@ def run(run: Run) -> None:
     best: Earned = lower(problem, begin.cut), begin.cut
     run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
     run.record()
+    yield None
 
     declare = run.options.declare or formulation.load("boolean").declare
     assert declare is not None

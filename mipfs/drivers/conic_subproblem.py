@@ -33,7 +33,7 @@ class ConicSubproblem(Subproblem):
     ----------
     problem : Problem with a pointwise loss
     must_stop : asked in the middle of a solve
-    deadline : float, optional, on the clock of ``time.monotonic``
+    deadline : callable, when the time limit passes, on the clock of ``time.monotonic``, or None
 
     Raises
     ------
@@ -41,7 +41,7 @@ class ConicSubproblem(Subproblem):
         A structural loss, or data too large for a conic program.
     """
 
-    def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: float | None) -> None:
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: Callable[[], float | None]) -> None:
         if problem.loss == "structural":
             raise UsageError("subproblem = 'conic' does not take the structural loss; leave it at 'newton'")
         check_size(problem.data, "CVXPY program")
@@ -57,7 +57,7 @@ class ConicSubproblem(Subproblem):
         scores = (Z @ w - (block.center * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
         loss = loss_of(problem, scores)
         program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss.value), loss.rows)
-        if Canonical(program).solve(deadline=self._deadline, stop=self._stop, in_process=REPEATED) != "solved":
+        if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED) != "solved":
             return super()._svm(ids, part, tol, start)
         dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
         alpha, inner = decoded(dual), np.asarray(w.value, dtype=float)[: ids.size]

@@ -38,7 +38,8 @@ class ConicTree(RowsTree):
         """The node solver on some of the atoms."""
         run = self.run
         relaxation = RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop)
-        relaxation.kernel, relaxation.boolean = None, ConicBoolean(run.problem, lambda: run.must_stop, run.deadline)
+        relaxation.kernel = None
+        relaxation.boolean = ConicBoolean(run.problem, lambda: run.must_stop, lambda: run.deadline)
         return relaxation
 
 
@@ -49,10 +50,10 @@ class ConicBoolean(Boolean):
     ----------
     problem : Problem with a pointwise loss
     must_stop : asked in the middle of a solve
-    deadline : float, optional, on the clock of ``time.monotonic``
+    deadline : callable, when the time limit passes, on the clock of ``time.monotonic``, or None
     """
 
-    def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: float | None) -> None:
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: Callable[[], float | None]) -> None:
         super().__init__(problem, must_stop)
         self._stop, self._deadline = must_stop, deadline
 
@@ -66,7 +67,7 @@ class ConicBoolean(Boolean):
         """Solve with σ between `low` and `high`, 0 or 1 each; where Clarabel fails, by our own interior point."""
         with ONE_BY_ONE:
             node = Node(self.problem, low > 0.5, high > 0.5)
-            status = Canonical(node.cvxpy).solve(deadline=self._deadline, stop=self._stop, in_process=REPEATED)
+            status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED)
         if status != "solved":
             return super().solve(low, high, tol, enough)
         self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough

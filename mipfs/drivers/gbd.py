@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +25,14 @@ from mipfs.drivers.milp_master import by_milp
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
-from mipfs.losses import get_loss
-from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
-from mipfs.proof.duals import DualStore
+from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE, Evidence, Record
-from mipfs.proof.saved import restored_duals
+from mipfs.proof.saved import restored_cuts, saved_cuts
 from mipfs.run import near_optimal
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 
@@ -92,12 +90,12 @@ class Options:
     subproblem: Literal["newton", "conic"] = "newton"
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
-    search(run, run.options.master, run.options.subproblem)
+    return search(run, run.options.master, run.options.subproblem)
 
 
-def search(run: Run, published: str = "tree", by: str = "newton") -> None:
+def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
     problem, options = run.problem, run.options
     selection, begun = problem.selection, begin(run, by)
@@ -107,7 +105,7 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
     subproblem = supports.subproblem
     pool = _pool(run)
     tol = max(1e-9, 1e-2 * options.gap)
-    start = by_milp(run, supports, pool, first) if published == "milp" else None
+    start = (yield from by_milp(run, supports, pool, first)) if published == "milp" else None
     inner = _inner_point(run.oracle, first)
     root = subproblem.solve(inner, tol)
     pool.add(root.cut)
@@ -144,8 +142,8 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> None:
             rounded = master.n_nodes // ROUNDING_NODES
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
-        run.keep("gbd", partial(_saved, pool))
-    run.keep("gbd", partial(_saved, pool), at_end=True)
+        yield partial(saved_cuts, pool)
+    yield partial(saved_cuts, pool)
     if run.wants_all:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())
@@ -163,28 +161,11 @@ def _pool(run: Run) -> CutPool:
     problem, given = run.problem, run.options.pool
     pool = CutPool(problem) if given is None else taken_over(given, problem)
     if run.resume is not None:
-        _take_up(run, pool)
+        taken_up(run, run.resume)
+        restored_cuts(pool, dict(run.resume.arrays))
     if np.max(problem.c_i) > WIDE * np.min(problem.c_i):
         run.sharpness = SHARPER
     return pool
-
-
-def _saved(pool: CutPool) -> dict[str, npt.NDArray[Any]]:
-    """The dual vectors of the cuts; the tree over them is grown anew."""
-    assert isinstance(pool.duals, DualStore)
-    return pool.duals.part(np.array(pool.dual_of, dtype=np.int64)).arrays()
-
-
-def _take_up(run: Run, pool: CutPool) -> None:
-    """Fill a pool with the cuts of the run that this one goes on with."""
-    assert run.resume is not None
-    problem, duals, loss = run.problem, DualStore(run.problem.data.n_samples), get_loss(run.problem.loss)
-    taken_up(run, run.resume)
-    restored_duals(duals, dict(run.resume.arrays))
-    for index in range(len(duals)):
-        dual = duals.get(index)
-        alpha = decoded(dual)
-        pool.add(cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), dual))
 
 
 def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]] | None:
@@ -218,7 +199,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
         return Subproblem(run.problem, lambda: run.must_stop)
     from mipfs.drivers.conic_subproblem import ConicSubproblem
 
-    return ConicSubproblem(run.problem, lambda: run.must_stop, run.deadline)
+    return ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:

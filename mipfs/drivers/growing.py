@@ -32,7 +32,7 @@ from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Proof
 from mipfs.result.result import Record
 from mipfs.run.part import Part
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ class Grown(Part):
         whole.record()
 
 
-def run(run: Run, search: Callable[[Run], None]) -> None:
+def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem, options = run.problem, run.options
     _check(run)
@@ -113,7 +113,8 @@ def run(run: Run, search: Callable[[Run], None]) -> None:
     while run.stop() is None:
         ids, rounds = np.flatnonzero(held), rounds + 1
         part = Grown(run, ids, _left(run, start), root.outside(held))
-        search(part)
+        for _ in search(part):
+            yield None
         run.count(rounds=rounds)
         part.record()
         best = part if best is None or part.proven > best.proven else best

@@ -36,7 +36,7 @@ from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 from mipfs.run.single import cut_of, prove, prove_plain
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Options:
     eps_apg: float | None = None
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     method, most_violated = _restricted(run), Oracle(run, options.relaxation)
@@ -144,8 +144,8 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-        run.keep("kelley", partial(_saved, pool, alpha, most_violated))
-    run.keep("kelley", partial(_saved, pool, alpha, most_violated), at_end=True)
+        yield partial(_saved, pool, alpha, most_violated)
+    yield partial(_saved, pool, alpha, most_violated)
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
@@ -159,12 +159,9 @@ def run(run: Run) -> None:
 
 def _saved(pool: Pool, alpha: Array, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
     """The selections so far, α, and the best bound with its dual vector."""
-    ids, sigmas = zip(*pool.members, strict=True) if len(pool) else ((), ())
     lower, best = oracle.best
     return {
-        "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
-        "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
-        "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+        **pool.arrays(),
         "alpha": alpha,
         "best": alpha[:0] if best is None else np.asarray(best),
         "lower": np.array(lower),
@@ -176,9 +173,7 @@ def _taken_up(run: Run, pool: Pool, oracle: Oracle) -> Array:
     assert run.resume is not None
     kept = run.resume.arrays
     taken_up(run, run.resume)
-    ends = np.cumsum(kept["pool_sizes"])[:-1]
-    for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
-        pool.add(ids, sigma)
+    pool.take_up(kept)
     if kept["best"].size:
         run.raise_bound(oracle(np.asarray(kept["best"]))[2])
     return np.asarray(kept["alpha"], dtype=float)
@@ -214,7 +209,7 @@ def _restricted(run: Run) -> Restricted:
     if options.restricted in ("conic", "simple-mkl"):
         from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
 
-        return Conic(problem, run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+        return Conic(problem, lambda: run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
     if proximal:
         return Proximal(problem, options.eps_apg)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):

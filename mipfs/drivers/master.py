@@ -30,6 +30,7 @@ from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.solvers import highs
+from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 
@@ -113,14 +114,8 @@ class Master:
     ) -> None:
         self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
-        self._model = highs.selection_model(selection, relaxed=True)
-        self._lp, self._oracle = self._model.h, selection.oracle()
-        self._lp.setOptionValue("presolve", "off")
-        self._n_columns = self._lp.getNumCol()
-        self._n_rows = self._lp.getNumRow()
-        self._lp.addVar(-highs.infinity(), highs.infinity())
-        self._lp.changeColCost(self._n_columns, 1.0)
-        highs.set_costs(self._lp, penalty / scale)
+        self._epigraph, self._oracle = Epigraph(selection, penalty, scale, relaxed=True), selection.oracle()
+        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.h, self._epigraph.first
         self._cuts: list[int] = []
         self._row_scales = np.empty(0)
         self._idle = np.empty(0, dtype=np.int64)
@@ -356,13 +351,8 @@ class Master:
         return worst.size > 0
 
     def _insert(self, i: int) -> None:
-        """Make pool cut i a row of the LP: η + ½ s'σ ≥ g in units of the scale, divided by its largest coefficient."""
-        p = self.selection.n_features
-        slopes = self.pool.slopes[i] * (0.5 / self.scale)
-        columns = np.append(np.arange(p), self._n_columns).astype(np.int32)
-        g = float(self.pool.constants[i]) / self.scale
-        largest = max(1.0, float(slopes.max(initial=0.0)))
-        self._lp.addRow(g / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+        """Make pool cut i a row of the LP."""
+        largest = self._epigraph.add(float(self.pool.constants[i]), self.pool.slopes[i])
         self._cuts.append(i)
         self._row_scales = np.append(self._row_scales, largest)
         self._idle = np.append(self._idle, 0)

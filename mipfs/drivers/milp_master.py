@@ -12,7 +12,8 @@ begins with all cuts and the incumbent that are found here, then proves the valu
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Generator
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,11 @@ import numpy.typing as npt
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
+from mipfs.proof.saved import saved_cuts
 from mipfs.run.heuristics import Supports
-from mipfs.run.run import Run
+from mipfs.run.run import Made, Run
 from mipfs.solvers import highs
+from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 
@@ -37,30 +40,23 @@ class Milp:
     """
 
     def __init__(self, problem: Problem, scale: float) -> None:
-        self.problem, self.scale = problem, scale
-        self.h: Any = highs.selection_model(problem.selection).h
-        self._eta = self.h.getNumCol()
-        self.h.addVar(-highs.infinity(), highs.infinity())
-        self.h.changeColCost(self._eta, 1.0)
-        highs.set_costs(self.h, problem.penalty / scale)
+        self.problem, self.rows = problem, Epigraph(problem.selection, problem.penalty, scale, relaxed=False)
 
     def add(self, cut: Cut) -> None:
-        """η + ½ s'σ ≥ g, in units of the scale and divided by its largest coefficient."""
-        p = cut.slopes.size
-        slopes, g = cut.slopes * (0.5 / self.scale), cut.constant / self.scale
-        largest = max(1.0, float(slopes.max(initial=0.0)))
-        columns = np.append(np.arange(p), self._eta).astype(np.int32)
-        self.h.addRow(g / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+        """Take in a cut."""
+        self.rows.add(cut.constant, cut.slopes)
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
-        found = highs.solve(self.h, deadline=run.deadline, stop=lambda: run.must_stop)
+        found = highs.solve(self.rows.h, deadline=run.deadline, stop=lambda: run.must_stop)
         if found.values is None or found.status != "optimal":
             return None, -np.inf
-        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.scale
+        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.rows.scale
 
 
-def by_milp(run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.bool_]) -> tuple[float, Evidence] | None:
+def by_milp(
+    run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.bool_]
+) -> Generator[Made, None, tuple[float, Evidence] | None]:
     """Run Table 1 from a first selection; all cuts are left in `pool`.
 
     Returns
@@ -89,6 +85,7 @@ def by_milp(run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.b
         run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))
         run.count(cuts=len(pool), subproblems=supports.subproblem.count, milps=run.iteration)
         run.record()
+        yield partial(saved_cuts, pool)
         if following is None or bound >= supports.cutoff or supports.was_seen(following):
             break
         sigma = following

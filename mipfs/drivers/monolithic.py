@@ -19,7 +19,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
-from mipfs.run.run import Run
+from mipfs.run.run import Run, Steps
 
 CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word")
 MAX_C = 1e9
@@ -55,7 +55,7 @@ def prepare(problem: Problem) -> None:
         subproblem.solve(sigma.astype(float), 1e-6)
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     check_size(problem.data)
@@ -80,6 +80,7 @@ def run(run: Run) -> None:
             run.iteration = run.counters["nodes"] = report.nodes
             run.closed = report.status is not None
             run.record()
+            yield None
 
 
 class _Refit:

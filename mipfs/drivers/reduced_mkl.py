@@ -34,10 +34,10 @@ class Conic:
     Parameters
     ----------
     problem : Problem with a pointwise loss
-    deadline : float, optional, on the clock of ``time.monotonic``
+    deadline : callable, when the time limit passes, on the clock of ``time.monotonic``, or None
     """
 
-    def __init__(self, problem: Problem, deadline: float | None) -> None:
+    def __init__(self, problem: Problem, deadline: Callable[[], float | None]) -> None:
         self.problem, self._deadline = problem, deadline
         self._subproblem = Subproblem(problem)
         self._last: Solution | None = None
@@ -54,7 +54,7 @@ class Conic:
         declared = formulation.declared(
             "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
         )
-        status = Canonical(declared.cvxpy).solve(deadline=self._deadline, stop=must_stop, in_process=REPEATED)
+        status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)
             alpha = feasible(problem, np.asarray(declared.variables["alpha"].value, dtype=float))

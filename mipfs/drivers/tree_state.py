@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from mipfs.drivers.rows_tree import RowsNode, RowsTree
 from mipfs.drivers.tree import Node, Tree
-from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import Warm
+from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -19,22 +19,17 @@ Arrays = dict[str, npt.NDArray[Any]]
 TOTALS = ("floor", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
 
 
-def check(run: Any) -> None:
-    """Refuse what has no state that can be kept.
-
-    Raises
-    ------
-    UsageError
-    """
-    if run.keeper is None and run.resume is None:
-        return
+def why_none(problem: Problem, options: Any) -> str:
+    """Why a run of `branch` has no state that can be kept; empty where it has one."""
+    assert problem.rows is not None
     for name in ("pool_gap", "pool_size", "active", "validation"):
-        if getattr(run.options, name, None) is not None:
-            raise UsageError(f"checkpoint and resume do not go together with {name}; leave one of them out")
-    if run.problem.rows.extra.integer.any():
-        raise UsageError("checkpoint and resume take no whole extra variables with driver 'branch'; driver 'gbd' does")
-    if run.options.nodes != "newton" or not run.problem.data.block().is_stored:
-        raise UsageError("checkpoint and resume take nodes = 'newton' and columns that are stored")
+        if getattr(options, name) is not None:
+            return f"checkpoint and resume do not go together with {name}; leave one of them out"
+    if problem.rows.extra.integer.any():
+        return "checkpoint and resume take no whole extra variables with driver 'branch'; driver 'gbd' does"
+    if options.nodes != "newton" or not problem.data.block().is_stored:
+        return "checkpoint and resume take nodes = 'newton' and columns that are stored"
+    return ""
 
 
 def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:

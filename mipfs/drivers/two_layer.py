@@ -30,11 +30,14 @@ from mipfs.drivers.kelley import Oracle, relaxed_of
 from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_layer import Face, FaceLayer
-from mipfs.inner.inner_layer import Inner
+from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool
+from mipfs.losses.labellings import Combination, combination
+from mipfs.measures.base import Violated
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
-from mipfs.run.run import Run
+from mipfs.run.checkpoint import taken_up
+from mipfs.run.run import Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -80,7 +83,7 @@ class Options:
     inner: Literal["saddle", "conic"] = "saddle"
 
 
-def run(run: Run) -> None:
+def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
     if options.T is not None and options.T < 1:
@@ -94,6 +97,8 @@ def run(run: Run) -> None:
     run.raise_bound(least)  # α = 0 proves it
     most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
     pool, inner = layer(problem, options.inner)
+    if run.resume is not None:
+        _taken_up(run, pool, inner, most_violated)
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -113,6 +118,8 @@ def run(run: Run) -> None:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
+        yield partial(_saved, pool, inner, most_violated)
+    yield partial(_saved, pool, inner, most_violated)
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
@@ -130,6 +137,32 @@ def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer
     if by == "saddle" and problem.selection.is_plain:
         return Face(), FaceLayer(problem)
     return Pool(), Inner(problem)
+
+
+def _saved(pool: Pool, inner: Bundle, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
+    """The selections and the labellings so far, the last dual vector over labellings and the best one."""
+    kept, best = inner.labellings, oracle.best[1]
+    arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
+    for name, dual in (("last", inner.dual), ("best", best)):
+        if isinstance(dual, Combination):
+            parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}
+            arrays |= {f"{name}_{part}": array for part, array in parts.items()}
+    return arrays
+
+
+def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: Oracle) -> None:
+    """Fill the pool and the bundle with those of the run that this one goes on with."""
+    assert run.resume is not None
+    kept = run.resume.arrays
+    taken_up(run, run.resume)
+    pool.take_up(kept)
+    for counts, loss in zip(kept["labellings"], kept["losses"].tolist(), strict=True):
+        inner.labellings.add(Violated(counts, loss, 0.0))
+    for name in ("best", "last"):
+        if f"{name}_q" in kept:
+            counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
+            inner.dual = combination(inner.measure, counts, losses, whole, int(kept[f"{name}_q"]))
+            run.raise_bound(oracle.of(inner.dual)[2])
 
 
 def _declared(

@@ -19,7 +19,8 @@ from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
-from mipfs.losses.structural import INWARD
+from mipfs.losses.bundle import ask
+from mipfs.measures import Violated
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -82,8 +83,6 @@ class FaceLayer(Bundle):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem)
         self._saddle = Saddle()
-        # The best point of the primal: x of every column of F, and σ of every atom; new atoms enter with zeros.
-        self._x, self._sigma, self._upper = np.empty(0), np.empty(0), math.inf
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""
@@ -92,7 +91,7 @@ class FaceLayer(Bundle):
         lower, alpha, sharpness = -math.inf, np.empty(0), 1.0
         for _ in range(MAX_ROUNDS):
             B = math.sqrt(C) * columns.blocks(labellings)[0]  # in units of C: α = Cβ, x = √C σ∘Bβ
-            gap = min(C, max(tol, self._upper - lower)) / C
+            gap = min(C, max(tol, self.best.upper - lower)) / C
             saddle.solve(B, labellings.losses, S, sharpness * SHARE * gap)  # Step 1
             self.masters += 1
             beta = saddle.beta[1:]
@@ -106,11 +105,11 @@ class FaceLayer(Bundle):
             self._forget(columns.ids.size + 1)
             is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega)  # Step 2
             sharpness = 1.0 if is_new else 0.1 * sharpness
-            if self._upper <= lower + tol or sharpness < EXACT_SADDLE or must_stop():
+            if self.best.upper <= lower + tol or sharpness < EXACT_SADDLE or must_stop():
                 break
         self._keep(alpha)
-        weights = columns.scale * self._x
-        return Solution(self._upper, self.measure.y * self.dual.v, self._sigma, columns.ids, weights, 0.0)
+        sigma, x = self.best.point
+        return Solution(self.best.upper, self.measure.y * self.dual.v, sigma, columns.ids, columns.scale * x, 0.0)
 
     def _extend(self, face: Pool) -> tuple[Columns, Polytope]:
         """The columns of the face and its σ, and zeros in the best point for what is new."""
@@ -120,24 +119,21 @@ class FaceLayer(Bundle):
         free = selection.sigma_bounds()[0][face.atoms] < 0.5
         room = selection.n_features if selection.M is None else selection.M
         cost = problem.penalty[face.atoms] / problem.C
-        self._x = np.append(self._x, np.zeros(found.ids.size - self._x.size))
-        self._sigma = np.append(self._sigma, np.zeros(free.size - self._sigma.size))
+        self.widen(free.size, found.ids.size)
         columns = Columns(problem, [(found.ids, found.scale)], np.zeros(1))
         return columns, Polytope(cost, free, room - len(selection.forced_in), found.atom)
 
     def _ask(self, columns: Columns, S: Polytope, x: Array) -> bool:
         """Ask for the labellings that are most violated between the best point and x, and at x; whether one is new."""
-        C, begin, is_new = self.problem.C, self._x, False
-        for step in (INWARD, 1.0) if math.isfinite(self._upper) else (1.0,):
+        C, begin = self.problem.C, self.best.point[1]
+
+        def at(step: float) -> tuple[float, tuple[Array, Array], Violated]:
             here = begin + step * (x - begin)
             violated = self.measure.violated(columns.scores(here))
-            self.oracles += 1
             size, sigma = S.least(S.sums(np.square(here)) / C)
-            value = C * (size + max(0.0, violated.value))
-            if value < self._upper:
-                self._x, self._sigma, self._upper = here, sigma, value
-            is_new |= self.labellings.add(violated)
-        return is_new
+            return C * (size + max(0.0, violated.value)), (sigma, here), violated
+
+        return ask(self.best, at, self.labellings, both=True)
 
     def _keep(self, alpha: Array) -> None:
         """Keep a dual vector, which may lack the last labellings; an empty one is kept already."""
@@ -150,7 +146,7 @@ class FaceLayer(Bundle):
         """Take note of which labellings are active, `most` at most, and drop those that have long been inactive."""
         labellings, saddle = self.labellings, self._saddle
         # near the central path β_k s_k = μ: β is about 1/K where s is small, and s about the value where β is
-        value = min(1.0, self._upper / self.problem.C)
+        value = min(1.0, self.best.upper / self.problem.C)
         least = ACTIVE * math.sqrt(saddle.mu / (len(labellings) * max(value, 1e-12)))
         if len(labellings) > most:
             least = max(least, float(np.partition(saddle.beta[1:], -most)[-most]))

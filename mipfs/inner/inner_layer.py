@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.restricted import Pool, Solution
+from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Combination, Labellings
-from mipfs.losses.structural import INWARD
+from mipfs.measures import Violated
 from mipfs.problem import Problem
 from mipfs.solvers import minimax
 
@@ -50,12 +51,22 @@ class Bundle:
         self.labellings = Labellings(problem.data, self.measure)
         self.labellings.add(self.measure.violated(np.zeros(self.measure.n)))
         self.dual: Combination = self.labellings.combine(np.array([problem.C]), problem.C)
-        self.oracles = self.masters = 0
+        # a point of the primal: the weights of the pool or of the atoms, and x in one vector
+        self.best: Best[tuple[Array, Array]] = Best((np.empty(0), np.empty(0)))
+        self.masters = 0
 
     def counters(self, pool: Pool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
-        labellings = len(self.labellings)
-        return {"selections": len(pool), "labellings": labellings, "oracles": self.oracles, "masters": self.masters}
+        labellings, oracles = len(self.labellings), self.best.asked
+        return {"selections": len(pool), "labellings": labellings, "oracles": oracles, "masters": self.masters}
+
+    def widen(self, weights: int, x: int) -> None:
+        """Enlarge the best point by zeros to so many weights and so many entries of x."""
+        old = self.best.point
+        self.best.point = (
+            np.append(old[0], np.zeros(weights - old[0].size)),
+            np.append(old[1], np.zeros(x - old[1].size)),
+        )
 
 
 class Inner(Bundle):
@@ -70,8 +81,6 @@ class Inner(Bundle):
         super().__init__(problem)
         self._solve = minimax.solve
         self._entries: list[tuple[Integers, Array]] = []
-        # The best point of the primal: μ, and x_t = μ_t A_t α in one vector; new selections enter with zeros.
-        self._mu, self._x, self._upper = np.empty(0), np.empty(0), math.inf
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
@@ -99,8 +108,8 @@ class Inner(Bundle):
                 break
         if lower > -math.inf:
             self.dual = labellings.combine(np.append(alpha, np.zeros(len(labellings) - alpha.size)), C)
-        weights = columns.scale * self._x
-        return Solution(self._upper, self.measure.y * self.dual.v, self._mu, columns.ids, weights, 0.0)
+        mu, x = self.best.point
+        return Solution(self.best.upper, self.measure.y * self.dual.v, mu, columns.ids, columns.scale * x, 0.0)
 
     def _extend(self, pool: Pool) -> Columns:
         """Take in the selections that are new: their columns, and zeros in the best point."""
@@ -110,10 +119,9 @@ class Inner(Bundle):
             self._entries.append((columns.ids, np.sqrt(sigma[columns.atom]) * columns.scale))
         costs = np.array([float(problem.penalty[atoms] @ sigma) for atoms, sigma in pool.members])
         made = Columns(problem, self._entries, costs)
-        if not self._mu.size:
-            self._mu = np.full(len(pool), 1.0 / len(pool))
-        self._mu = np.append(self._mu, np.zeros(len(pool) - self._mu.size))
-        self._x = np.append(self._x, np.zeros(made.ids.size - self._x.size))
+        if not self.best.point[0].size:
+            self.best.point = np.full(len(pool), 1.0 / len(pool)), np.empty(0)
+        self.widen(len(pool), made.ids.size)
         return made
 
     def _ask(self, columns: Columns, mu: Array, x: Array, goal: float) -> bool:
@@ -124,20 +132,15 @@ class Inner(Bundle):
         bool
             Whether it is a new one, and the best point's value still above `goal`.
         """
-        C, begin = self.problem.C, (self._mu, self._x)
-        for step in (INWARD, 1.0) if math.isfinite(self._upper) else (1.0,):
+        C, begin = self.problem.C, self.best.point
+
+        def at(step: float) -> tuple[float, tuple[Array, Array], Violated]:
             here, there = begin[0] + step * (mu - begin[0]), begin[1] + step * (x - begin[1])
             violated = self.measure.violated(columns.scores(there))
-            self.oracles += 1
             size, here = columns.regulariser(here, there)
-            value = size + C * max(0.0, violated.value)
-            if value < self._upper:
-                self._mu, self._x, self._upper = here, there, value
-            if self._upper <= goal:
-                return False
-            if self.labellings.add(violated):
-                return True
-        return False
+            return size + C * max(0.0, violated.value), (here, there), violated
+
+        return ask(self.best, at, self.labellings, is_closed=lambda: self.best.upper <= goal)
 
 
 def polished(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: float) -> Array:

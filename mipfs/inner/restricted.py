@@ -11,7 +11,7 @@ min ½(Σ‖w_t‖)² + L and μ_t = ‖w_t‖ / Σ‖w_t‖. `Cutting` works fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,6 +75,21 @@ class Pool:
         self._seen.add(key)
         self.members.append((ids, sigma))
         return True
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All selections as arrays, for the state of a run."""
+        ids, sigmas = zip(*self.members, strict=True) if self.members else ((), ())
+        return {
+            "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
+            "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
+            "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Add the selections that `arrays` kept."""
+        ends = np.cumsum(kept["pool_sizes"])[:-1]
+        for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
+            self.add(ids, sigma)
 
     @property
     def used(self) -> Integers:

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Combination, Labellings
 from mipfs.losses.solver import SVM
-from mipfs.measures import Measure
+from mipfs.measures import Measure, Violated
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
@@ -28,8 +29,6 @@ Integers = npt.NDArray[np.int64]
 
 MAX_ROUNDS = 1000
 """Labellings per solve."""
-INWARD = 0.3
-"""Cuts are asked for at this share of the way from the best point to the master's: half of the rounds are saved."""
 EXACT_MASTER = 1e-14
 """A master solved with this proximal term that still yields nothing new is exact up to round-off."""
 PATIENCE, ENOUGH = 40, 100
@@ -126,35 +125,36 @@ class Solver:
             self._beta = np.zeros(1)
         B = root[:, None] * pool.block(ids, Z)
         G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
-        best, inner, steps, sharpness = np.inf, np.zeros(ids.size), 0, PROXIMAL
+        best, steps, sharpness = Best(np.zeros(ids.size)), 0, PROXIMAL
         for _ in range(MAX_ROUNDS):
             steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
             pool.mark(beta[1:] > 0.0)
-            outer, centre, added = B @ beta[1:], inner, False
+            outer = B @ beta[1:]
             dual = float(pool.losses @ beta[1:]) - 0.5 * float(outer @ outer)
-            for step in (INWARD, 1.0) if np.isfinite(best) else (1.0,):
-                u = centre + step * (outer - centre)
+
+            def at(step: float, begin: Array = best.point, outer: Array = outer) -> tuple[float, Array, Violated]:
+                u = begin + step * (outer - begin)
                 violated = self.measure.violated(np.asarray(Z @ (root * u) - float(center @ (root * u))))
-                primal = 0.5 * float(u @ u) + max(0.0, violated.value)
-                if primal < best:
-                    best, inner = primal, u
-                closed = best - dual <= 0.5 * tol * abs(best)
-                added = not closed and pool.add(violated)
-                if closed or added:
-                    break
-            if added:
+                return 0.5 * float(u @ u) + max(0.0, violated.value), u, violated
+
+            def is_closed(dual: float = dual) -> bool:
+                return best.upper - dual <= 0.5 * tol * abs(best.upper)
+
+            if ask(best, at, pool, is_closed=is_closed):
                 B = np.column_stack([B, root * pool.last(ids, Z)])
                 G, beta = _bordered(G, B), np.append(beta, 0.0)
                 continue
             sharpness *= 0.01
-            if closed or sharpness < EXACT_MASTER:
+            if is_closed() or sharpness < EXACT_MASTER:
                 break
         self._beta = beta[1 : len(pool) + 1]
         found = pool.combine(C * self._beta, C)
         omega = np.asarray(Z.T @ found.v) - center * float(found.v.sum())
         part = np.ones(ids.size) if sigma is None else sigma
         dual = found.value_below - 0.5 * float(part @ np.square(omega))
-        return SVM(root * inner, 0.0, self.measure.y * found.v, C * best, dual, 1.0, steps, combination=found)
+        return SVM(
+            root * best.point, 0.0, self.measure.y * found.v, C * best.upper, dual, 1.0, steps, combination=found
+        )
 
     def _forget(self) -> None:
         """Drop labellings that have long been inactive."""

@@ -68,7 +68,8 @@ def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float
     from mipfs.run.run import Run
 
     run = Run(problem, kelley.Options(gap=GAP, refit=False))
-    kelley.run(run)
+    for _ in kelley.run(run):
+        pass
     if not run.outcome.selections:
         raise UsageError("no selection satisfies the rows: there is no hull to declare the relaxation over")
     sigmas = np.zeros((len(run.outcome.selections), problem.atoms.count))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.losses import get_loss
+from mipfs.proof.cuts import CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import Multipliers, Proof, stored_multipliers
 
@@ -43,6 +45,23 @@ def restored_duals(duals: DualStore, arrays: Arrays) -> None:
     assert not len(duals)
     fields = (arrays[name] for name in ("dual_q", "dual_level", "dual_width"))
     duals.extend(arrays["dual_bytes"].tobytes(), arrays["dual_start"][1:], *fields)
+
+
+def saved_cuts(pool: CutPool) -> Arrays:
+    """The dual vectors of the cuts of a pool."""
+    assert isinstance(pool.duals, DualStore)
+    return pool.duals.part(np.array(pool.dual_of, dtype=np.int64)).arrays()
+
+
+def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
+    """Add to a pool of the same problem the cuts that `saved_cuts` kept."""
+    problem, duals = pool.problem, DualStore(pool.problem.data.n_samples)
+    loss = get_loss(problem.loss)
+    restored_duals(duals, arrays)
+    for index in range(len(duals)):
+        dual = duals.get(index)
+        alpha = decoded(dual)
+        pool.add(cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), dual))
 
 
 def _multipliers(stored: npt.NDArray[Any]) -> list[Multipliers]:

@@ -21,6 +21,7 @@ from mipfs.losses.labellings import combination, feasible
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.solvers import highs
+from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 
@@ -138,27 +139,18 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
     """
     selection, p = problem.selection, problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
-    lp = highs.selection_model(selection, relaxed=True).h
-    lp.setOptionValue("presolve", "off")
-    eta, first_cut = lp.getNumCol(), lp.getNumRow()
-    lp.addVar(-highs.infinity(), highs.infinity())
-    lp.changeColCost(eta, 1.0)
-    highs.set_costs(lp, problem.penalty / scale)
-    columns = np.append(np.arange(p), eta).astype(np.int32)
+    rows = Epigraph(selection, problem.penalty, scale, relaxed=True)
     wanted, inside, binding = [int(np.argmax(pool.constants))], [], set[int]()
     for _ in range(ROUNDS):
         for i in wanted:
-            slopes = pool.slopes[i] * (0.5 / scale)
-            largest = max(1.0, float(slopes.max(initial=0.0)))
-            constant = float(pool.constants[i]) / scale
-            lp.addRow(constant / largest, highs.infinity(), p + 1, columns, np.append(slopes, 1.0) / largest)
+            rows.add(float(pool.constants[i]), pool.slopes[i])
         inside += wanted
-        solution = highs.solve(lp)
+        solution = highs.solve(rows.h)
         if solution.values is None or solution.status != "optimal":
             return list(range(len(pool)))
-        multipliers = np.array(lp.getSolution().row_dual)[first_cut:]
+        multipliers = np.array(rows.h.getSolution().row_dual)[rows.first :]
         binding |= {inside[k] for k in np.flatnonzero(multipliers > 0.0)}
-        violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[eta]
+        violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[rows.eta]
         worst = np.argsort(-violation, kind="stable")[:AT_ONCE]
         wanted = [int(i) for i in worst[violation[worst] > 1e-6]]
         if not wanted:

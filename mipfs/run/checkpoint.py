@@ -1,6 +1,6 @@
 """The state of a run as arrays and numbers, in memory or in a file: what a limit or a crash stopped can go on.
 
-A driver that can be taken up again has ``saved(run, ...)`` for its own part of it. A state is bound to its problem by a
+A driver that can be taken up again yields what makes its own part of it. A state is bound to its problem by a
 stamp (data, atoms, loss, C, M, rows, costs) and to its contents by a digest.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +48,11 @@ class State:
     driver: str
     stamp: str
     arrays: Mapping[str, npt.NDArray[Any]]
+
+    @classmethod
+    def of(cls, run: Run, driver: str, own: Arrays) -> State:
+        """Where a run stands: the driver's own part, and what every run has."""
+        return cls(driver, stamp_of(run.problem), {**own, **_of_run(run)})
 
     def save(self, path: str | Path) -> None:
         """Write it, whole or not at all.
@@ -126,10 +131,10 @@ class Keeper:
         """Whether it is time to write."""
         return self.path is not None and time.monotonic() >= self._next
 
-    def keep(self, run: Run, driver: str, own: Arrays) -> None:
+    def keep(self, make: Callable[[], State]) -> None:
         """Take over where a run stands."""
         begin = time.monotonic()
-        self.state = State(driver, stamp_of(run.problem), {**own, **_of_run(run)})
+        self.state = make()
         if self.path is not None:
             self.state.save(self.path)
         self._next = time.monotonic() + max(self.every, SHARE * (time.monotonic() - begin))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -21,10 +21,14 @@ from mipfs.result.result import Record, Status, StopReason, relative_gap
 from mipfs.run.outcome import Outcome
 
 if TYPE_CHECKING:
-    from mipfs.run.checkpoint import Keeper, State
+    from mipfs.run.checkpoint import State
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
+Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
+"""What makes the driver's part of a state; None where it has none."""
+Steps = Generator[Made, None, None]
+"""What a driver's ``run(run)`` is: it yields where it can pause."""
 
 ABSOLUTE_GAP = 1e-12
 """objective − bound below ABSOLUTE_GAP·max(1, C·n) counts as closed (contract)."""
@@ -93,7 +97,6 @@ class Run:
     ----------
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
-    keeper : Keeper, optional, keeps this one's
     interrupted, asked : bool
         Whether it is to stop now, and whether after its first record (or `FIRST` seconds): so it was asked before.
     """
@@ -125,16 +128,25 @@ class Run:
         self.outcome = Outcome()
         self.sharpness = 1.0
         self.resume: State | None = None
-        self.keeper: Keeper | None = None
         self.oracle = problem.selection.oracle()
         self.oracle.must_stop = lambda: self.must_stop
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
+        self._paused: float | None = None
+
+    def pause(self) -> None:
+        """Stop the clock."""
+        self._paused = time.monotonic()
+
+    def go_on(self) -> None:
+        """Let the clock go on."""
+        if self._paused is not None:
+            self._begin, self._paused = self._begin + time.monotonic() - self._paused, None
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self._begin
+        """Seconds that the run has worked."""
+        return (time.monotonic() if self._paused is None else self._paused) - self._begin
 
     @property
     def deadline(self) -> float | None:
@@ -185,11 +197,6 @@ class Run:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
         return objective
 
-    def keep(self, driver: str, make: Callable[[], dict[str, npt.NDArray[Any]]], *, at_end: bool = False) -> None:
-        """Keep where the run stands, if that was asked for and it is time; `make` is the driver's part of it."""
-        if self.keeper is not None and (at_end or self.keeper.due()):
-            self.keeper.keep(self, driver, make())
-
     def count(self, **totals: int) -> None:
         """Take over running totals for the counters."""
         for name, total in totals.items():
@@ -221,8 +228,13 @@ class Run:
     @property
     def must_stop(self) -> bool:
         """Whether work in progress should be given up: an interrupt, or the time limit."""
-        deadline = self.deadline
-        return self._hears or (deadline is not None and time.monotonic() >= deadline)
+        return self._hears or self._is_late
+
+    @property
+    def _is_late(self) -> bool:
+        """Whether the time limit has passed, on a clock that stands still in a pause."""
+        deadline, now = self.deadline, time.monotonic() if self._paused is None else self._paused
+        return deadline is not None and now >= deadline
 
     @property
     def _hears(self) -> bool:
@@ -240,8 +252,7 @@ class Run:
             return self.early
         if self._hears:
             return StopReason.INTERRUPTED
-        deadline = self.deadline
-        if deadline is not None and time.monotonic() >= deadline:
+        if self._is_late:
             return StopReason.TIME_LIMIT
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:

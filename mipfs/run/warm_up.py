@@ -140,7 +140,8 @@ def _compile(kind: Kind, asked: Asked) -> None:
             limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
             asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
             asked.run.interrupted = asked.came
-            kind.driver.run(asked.run)
+            for _ in kind.driver.run(asked.run):
+                pass
 
 
 def tiny(kind: Kind, share: float) -> Problem:

@@ -93,7 +93,8 @@ def pool_of(problem: Problem) -> CutPool:
     from mipfs.run.run import Run
 
     run = Run(problem, gbd.Options())
-    gbd.run(run)
+    for _ in gbd.run(run):
+        pass
     assert run.outcome.pool is not None
     return run.outcome.pool
 

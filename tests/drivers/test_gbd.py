@@ -137,7 +137,8 @@ def test_start_and_its_refusal() -> None:
     problem = Problem(draw(2), M=2, C=1.0)
     assert solve(problem, "gbd", start=["x1", "x2"]).status is Status.OPTIMAL
     run = Run(problem, Options(start=("x3", "x4"), iteration_limit=0))
-    gbd.run(run)
+    for _ in gbd.run(run):
+        pass
     assert run.incumbent is not None
     with pytest.raises(UsageError, match="does not satisfy the rows"):
         solve(problem, "gbd", start=["x1", "x2", "x3"])

@@ -15,7 +15,7 @@ from mipfs.drivers import branch, kelley
 from mipfs.errors import StoppedError
 from mipfs.result.result import Status, StopReason
 from mipfs.run import warm_up
-from mipfs.run.run import REPEATED, Run
+from mipfs.run.run import REPEATED, Run, Steps
 from mipfs.selection import oracle as selection_oracle
 
 
@@ -40,11 +40,11 @@ def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
 ) -> None:
     work, calls = module.run, []  # type: ignore[attr-defined]
 
-    def struck(run: Run) -> None:
+    def struck(run: Run) -> Steps:
         calls.append(run)
         if len(calls) == 1:
             signal.raise_signal(getattr(signal, number))
-        work(run)
+        yield from work(run)
 
     monkeypatch.setattr(module, "run", struck)
     problem = mipfs.Problem(make(), M=3, C=1.0)
@@ -63,7 +63,8 @@ def test_ctrl_c_during_the_warm_up_ends_the_run_after_its_first_step(
 def test_a_second_ctrl_c_does_not_wait_for_the_first_step(monkeypatch: pytest.MonkeyPatch, cold: None) -> None:
     calls = []
 
-    def struck(run: Run) -> None:
+    def struck(run: Run) -> Steps:
+        yield None
         calls.append(run.asked)
         signal.raise_signal(signal.SIGINT)
         if len(calls) == 2:

@@ -135,7 +135,7 @@ def test_the_conic_subproblem_is_the_same_svm(loss: str, bias: bool) -> None:
     r = np.random.default_rng(3)
     data = Instance.from_arrays(r.standard_normal((30, 6)) + 2.0, np.sign(r.standard_normal(30)), scale="standard")
     problem = Problem(data, loss=loss, bias=bias, C=2.0)
-    mine, conic = Subproblem(problem), ConicSubproblem(problem, lambda: False, None)
+    mine, conic = Subproblem(problem), ConicSubproblem(problem, lambda: False, lambda: None)
     for sigma in (np.ones(6), np.zeros(6), np.array([1, 0, 0.3, 0.7, 0, 1.0])):
         one, other = mine.solve(sigma, 1e-9), conic.solve(sigma, 1e-9)
         assert other.value == pytest.approx(one.value, rel=1e-8)

@@ -1,0 +1,220 @@
+"""A driver's loop, one step at a time: what holds everything that is live while a problem is solved.
+
+    session = start(problem)     the loop stands before its first step
+    session.step()               on to where the loop can pause next: after its next iteration record
+    session.state                arrays and numbers: where it stands; another process can go on from there
+    session.result()             what was found, with its earned bound; a loop that is not done ends here
+
+`mipfs.solve` is such a session that is worked off at once. A driver is a generator, so its loop is written like the
+paper's box and yet can wait: it yields what makes the driver's part of its state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from types import ModuleType, TracebackType
+from typing import Any, NoReturn
+
+from mipfs.errors import NumericalError, StoppedError, UsageError
+from mipfs.plumbing.signals import lost
+from mipfs.problem import Problem
+from mipfs.result.result import Record, Result
+from mipfs.run.checkpoint import Keeper, State
+from mipfs.run.finish import result_of
+from mipfs.run.live_lines import live_lines
+from mipfs.run.outcome import Outcome
+from mipfs.run.run import Made, Observer, Run, Steps, interruptible
+from mipfs.run.warm_up import prepare
+
+
+class Session:
+    """A run of a driver on a problem, which goes on when it is told to; made by `mipfs.start`.
+
+    It owns what is live (linear programs, open nodes, threads, a solver's process), which is why it is neither copied
+    nor pickled: its `state` is. Between two steps its clock stands still, and signals are as they were; threads may
+    finish what they were given. It is for one thread at a time.
+
+    Parameters
+    ----------
+    model : Problem, or the model that was compiled to `problem`, into which the incumbent is loaded at the end
+    problem : Problem
+    driver : str, the name of `module`
+    module : module of a driver
+    options : the driver's options
+    callback, observers, verbose : see `mipfs.solve`
+    keeper : Keeper, optional, keeps states as it goes
+    resume : State, optional, to go on with
+    why_no_state : str, why the driver has no state for this problem; empty where it has
+
+    Attributes
+    ----------
+    record : Record, or None before the first; what the loop last said: incumbent, bound, gap, iteration
+    is_over : bool, whether the loop has ended
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        problem: Problem,
+        driver: str,
+        module: ModuleType,
+        options: Any,
+        *,
+        callback: Callable[[Record], object] | None = None,
+        observers: Iterable[Observer] = (),
+        verbose: bool = False,
+        keeper: Keeper | None = None,
+        resume: State | None = None,
+        why_no_state: str = "",
+    ) -> None:
+        self.problem, self.driver = problem, driver
+        self.record: Record | None = None
+        self.is_over = False
+        self._model, self._keeper, self._why_no_state = model, keeper, why_no_state
+        self._made: Made = None
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        with ExitStack() as stack:
+            lines = stack.enter_context(live_lines(verbose))
+            asked = prepare(module, problem, options)
+            self._run = Run(problem, options, observers=(*observers, *lines, self._note), callback=callback)
+            self._run.resume, self._run.asked = resume, asked or lost()
+            self._steps: Steps = module.run(self._run)
+            self._run.pause()
+            self._shown = stack.pop_all()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the driver leaves besides incumbent and bound; complete once the loop has ended."""
+        return self._run.outcome
+
+    @property
+    def state(self) -> State:
+        """Where the loop stands, to be saved or handed to ``resume=``; after its end, where it last stood.
+
+        Raises
+        ------
+        UsageError
+            Before the first step, or the driver has no state for this problem and these options.
+        """
+        if self._why_no_state:
+            raise UsageError(self._why_no_state)
+        kept = self._keeper.state if self.is_over and self._keeper is not None else None
+        if self._made is not None:
+            return State.of(self._run, self.driver, self._made())
+        if kept is None:
+            raise UsageError("a session has a state from its first step on; call step() before")
+        return kept
+
+    def step(self) -> bool:
+        """Work on until the loop can pause again, mostly for one iteration.
+
+        Returns
+        -------
+        bool
+            False once the loop has ended: by its gap, a limit, a signal or a `callback`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            A second Ctrl-C before there was an incumbent.
+        """
+        return not self.is_over and self._work(1) == 1
+
+    def __iter__(self) -> Iterator[Record]:
+        """Step by step to the end: the record after every step."""
+        while self.step():
+            if self.record is not None:
+                yield self.record
+
+    def finish(self) -> Result:
+        """Work until the loop ends by itself; what was found."""
+        self._work()
+        return self.result()
+
+    def result(self) -> Result:
+        """What was found, with the bound as far as it is earned; a loop that is not done ends here, as if interrupted.
+
+        Raises
+        ------
+        Exception
+            What ended the loop, where that was an error.
+        """
+        self.close()
+        if self._error is not None:
+            raise self._error
+        if self._result is None:
+            found = result_of(self._run, self.driver)
+            self._result = found if self._keeper is None else dataclasses.replace(found, state=self._keeper.state)
+            if self._model is not self.problem and found.has_classifier:
+                self._result.load_into(self._model)
+        return self._result
+
+    def close(self) -> None:
+        """End the loop, if it has not ended, and let go of everything that is live; the result stays."""
+        if not self.is_over:
+            self._run.asked, self._run.interrupted = True, bool(self._run.trace)
+            self._work()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a session holds live solvers and is neither copied nor pickled; keep its state instead")
+
+    def _note(self, record: Record) -> None:
+        self.record = record
+
+    def _work(self, most: int = sys.maxsize) -> int:
+        """So many steps at most, under the handlers of signals; how many there were."""
+        done = 0
+        if not self.is_over:
+            with interruptible(self._run):
+                while done < most and self._advance():
+                    done += 1
+        return done
+
+    def _advance(self) -> bool:
+        """One step; False once the loop has ended."""
+        run, goes_on = self._run, False
+        run.go_on()
+        try:
+            goes_on = self._goes_on()
+        except KeyboardInterrupt as struck:
+            # A second Ctrl-C cuts the driver short; the incumbent and the bound that it has left stand.
+            run.interrupted = run.interrupted or run.asked
+            if not run.interrupted or run.incumbent is None:
+                self._error = struck
+                raise
+        except BaseException as error:
+            self._error = error
+            raise
+        finally:
+            run.pause()
+            if not goes_on:
+                self.is_over, self._made = True, None
+                self._steps.close()
+                self._shown.close()
+        return goes_on
+
+    def _goes_on(self) -> bool:
+        """Have the driver take its next step, and keep its state where it is time."""
+        run, keeper = self._run, self._keeper
+        try:
+            self._made = next(self._steps)
+        except (StopIteration, StoppedError):
+            pass  # the gap or the limit says the rest
+        except NumericalError:
+            run.failed = True
+        else:
+            if keeper is not None and self._made is not None and (keeper.due() or run.stop() is not None):
+                keeper.keep(lambda: self.state)
+            return True
+        run.record()
+        return False
