@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,11 +23,15 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
+from mipfs.plumbing.cluster import check_client, threads_of
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.run.run import Run
 
 LOG = logging.getLogger("mipfs")
+POLL_SECONDS = 0.02
+"""How often the workers of a cluster are asked whether they are prepared."""
+ONE_AT_A_TIME = threading.Lock()
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
@@ -79,14 +85,36 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
-    if kind in _compiled:
+    client = getattr(options, "client", None)
+    if kind in _compiled and client is None:
         return False
     asked = Asked()
     with announced(), handled(asked):
-        _compile(kind, asked)
+        there = [] if client is None else _begun(client, kind)
+        if kind not in _compiled:
+            _compile(kind, asked)
+        while not asked.came and any(future.status == "pending" for future in there):
+            time.sleep(POLL_SECONDS)
     if not asked.came:
         _compiled.add(kind)
     return asked.came
+
+
+def _begun(client: Any, kind: Kind) -> list[Any]:
+    """Let every worker of a cluster prepare for the same."""
+    check_client(client)
+    return [
+        client.submit(_there, kind, workers=[worker], allow_other_workers=False, pure=False)
+        for worker in threads_of(client)
+    ]
+
+
+def _there(kind: Kind) -> None:
+    """What a worker does, which runs threads: nobody asks it to stop."""
+    with ONE_AT_A_TIME:
+        if kind not in _compiled:
+            _compile(kind, Asked())
+            _compiled.add(kind)
 
 
 class Asked:
