@@ -6,6 +6,7 @@ Dense columns are worked on in blocks, so that no step needs a second copy of a 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,25 @@ _TINY = float(np.finfo(np.float64).tiny)
 _INT32 = np.iinfo(np.int32).max
 
 
+class Elsewhere(ABC):
+    """A matrix that is not in memory; it was checked when it was written.
+
+    Attributes
+    ----------
+    sha256 : `digest` of the values as they are stored
+    """
+
+    sha256: str
+
+    @abstractmethod
+    def scaled(self, kind: str) -> tuple[Any, Array, Array, Array]:
+        """What `scaled` returns."""
+
+    @abstractmethod
+    def too_large(self) -> int | None:
+        """What `too_large` returns."""
+
+
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
     """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros,
     indices of 32 bits where they fit).
@@ -47,6 +67,8 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     DataError
         Not a matrix of real numbers, no rows or columns, NaN or infinity.
     """
+    if isinstance(X, Elsewhere):
+        return X
     real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
         X = np.asarray(X)
@@ -94,6 +116,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     shift, scale : (p,), user's value = scaled value * scale + shift
     """
     p = X.shape[1]
+    if isinstance(X, Elsewhere):
+        return X.scaled(kind)
     if kind == "none":
         zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))  # these cost no memory
         return X, zero, zero, one
@@ -108,6 +132,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
 
 def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
+    if isinstance(X, Elsewhere):
+        return X.sha256
     counts, rows, values = (hashlib.sha256(str(X.shape).encode()) for _ in range(3))
     if sparse.issparse(X):
         for start in range(0, X.shape[1], _PIECE):
@@ -166,6 +192,8 @@ def _check_finite(X: Any, path: str | None) -> None:
 
 def too_large(X: Any) -> int | None:
     """The first column with a value beyond ±`LARGEST`, too large for sums of products; None without one."""
+    if isinstance(X, Elsewhere):
+        return X.too_large()
     if sparse.issparse(X):
         if max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0))) <= LARGEST:
             return None
