@@ -195,6 +195,8 @@ class Blocked(matrix.Elsewhere):
     search : callable, optional
         Makes a `mipfs.atoms.parts.Search` of `mipfs.atoms.features.Features` over this matrix, where the parts are not
         of this process.
+    is_sparse : bool, optional
+        What the parts are, where it is known without a look at them.
     """
 
     __array_ufunc__ = None  # an array times this is `__rmatmul__`
@@ -208,11 +210,12 @@ class Blocked(matrix.Elsewhere):
         sha256: str,
         scaling: str = "none",
         search: Callable[[Any], Any] | None = None,
+        is_sparse: bool | None = None,
     ) -> None:
         self.parts, self.nnz, self.sha256, self.scaling, self.search = parts, nnz, sha256, scaling, search
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
         self.shape = n, int(self.starts[-1])
-        self.is_sparse = isinstance(parts[0].values, Csc)
+        self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._bytes = 0
 
@@ -231,7 +234,7 @@ class Blocked(matrix.Elsewhere):
         if kind == "none":
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
             return self, zero, zero, one
-        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search)
+        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search, self.is_sparse)
         shift, scale = np.zeros(p), np.empty(p)
         for part in self.parts:
             known, at = part.statistics, slice(part.start, part.stop)

@@ -134,21 +134,44 @@ def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
     if isinstance(X, Elsewhere):
         return X.sha256
-    counts, rows, values = (hashlib.sha256(str(X.shape).encode()) for _ in range(3))
-    if sparse.issparse(X):
-        for start in range(0, X.shape[1], _PIECE):
-            counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))
-        for start in range(0, X.nnz, _PIECE):
-            rows.update(X.indices[start : start + _PIECE].astype("<i8"))
-            values.update(X.data[start : start + _PIECE].astype("<f8"))
-    else:
+    found = Digest(X.shape)
+    found.add(X)
+    return found.hexdigest()
+
+
+class Digest:
+    """The digest of a matrix whose columns come piece after piece.
+
+    Parameters
+    ----------
+    shape : (n, p) of the whole
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        stated = str((int(shape[0]), int(shape[1]))).encode()
+        self._counts, self._rows, self._values = (hashlib.sha256(stated) for _ in range(3))
+
+    def add(self, X: Any) -> None:
+        """Take in the next columns."""
+        counts, rows, values = self._counts, self._rows, self._values
+        if sparse.issparse(X):
+            for start in range(0, X.shape[1], _PIECE):
+                counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))
+            for start in range(0, X.nnz, _PIECE):
+                rows.update(X.indices[start : start + _PIECE].astype("<i8"))
+                values.update(X.data[start : start + _PIECE].astype("<f8"))
+            return
         for part in _blocks(X):
             block = X[:, part].T
             columns, ids = np.nonzero(block)
             counts.update(np.bincount(columns, minlength=block.shape[0]).astype("<i8").tobytes())
             rows.update(ids.astype("<i8").tobytes())
             values.update(block[columns, ids].astype("<f8").tobytes())
-    return hashlib.sha256(counts.digest() + rows.digest() + values.digest()).hexdigest()
+
+    def hexdigest(self) -> str:
+        """Of all that was added."""
+        three = self._counts.digest() + self._rows.digest() + self._values.digest()
+        return hashlib.sha256(three).hexdigest()
 
 
 def _blocks(X: Any) -> Iterator[slice]:
