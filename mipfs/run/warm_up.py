@@ -21,6 +21,8 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
+from mipfs.data.block import Block
+from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.plumbing.cluster import check_client, threads_of
@@ -73,14 +75,11 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         should hear it.
     """
     block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
-    X, stored = block.values, block.is_stored
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
-        "sparse" if problem.data.is_sparse else "dense F" if not stored or X.flags.f_contiguous else "dense C",
-        str(X.indices.dtype) if problem.data.is_sparse else "",
-        bool(X.data.flags.writeable if problem.data.is_sparse else not stored or X.flags.writeable),
+        *_layout(block),
         bool(np.any(problem.data.center)),
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
@@ -115,6 +114,20 @@ def _there(kind: Kind) -> None:
         if kind not in _compiled:
             _compile(kind, Asked())
             _compiled.add(kind)
+
+
+def _layout(block: Block) -> tuple[str, str, bool]:
+    """Storage, type of the indices (in blocks: of the values) and whether they may be written to."""
+    X = block.values
+    if isinstance(X, Blocked):
+        values = X.parts[0].values
+        kind = f"sparse {X.scaling}" if isinstance(values, Csc) else "dense"
+        return f"blocked {kind}", str(values[0].dtype if isinstance(values, Csc) else values.dtype), False
+    if block.is_sparse:
+        return "sparse", str(X.indices.dtype), bool(X.data.flags.writeable)
+    if not block.is_stored:
+        return "dense F", "", True
+    return "dense F" if X.flags.f_contiguous else "dense C", "", bool(X.flags.writeable)
 
 
 class Asked:
@@ -157,7 +170,7 @@ _compiled: set[Kind] = set()
 
 
 def _compile(kind: Kind, asked: Asked) -> None:
-    for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
+    for share in (0.2, 0.9) if "sparse" in kind.storage else (1.0,):
         if asked.came:
             return
         problem = tiny(kind, share)
@@ -173,20 +186,28 @@ def _compile(kind: Kind, asked: Asked) -> None:
 
 def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
-    rng, n, p = np.random.default_rng(0), 16, 24 if kind.storage == "sparse" else 5
+    rng, n, p = np.random.default_rng(0), 16, 24 if "sparse" in kind.storage else 5
     X = rng.standard_normal((n, p))
     y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
-    if kind.storage == "sparse":
+    if "sparse" in kind.storage:
         X[:, :3] *= rng.random((n, 3)) < share
         X[:, 3:] *= rng.random((n, p - 3)) < 0.1
-    stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
+    stored: Any = sparse.csc_array(X) if "sparse" in kind.storage else X
+    if kind.storage.startswith("blocked"):
+        blocks = held(stored.astype(kind.index), 8)
+        scaling = kind.storage.split()[2] if "sparse" in kind.storage else "none"
+        data = Instance.from_arrays(blocks, y, scale=scaling)  # type: ignore[arg-type]
+        return _posed(kind, data)
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
     values = _as_in(data.block().values, kind)
-    problem = Problem(
-        dataclasses.replace(data, X=values), M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem)
-    )
-    return problem if kind.is_plain else problem.with_rows(np.ones((1, p)), -np.inf, 2.0)
+    return _posed(kind, dataclasses.replace(data, X=values))
+
+
+def _posed(kind: Kind, data: Instance) -> Problem:
+    """The problem of the kind on such data."""
+    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem))
+    return problem if kind.is_plain else problem.with_rows(np.ones((1, data.n_features)), -np.inf, 2.0)
 
 
 def _as_in(X: Any, kind: Kind) -> Any:
