@@ -11,6 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms.parts import largest
+from mipfs.data.blocked import Blocked
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 
@@ -20,7 +22,7 @@ Scaling = Literal["none", "norm"] | npt.ArrayLike
 UNIT_ROUNDOFF = 2.0**-53
 SMALLEST_NORM = 1e-150
 """Atoms of a smaller norm count as zero when they are scaled: the square of their scale is not a number."""
-_BLOCK, _STRIDE = 1 << 20, 64
+_BLOCK = 1 << 20
 
 
 class Features:
@@ -77,7 +79,7 @@ class Features:
     @cached_property
     def norms(self) -> Array:
         """Euclidean norm of every stored column, shape (p,)."""
-        return np.sqrt(column_squares(self.data.X, np.zeros(self.data.n_features)))
+        return np.sqrt(column_squares(self.data.X, np.broadcast_to(0.0, self.data.n_features)))
 
     def omega(self, v: Array) -> Array:
         """ω = X'v, shape (p,), without λ; implicit centring included."""
@@ -114,23 +116,6 @@ class Features:
     def name(self, atom: int) -> str:
         """The name of an atom."""
         return self.data.feature_names[atom]
-
-
-def largest(scores: Array, B: int) -> Integers:
-    """Positions of at most B largest positive scores, best first, of equal ones the lowest first.
-
-    The B-th largest of a sample is at most the B-th largest of all, so only scores that reach it are sorted.
-    """
-    if B <= 0:
-        return np.empty(0, dtype=np.int64)
-    floor = 0.0
-    for part in (scores[::_STRIDE], scores):
-        if part.size > B and part.size > _STRIDE:
-            kept = part[part >= floor] if floor > 0.0 else part
-            floor = max(floor, float(np.partition(kept, -B)[-B]))
-    candidates = np.flatnonzero(scores >= floor if floor > 0.0 else scores > 0.0)
-    order = np.argsort(-scores[candidates], kind="stable")[:B]
-    return candidates[order].astype(np.int64, copy=False)
 
 
 def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:
@@ -171,7 +156,8 @@ def centred_squares(data: Instance) -> Array:
     """Σ_i (x_ij − center_j)² of every column, shape (p,)."""
     squares = column_squares(data.X, data.center)
     if data.is_sparse and np.any(data.center):
-        squares += (data.n_samples - np.diff(data.X.indptr)) * np.square(data.center)
+        stored = data.X.counts() if isinstance(data.X, Blocked) else np.diff(data.X.indptr)
+        squares += (data.n_samples - stored) * np.square(data.center)
     return squares
 
 
@@ -186,6 +172,9 @@ def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
 
 def column_squares(X: Any, center: Array) -> Array:
     """Sum of (x − center)² over the stored entries of every column, in blocks that need no copy of X."""
+    if isinstance(X, Blocked):
+        parts = (column_squares(M, center[start : start + M.shape[1]]) for start, M in X.pieces())
+        return X.squares() if center.strides == (0,) and not center[:1].any() else np.concatenate([*parts])
     n, p = X.shape
     squares = np.zeros(p)
     if not sparse.issparse(X):

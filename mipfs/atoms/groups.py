@@ -15,12 +15,12 @@ from mipfs.atoms.features import (
     Scaling,
     centred_squares,
     kept_scaling,
-    largest,
     omega_radius,
     scales,
     sum_error,
     times_squares,
 )
+from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
 

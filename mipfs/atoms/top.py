@@ -1,84 +1,72 @@
-"""The B features of largest score without reading every column (Step 1 of the Kelley driver at millions of features).
-
-|ω_j| ≤ Σ_i |x_ij| · max |v_i|, and the B-th best |ω| over any few columns is at most the B-th best over all. So a
-look at the columns of largest Σ_i |x_ij| yields a level that the B best reach, and a column whose bound is below
-that level need not be read. In text nearly all columns are short, and few are read.
-"""
+"""The B features of largest score without reading every column (Step 1 of `kelley` at millions of features)."""
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from mipfs.atoms import Integers
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features, largest
+from mipfs.atoms import Integers, parts
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.data.blocked import Blocked, Held, Rescaled
 
 Array = npt.NDArray[np.float64]
 
-ONE_AT_A_TIME = threading.Lock()
-"""Kernels on all threads, one after the other: numba's workqueue ends the process when two Python threads begin one."""
-HEADS, FRONT = 1 << 16, 1 << 11
-"""Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
-
 
 class TopFeatures:
-    """Finds the best features again and again for changing v.
+    """Finds the best features again and again for changing v, part after part of the matrix (`mipfs.atoms.parts`).
 
     Parameters
     ----------
     features : Features
-        Over dense data every column is read: one matrix product is then as fast as any test.
+        Data in memory is one part, data in blocks has its own. Of dense or centred data every column is read.
     """
 
     def __init__(self, features: Features) -> None:
-        self.features, self.data = features, features.data
-        self._largest_center = float(np.max(np.abs(self.data.center) * features.scale, initial=0.0))
-        self._screens = self.data.is_sparse and self._largest_center == 0.0
-        if not self._screens:
-            self._largest_norm = float(np.max(features.scale * features.norms, initial=0.0))
-            return
-        from mipfs.kernels.scores import CHUNKS, column_sums
-
-        X = self.data.X
-        self._bounds, most = np.empty(features.count, np.float32), np.empty(CHUNKS)
-        with ONE_AT_A_TIME:
-            column_sums(X.data, X.indptr, features.scale, self._bounds, most)
-        self._largest_norm = float(np.sqrt(most.max()))
-        self._heads = largest(self._bounds, HEADS).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
-        self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == HEADS else 0.0
+        self.features, self._search = features, search_of(features)
+        if self._search is None:
+            center = np.abs(features.data.center) * features.scale
+            self._norm = float(np.max(features.scale * features.norms, initial=0.0))
+            self._center = float(np.max(center, initial=0.0))
+        else:
+            self._norm, self._center = self._search.norm, self._search.center
 
     def best(self, v: Array, B: int) -> tuple[Integers, Array]:
         """At most B features of largest positive score, and their |λω|; of equal ones the lowest id first."""
-        if not self._screens:
+        if self._search is None:
             scores = self.features.scores(v)
-            ids = largest(scores, B)
+            ids = parts.largest(scores, B)
             return ids, np.sqrt(scores[ids])
-        height = float(np.abs(v).max(initial=0.0))
-        columns, sizes = self._heads, self._sizes(self._heads[:FRONT], v, height, 0.0)
-        level = float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9) if sizes.size > B else 0.0
-        if self._rest * height >= level:
-            columns = np.arange(self.features.count, dtype=np.int32)
-            sizes = self._sizes(columns, v, height, level)
-        else:
-            sizes = np.concatenate([sizes, self._sizes(columns[FRONT:], v, height, level)])
-        reached = np.flatnonzero(sizes >= max(level, np.finfo(float).tiny))
-        order = reached[np.lexsort((columns[reached], -sizes[reached]))[:B]]
-        return columns[order].astype(np.int64), sizes[order]
-
-    def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
-        """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import bounded_pull
-
-        X, sizes = self.data.X, np.empty(columns.size)
-        scale, bounds = self.features.scale, self._bounds
-        with ONE_AT_A_TIME:
-            bounded_pull(X.data, X.indices, X.indptr, columns, bounds, scale, height, least, v, sizes)
-        return sizes
+        found = self._search.best(v, B)
+        return found.ids, np.sqrt(found.keys) if self._search.squared else found.keys
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |λω|."""
         gamma = (v.size + 4) * UNIT_ROUNDOFF
-        norms = self._largest_norm * float(np.linalg.norm(v)) + self._largest_center * float(np.abs(v).sum())
+        norms = self._norm * float(np.linalg.norm(v)) + self._center * float(np.abs(v).sum())
         return 2.0 * gamma * norms
+
+
+def search_of(features: Features) -> parts.Search | None:
+    """The search over the parts of the data; None for columns that are made, or dense ones that stand row by row."""
+    X = features.data.X
+    if isinstance(X, Blocked):
+        if X.search is not None:
+            found: parts.Search = X.search(features)
+            return found
+        heads = max(parts.FRONT, parts.HEADS // len(X.parts))
+        return parts.Here([scores_of(features, part, heads) for part in range(len(X.parts))])
+    if not (sparse.issparse(X) or (isinstance(X, np.ndarray) and X.flags.f_contiguous)):
+        return None
+    center = features.data.center if np.any(features.data.center * features.scale) else None
+    return parts.Here([parts.Scores(Held(0, X), features.scale, None, center, parts.HEADS)])
+
+
+def scores_of(features: Features, number: int, heads: int) -> parts.Scores:
+    """What scores one part of data in blocks: it needs nothing but the part, and may be sent to where that lies."""
+    X, data = features.data.X, features.data
+    part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
+    at = slice(part.start, part.stop)
+    centred = X.is_sparse and X.scaling == "standard" and bool(np.any(data.center))
+    center = data.center[at] if centred else None
+    return parts.Scores(part, features.scale[at], X.divisor(part), center, heads)

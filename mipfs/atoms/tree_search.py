@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Integers
-from mipfs.atoms.features import centred_squares, largest, omega_radius, sum_error, times_squares
+from mipfs.atoms.features import centred_squares, omega_radius, sum_error, times_squares
+from mipfs.atoms.parts import largest
 from mipfs.atoms.tree import Tree
 
 Array = npt.NDArray[np.float64]

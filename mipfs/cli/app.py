@@ -10,6 +10,7 @@ from mipfs import __version__
 from mipfs.cli.baselines import baselines
 from mipfs.cli.bench import bench
 from mipfs.cli.compare import compare
+from mipfs.cli.convert import convert
 from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
 from mipfs.cli.evaluate import evaluate
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for function in (
-    *(demo, solve, compare, path, bench, sketch, models, baselines, generate, predict, evaluate, verify, report),
+    *(demo, solve, compare, path, bench, sketch, models, baselines, generate, convert, predict, evaluate, verify, report),
 ):
     app.command()(command(function))
 

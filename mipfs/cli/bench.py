@@ -127,10 +127,10 @@ def _run(
     """Do what is left, write what there is, and return the exit code."""
     import mipfs
     from mipfs.cli.streams import natives_apart
+    from mipfs.plumbing.cluster import client_of
     from mipfs.plumbing.signals import held
     from mipfs.report.progress import progress
     from mipfs.studies.bench import records_of
-    from mipfs.studies.bench_work import client_of
 
     output = targets[0]
     records = records_of(str(output), data, asked) if resume else ()

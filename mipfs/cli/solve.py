@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +90,10 @@ def solve(
             help="Of a run that a limit stopped, certify what fits into so many megabytes; inf certifies all.",
         ),
     ] = 50.0,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Give the work to the workers of a Dask scheduler."),
+    ] = None,
     write: Annotated[
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
@@ -149,9 +154,9 @@ def solve(
     if write is not None:
         written.write(declared, write, options)
     with held(deliver=False):  # from here on only the driver hears Ctrl-C: what it found is written and shown
-        with live_table(quiet) as observers:
+        with live_table(quiet) as observers, _cluster(dask, driver) as where:
             kept: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
-            result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options)
+            result = drivers.solve(declared, driver=driver, observers=observers, **kept, **options, **where)
         result = dataclasses.replace(result, command=command_line())
         return finish(result, json, quiet, certificate_limit, report, f"{Path(model).name} on {Path(data_file).name}")
 
@@ -171,6 +176,25 @@ def _preselected(problem: Problem, driver: str, how: str, seed: int) -> tuple[st
     if driver != "branch":
         raise UsageError(f"--preselect: driver {driver!r} takes all features at once; give --driver branch")
     return preselect(problem, how, seed=seed)
+
+
+@contextmanager
+def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
+    """A client of the scheduler at an address, for a driver that has work for it, as an option."""
+    from mipfs import drivers
+    from mipfs.plumbing.cluster import client_of
+
+    if address is None:
+        yield {}
+        return
+    able = [name for name in drivers.DRIVERS if hasattr(drivers.get_driver(name).Options, "client")]
+    if driver not in able:
+        raise UsageError(f"--dask: driver {driver!r} works in one process; {' and '.join(able)} can use a cluster")
+    client = client_of(address)
+    try:
+        yield {"client": client}
+    finally:
+        client.close()
 
 
 def _check_pool(asked: Iterable[str], driver: str) -> None:

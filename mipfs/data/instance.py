@@ -16,6 +16,7 @@ from scipy import sparse
 
 from mipfs.data import checks, matrix
 from mipfs.data.block import Block
+from mipfs.data.blocked import Blocked
 from mipfs.data.names import Defaulted, Numbered, NumberedIndex
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.digest import digest
@@ -75,7 +76,7 @@ class Instance:
 
     Attributes
     ----------
-    X : (n, p) ndarray (Fortran order) or csc_array of float64
+    X : (n, p) ndarray (Fortran order) or csc_array of float64, or `mipfs.data.blocked.Blocked`
         The scaled data; a CSC matrix is divided by `scale` but not centred (see `center`).
     y : (n,) ndarray of {-1.0, +1.0}
     feature_names : sequence of p str, unique
@@ -132,7 +133,7 @@ class Instance:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.X))
+        return bool(sparse.issparse(self.X)) or (isinstance(self.X, Blocked) and self.X.is_sparse)
 
     def block(self, ids: npt.NDArray[np.int64] | None = None) -> Block:
         """The columns `ids` (k,), copied; by default, and where these are all as they stand, all without a copy."""
@@ -241,7 +242,8 @@ class Instance:
         n, p = X.shape
         names = checks.feature_names(feature_names, p, path)
         signs = checks.signs(y, n, training, path)
-        weights = checks.sample_weights(sample_weight, n, path)
+        none = sample_weight is None and isinstance(X, Blocked)  # of many rows even ones take memory
+        weights = np.broadcast_to(1.0, (n,)) if none else checks.sample_weights(sample_weight, n, path)
         bag = None if bags is None else np.asarray(bags)
         if bag is not None and (bag.shape != (n,) or bag.dtype.kind not in "iu"):
             raise DataError(f"bags of shape {bag.shape} and type {bag.dtype}", f"give {n} integers", path=path)

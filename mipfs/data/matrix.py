@@ -6,6 +6,7 @@ Dense columns are worked on in blocks, so that no step needs a second copy of a 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,25 @@ _TINY = float(np.finfo(np.float64).tiny)
 _INT32 = np.iinfo(np.int32).max
 
 
+class Elsewhere(ABC):
+    """A matrix that is not in memory; it was checked when it was written.
+
+    Attributes
+    ----------
+    sha256 : `digest` of the values as they are stored
+    """
+
+    sha256: str
+
+    @abstractmethod
+    def scaled(self, kind: str) -> tuple[Any, Array, Array, Array]:
+        """What `scaled` returns."""
+
+    @abstractmethod
+    def too_large(self) -> int | None:
+        """What `too_large` returns."""
+
+
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
     """Check a matrix and bring it into Fortran order or canonical CSC (sorted, no duplicates, no stored zeros,
     indices of 32 bits where they fit).
@@ -47,6 +67,8 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
     DataError
         Not a matrix of real numbers, no rows or columns, NaN or infinity.
     """
+    if isinstance(X, Elsewhere):
+        return X
     real = "give real numbers" + ("; mipfs.read(frame, label=...) reads words" if hasattr(X, "columns") else "")
     if not sparse.issparse(X):
         X = np.asarray(X)
@@ -94,6 +116,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     shift, scale : (p,), user's value = scaled value * scale + shift
     """
     p = X.shape[1]
+    if isinstance(X, Elsewhere):
+        return X.scaled(kind)
     if kind == "none":
         zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))  # these cost no memory
         return X, zero, zero, one
@@ -108,21 +132,46 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
 
 def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
-    counts, rows, values = (hashlib.sha256(str(X.shape).encode()) for _ in range(3))
-    if sparse.issparse(X):
-        for start in range(0, X.shape[1], _PIECE):
-            counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))
-        for start in range(0, X.nnz, _PIECE):
-            rows.update(X.indices[start : start + _PIECE].astype("<i8"))
-            values.update(X.data[start : start + _PIECE].astype("<f8"))
-    else:
+    if isinstance(X, Elsewhere):
+        return X.sha256
+    found = Digest(X.shape)
+    found.add(X)
+    return found.hexdigest()
+
+
+class Digest:
+    """The digest of a matrix whose columns come piece after piece.
+
+    Parameters
+    ----------
+    shape : (n, p) of the whole
+    """
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        stated = str((int(shape[0]), int(shape[1]))).encode()
+        self._counts, self._rows, self._values = (hashlib.sha256(stated) for _ in range(3))
+
+    def add(self, X: Any) -> None:
+        """Take in the next columns."""
+        counts, rows, values = self._counts, self._rows, self._values
+        if sparse.issparse(X):
+            for start in range(0, X.shape[1], _PIECE):
+                counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))
+            for start in range(0, X.nnz, _PIECE):
+                rows.update(X.indices[start : start + _PIECE].astype("<i8"))
+                values.update(X.data[start : start + _PIECE].astype("<f8"))
+            return
         for part in _blocks(X):
             block = X[:, part].T
             columns, ids = np.nonzero(block)
             counts.update(np.bincount(columns, minlength=block.shape[0]).astype("<i8").tobytes())
             rows.update(ids.astype("<i8").tobytes())
             values.update(block[columns, ids].astype("<f8").tobytes())
-    return hashlib.sha256(counts.digest() + rows.digest() + values.digest()).hexdigest()
+
+    def hexdigest(self) -> str:
+        """Of all that was added."""
+        three = self._counts.digest() + self._rows.digest() + self._values.digest()
+        return hashlib.sha256(three).hexdigest()
 
 
 def _blocks(X: Any) -> Iterator[slice]:
@@ -166,6 +215,8 @@ def _check_finite(X: Any, path: str | None) -> None:
 
 def too_large(X: Any) -> int | None:
     """The first column with a value beyond ±`LARGEST`, too large for sums of products; None without one."""
+    if isinstance(X, Elsewhere):
+        return X.too_large()
     if sparse.issparse(X):
         if max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0))) <= LARGEST:
             return None

@@ -13,21 +13,20 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import Literal
+from typing import Any, Literal
 
 from mipfs.backends.declared import check_size
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
+from mipfs.drivers.hands import Hands, hands_of
 from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import carries
-from mipfs.kernels.structures import Piece
-from mipfs.plumbing.machine import cores
+from mipfs.plumbing.cluster import check_client
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
@@ -37,12 +36,11 @@ from mipfs.run.run import Run, Steps
 CAPABILITY = gbd.CAPABILITY
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
+SPREAD = 64
+"""The same where a cluster explores them, whatever its size."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
-"""Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
-
-
-CLIMBED = 8
-"""SVMs of such a search per batch of nodes: as many as take about its time, so that no thread waits for it."""
+"""Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one. It
+goes on beside the exploration, an SVM for every node that is handed out, so that nobody waits for it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,11 @@ class Options:
     active : tuple of str, optional
         Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
         (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.
+    batch : int >= 1, optional
+        Nodes that are handed out at a time: by default 8, to a cluster 64. The tree depends on this number, and not on
+        who explores it.
+    client : dask.distributed.Client, optional
+        Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     """
 
     gap: float = 1e-4
@@ -89,11 +92,15 @@ class Options:
     pool_size: int | None = None
     active: tuple[str, ...] | None = None
     nodes: Literal["newton", "conic"] = "newton"
+    batch: int | None = None
+    client: Any = field(default=None, repr=False, compare=False)
 
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
+        if run.options.client is not None:
+            raise UsageError("nodes = 'conic' are solved one at a time, by Clarabel; leave client or nodes out")
         from mipfs.drivers.conic_tree import ConicTree
 
         check_size(run.problem.data, "CVXPY program")
@@ -101,6 +108,26 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     if carries(run.problem):
         return Tree(run, supports, tol)
     return RowsTree(run, supports, tol)
+
+
+def _batch(run: Run) -> int:
+    """Nodes that are handed out at a time."""
+    batch = run.options.batch
+    if batch is None:
+        return BATCH if run.options.client is None else SPREAD
+    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+        raise UsageError(f"batch = {batch!r} must be a whole number >= 1")
+    return batch
+
+
+def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
+    """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
+    for node, ticket in waiting:
+        found = hands.result(ticket)
+        if found is None:
+            tree.push(node)
+        else:
+            tree.merge(node, found)
 
 
 def _report(run: Run, tree: Tree, bound: float) -> None:
@@ -123,10 +150,17 @@ def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     problem, options = run.problem, run.options
     assert problem.rows is not None
+    if options.client is not None:
+        check_client(options.client)
     if problem.loss == "structural" or problem.rows.extra.integer.any():
         if options.nodes == "conic":
             raise UsageError(
                 "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
+            )
+        if options.client is not None:
+            raise UsageError(
+                "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
+                "leave it out"
             )
         yield from gbd.search(run)
         return
@@ -145,34 +179,27 @@ def search(run: Run) -> Steps:
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree)
-    search_at = SEARCH_AFTER
+    search_at, batch = SEARCH_AFTER, _batch(run)
     climbs: Iterator[None] = iter(())
-    with ThreadPoolExecutor(options.threads or cores()) as threads:
-        waiting: list[tuple[Node, Future[Piece]]] = []
+    with hands_of(tree) as hands:
+        waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
-            nodes, cutoff = tree.pop(BATCH), tree.cutoff
-            begun_now = [
-                (node, threads.submit(tree.explore, node, alpha, cutoff, tree.level(node, cutoff)))
-                for node, alpha in zip(nodes, tree.duals(nodes), strict=True)
-            ]
-            # the batch before is merged while this one is explored, if there was one to explore
-            for node, future in waiting if nodes else [*waiting, *begun_now]:
-                tree.merge(node, tree.result(future))
-            waiting = begun_now if nodes else []
-            if waiting and tree.n_open < BATCH:
-                for node, future in waiting:
-                    tree.merge(node, tree.result(future))
+            nodes, cutoff = tree.pop(batch), tree.cutoff
+            begun_now = list(zip(nodes, hands.begin(nodes, cutoff), strict=True))
+            _merge(tree, hands, waiting)  # the batch before, while this one is explored
+            waiting = begun_now
+            if waiting and tree.n_open < batch:
+                _merge(tree, hands, waiting)
                 waiting = []
             run.closed = not tree.n_open and not waiting
             if tree.n_nodes > search_at:
                 climbs = chain(climbs, tree.climbing())
                 search_at = SEARCH_GROWTH * tree.n_nodes
-            for _ in islice(climbs, CLIMBED):  # the threads explore meanwhile
+            for _ in islice(climbs, batch):  # others explore meanwhile
                 pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, [node for node, _ in waiting])
-        for node, future in waiting:  # as a whole, unless the run must stop: the answer does not depend on the moment
-            tree.merge(node, tree.result(future))
+        _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree)
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool

@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.drivers.tree import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
+from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.prices import Prices
 from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
@@ -83,11 +85,14 @@ class RowsTree(Tree):
             states, warm = states[keep], type(warm)(warm.w[keep], warm.b, warm.rho)
         self.enter(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
 
-    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> RowsOutcome:  # type: ignore[override]
-        """Solve a node's relaxation from its dual vector and prices (any thread)."""
+    def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
+        """What the node solver is told beside the node's states, warm start and dual vector: the prices above all."""
         assert isinstance(node, RowsNode)
-        goal = cutoff, self.tol, *self.until(node, cutoff)
-        return self.relaxation.solve(node.states, node.warm, alpha, node.prices, node.age, *goal)
+        return node.prices, node.age, cutoff, self.tol, *self.until(node, cutoff)
+
+    def solver(self) -> NodeSolver:
+        """What makes the node solver anew; the rows are over all atoms."""
+        return NodeSolver(self.run.problem, self.relaxation.alive)
 
     def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
         """Close the node, or fix, round and split it."""

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
+from mipfs.inner.node_solver import NodeSolver
 from mipfs.kernels import subtree
 from mipfs.kernels.structures import Piece
 from mipfs.proof.duals import DualStore
@@ -102,6 +103,11 @@ class Tree:
         """The node solver on some of the features."""
         return Relaxation(self.run.problem, alive, self.stop)
 
+    def solver(self) -> NodeSolver:
+        """What makes the node solver anew, from the features in play alone."""
+        alive = self.relaxation.alive
+        return NodeSolver(self.run.problem.restricted(alive), np.arange(alive.size), self.loss)
+
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
         relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
@@ -159,11 +165,15 @@ class Tree:
                 nodes.append(node)
         return nodes
 
-    def explore(self, node: Node, alpha: Array, cutoff: float, level: float) -> Piece:
+    def explore(self, node: Node, alpha: Array, cutoff: float) -> Piece:
         """Explore the subtree below a node (any thread)."""
+        found: Piece = self.relaxation.explore(node.states, node.warm, alpha, *self.asked(node, cutoff))
+        return found
+
+    def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
+        """What the node solver is told beside the node's states, warm start and dual vector."""
         share, known = self.until(node, cutoff)
-        rises = math.isfinite(known)
-        return self.relaxation.explore(node.states, node.warm, alpha, node.bound, cutoff, level, self.tol, share, rises)
+        return node.bound, cutoff, self.level(node, cutoff), self.tol, share, math.isfinite(known)
 
     def until(self, node: Node, cutoff: float) -> tuple[float, float]:
         """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""

@@ -8,6 +8,7 @@ Screening: a feature whose other value would lift this bound to the cutoff is fi
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -153,6 +154,12 @@ class Relaxation:
         else:
             self._raw = _given(self._X)
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
+
+    def stopped_by(self, stop: States) -> Relaxation:
+        """The same, told by others when to give up."""
+        other = copy.copy(self)
+        other.stop = stop
+        return other
 
     def solve_root(self, states: States, tol: float, must_stop: Callable[[], bool]) -> Outcome:
         """Solve the relaxation of a node to `tol` by the interior point, which needs nothing to begin from."""

@@ -85,6 +85,15 @@ class RowsRelaxation:
         self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
         self._rows = sparse.csr_array(problem.selection.rows.matrix[:, alive])
 
+    def stopped_by(self, stop: States) -> RowsRelaxation:
+        """The same, told by others when to give up."""
+        other = copy.copy(self)
+        other.must_stop = lambda: bool(stop[0])
+        other.boolean = copy.copy(self.boolean)
+        other.boolean.must_stop = other.must_stop
+        other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
+        return other
+
     def restricted(self, keep: Integers) -> RowsRelaxation:
         """The same on some of the atoms that are alive."""
         other = copy.copy(self)
@@ -98,7 +107,7 @@ class RowsRelaxation:
         solved = copy.copy(self.boolean).solve(*self._ends(states), tol)
         return self._outcome(solved, states, np.inf), solved.cut
 
-    def solve(
+    def explore(
         self,
         states: States,
         warm: Warm,

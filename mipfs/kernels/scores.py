@@ -1,4 +1,4 @@
-"""Passes over the columns of a CSC matrix on all threads: the numba kernels."""
+"""Passes over the columns of a matrix on all threads: the numba kernels."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ CHUNKS = 64
 
 
 @compiled(parallel=True, nogil=True)
-def column_sums(data, indptr, scale, bounds, largest):  # type: ignore[no-untyped-def]
-    """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of every piece."""
+def column_sums(data, indptr, divisor, divided, scale, bounds, largest):  # type: ignore[no-untyped-def]
+    """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of every piece.
+
+    x_ij is the stored number, or that divided by divisor_j where `divided` says so.
+    """
     p = indptr.size - 1
     for chunk in prange(CHUNKS):
         most = 0.0
         for j in range(chunk * p // CHUNKS, (chunk + 1) * p // CHUNKS):
             one, two = 0.0, 0.0
+            by = divisor[j] if divided else 1.0
             for s in range(indptr[j], indptr[j + 1]):
-                one += abs(data[s])
-                two += data[s] * data[s]
-            bounds[j] = one * scale[j] * (1.0 + 1e-6)  # neither this rounding nor float32 makes it too small
+                x = data[s] / by
+                one += abs(x)
+                two += x * x
+            bound = one * scale[j] * (1.0 + 1e-6)  # neither this rounding nor float32 makes it too small
+            bounds[j] = max(bound, 1.2e-38) if bound > 0.0 else 0.0
             most = max(most, two * scale[j] * scale[j])
         largest[chunk] = most
 
 
 @compiled(parallel=True, nogil=True)
-def bounded_pull(data, indices, indptr, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
+def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
     """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the given columns; 0 where bounds_j·height < least (it is not read then).
 
     Parameters
     ----------
-    data, indices, indptr : the CSC matrix
+    data, indices, indptr : the CSC matrix as it is stored
+    divisor, divided : x_ij is the stored number, or that divided by divisor_j (p,) where `divided` says so
     columns : (k,) positions
     bounds : (p,) array with |λ_j ω_j| ≤ bounds_j·height
     scale : (p,) λ
@@ -49,6 +56,42 @@ def bounded_pull(data, indices, indptr, columns, bounds, scale, height, least, v
             if bounds[j] * height < least:
                 continue
             total = 0.0
-            for s in range(indptr[j], indptr[j + 1]):
-                total += data[s] * v[indices[s]]
+            if divided:
+                by = divisor[j]
+                for s in range(indptr[j], indptr[j + 1]):
+                    total += data[s] / by * v[indices[s]]
+            else:
+                for s in range(indptr[j], indptr[j + 1]):
+                    total += data[s] * v[indices[s]]
             sizes[r] = abs(total) * scale[j]
+
+
+@compiled(parallel=True, nogil=True)
+def dense_pull(X, v, out):  # type: ignore[no-untyped-def]
+    """out_j = Σ_i x_ij v_i of dense columns, summed alike whatever stands beside a column.
+
+    Parameters
+    ----------
+    X : (n, w) array in Fortran order
+    v : (n,)
+    out : (w,) out
+    """
+    n, w = X.shape
+    whole = n - n % 8
+    for chunk in prange(CHUNKS):
+        for j in range(chunk * w // CHUNKS, (chunk + 1) * w // CHUNKS):
+            x = X[:, j]
+            a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for i in range(0, whole, 8):
+                a += x[i] * v[i]
+                b += x[i + 1] * v[i + 1]
+                c += x[i + 2] * v[i + 2]
+                d += x[i + 3] * v[i + 3]
+                e += x[i + 4] * v[i + 4]
+                f += x[i + 5] * v[i + 5]
+                g += x[i + 6] * v[i + 6]
+                h += x[i + 7] * v[i + 7]
+            total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+            for i in range(whole, n):
+                total += x[i] * v[i]
+            out[j] = total

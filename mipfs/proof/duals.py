@@ -93,13 +93,19 @@ class DualStore:
 
     def part(self, ids: npt.NDArray[np.integer[Any]]) -> DualStore:
         """The store of some of the vectors, in their order."""
-        held, store = memoryview(self._bytes), DualStore(self.n_samples, self._top)
-        slices = [held[self._start[i] : self._start[i + 1]] for i in ids]
-        store._bytes = bytearray(b"".join(slices))
-        store._start = [0, *itertools.accumulate(len(piece) for piece in slices)]
-        store._q, store._level = [self._q[i] for i in ids], [self._level[i] for i in ids]
-        store._width = [self._width[i] for i in ids]
+        store = DualStore(self.n_samples, self._top)
+        store.extend(*self.packed(ids))
         return store
+
+    def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Integers, Integers, Integers, Integers]:
+        """Some of the vectors as `extend` takes them."""
+        held = memoryview(self._bytes)
+        slices = [held[self._start[i] : self._start[i + 1]] for i in ids]
+        ends = np.array([*itertools.accumulate(len(piece) for piece in slices)], dtype=np.int64)
+        q, level, width = (
+            np.array([told[i] for i in ids], dtype=np.int64) for told in (self._q, self._level, self._width)
+        )
+        return b"".join(slices), ends, q, level, width
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""

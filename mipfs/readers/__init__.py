@@ -12,13 +12,14 @@ from scipy import sparse
 
 from mipfs.data import checks
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
+from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.errors import UsageError
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import format_of
 from mipfs.readers.frames import FRAME, from_frame, is_frame
-from mipfs.readers.labels import apply_labels, map_labels
+from mipfs.readers.labels import applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
 from mipfs.readers.parquet import read_parquet
 from mipfs.readers.select_rows import read_select
@@ -43,7 +44,8 @@ def read(
     path : path-like, or a pandas data frame
         A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
         word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
-        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz.
+        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz; or the folder
+        that `mipfs convert` made, of which nothing is read before it is needed.
     scale : {"none", "standard", "unit"}, optional
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
@@ -100,8 +102,9 @@ def read(
     else:
         sidecar = Sidecar.beside(path)
         table, names = _load(path, sidecar, label, n_features, labelled=True)
-    index = {name: j for j, name in enumerate(names)}
-    y, labels = map_labels(table, sidecar.positive if positive is None else positive, path)
+    index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
+    asked = sidecar.positive if positive is None else positive
+    y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)
     cost = sidecar.amounts("cost", index)
     select, rows = read_select(sidecar, index, cost)
     groups = dict(table.groups)
@@ -126,7 +129,7 @@ def read(
         label=table.label,
         words=_words(table),
     )
-    if scale is None and sidecar.scale is None:
+    if scale is None and sidecar.scale is None and instance.block().is_stored:
         advise_scale(instance.block().values, names, path)
     return instance
 
@@ -167,7 +170,10 @@ def read_new(
     path = Path(path)
     sidecar = Sidecar.beside(path)
     table, found = _load(path, sidecar, label, n_features, labels is not None, remembered)
-    y = np.full(table.X.shape[0], np.nan) if labels is None else apply_labels(table, labels, path)
+    if labels is None:
+        y = np.full(table.X.shape[0], np.nan)
+    else:
+        y = apply_labels(table, labels, path) if table.signs is None else applied(table, labels, path)
     known = set(found)
     absent = [name for name in names if name not in known and name.partition("=")[0] in table.groups]
     X = table.X
@@ -188,6 +194,22 @@ def read_new(
     )
 
 
+def _opened(path: Path, label: str | None) -> tuple[Table, Sequence[str]]:
+    """The contents of a column store, and the names of its features."""
+    from mipfs.readers.store import open_store
+
+    store = open_store(path)
+    if label not in (None, store.label):
+        raise UsageError(f"label = {label!r}: the labels of a store were chosen by `mipfs convert --label`")
+    p = store.X.shape[1]
+    names = None if store.names is None else tuple(store.names)
+    table = Table(
+        store.X, None, names, store.groups, store.bags, store.sample_weight, label=store.label,
+        signs=(store.y, store.labels),
+    )  # fmt: skip
+    return table, checks.feature_names(names, p, str(path))
+
+
 def _words(table: Table) -> dict[str, tuple[str, ...]]:
     """The words of every column of words: what stands behind ``column=`` in its features."""
     return {name: tuple(one[len(name) + 1 :] for one in made) for name, made in table.groups.items()}
@@ -204,6 +226,8 @@ def _load(
     """The contents of a file and the names of its features."""
     kind = format_of(path)
     given = sidecar.names
+    if kind == "store":
+        return _opened(path, label)
     column: Label = label
     if label is None:
         default = sidecar.label or ("y" if kind == "npz" else LABEL)

@@ -7,7 +7,7 @@ import gzip
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -27,24 +27,28 @@ FORMATS = {
 }
 MAX_FEATURES = 100_000_000
 """A larger index or shape is taken for an error: its matrix alone would need gigabytes."""
+MANIFEST, DESCRIPTION = "manifest.json", "description.toml"
+"""In a column store: what makes a folder one, and the .toml that stood beside its data."""
 _PACKED = (".gz", ".bz2")
 
 
 def plain_name(path: Path) -> Path:
     """The path without the suffix of a compression: ``data.svm`` of ``data.svm.gz``; a folder is a `DataError`."""
     if os.path.isdir(path):
-        raise DataError("this is a folder", "give a data file", path=path)
+        raise DataError(f"this is a folder without {MANIFEST}", "give a data file or a column store", path=path)
     return path.with_suffix("") if path.suffix.lower() in _PACKED else path
 
 
 def format_of(path: Path) -> str:
-    """The format that the suffix stands for: svmlight, csv, parquet or npz.
+    """The format that the suffix stands for: svmlight, csv, parquet or npz; "store" for a folder that is one.
 
     Raises
     ------
     DataError
         An unknown suffix, or a compression that the format does not take.
     """
+    if os.path.isfile(path / MANIFEST):
+        return "store"
     plain = plain_name(path)
     suffix = plain.suffix.lower()
     if suffix not in FORMATS:
@@ -57,7 +61,10 @@ def format_of(path: Path) -> str:
 
 
 def description_of(path: Path) -> Path:
-    """The .toml that describes the data: the same stem in the same folder."""
+    """The .toml that describes the data: the same stem in the same folder; of a store its own, where it has none."""
+    if os.path.isfile(path / MANIFEST):
+        beside = path.with_name(f"{path.name}.toml")
+        return beside if os.path.exists(beside) else path / DESCRIPTION
     return plain_name(path).with_suffix(".toml")
 
 
@@ -70,10 +77,23 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     DataError
         No such file, no permission, a device, or a damaged compressed file: also from reads inside the block.
     """
+    with _told(path, _open) as stream:
+        yield stream
+
+
+@contextmanager
+def plainly_opened(path: Path) -> Iterator[IO[bytes]]:
+    """The same without unpacking anything."""
+    with _told(path, lambda one: one.open("rb")) as stream:
+        yield stream
+
+
+@contextmanager
+def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
     try:
         if stat.S_ISCHR(os.stat(path).st_mode):
             raise DataError("this is a terminal or a device, which has no end", "give a file", path=path)
-        with _open(path) as stream:
+        with how(path) as stream:
             yield stream
     except FileNotFoundError:
         raise DataError("no such file", "check the path", path=path) from None

@@ -80,6 +80,48 @@ def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
     return y
 
 
+def signed(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
+    """The signs of a table that has them; the other way round where `positive` names the label that is -1.
+
+    Raises
+    ------
+    LabelError
+        `positive` is not one of the two.
+    """
+    assert table.signs is not None
+    y, labels = table.signs
+    if positive is None or _same(_number(labels.positive), positive):
+        return y, labels
+    if not _same(_number(labels.negative), positive):
+        message = f"positive = {positive!r} is not one of the labels {labels.negative!r} and {labels.positive!r}"
+        raise LabelError(message, "name one of them", path=path)
+    return -y, Labels(negative=labels.positive, positive=labels.negative)
+
+
+def applied(table: Table, known: Labels, path: Path) -> Array:
+    """The signs of a table that has them, under a mapping that is known.
+
+    Raises
+    ------
+    DataError
+        A label that is unknown to the classifier.
+    """
+    assert table.signs is not None
+    y, labels = table.signs
+    own = {}
+    for sign, label in ((-1.0, labels.negative), (1.0, labels.positive)):
+        matches = [s for s, one in ((1.0, known.positive), (-1.0, known.negative)) if _same(_number(label), one)]
+        if not matches:
+            message = f"the label {label!r} is unknown to the classifier"
+            raise DataError(message, f"its labels are {known.negative!r} and {known.positive!r}", path=path)
+        own[sign] = matches[0]
+    return y if own[1.0] == 1.0 and own[-1.0] == -1.0 else np.where(y > 0, own[1.0], own[-1.0])
+
+
+def _number(label: Any) -> Any:
+    return np.float64(label) if isinstance(label, (int, float)) else label
+
+
 def _same(value: Any, asked: Any) -> bool:
     """Whether a label is what was asked for, which a command line gives as text."""
     if isinstance(value, np.floating):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +35,24 @@ def read_parquet(path: Path, label: Label = None, labelled: bool = True) -> Tabl
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
-    # pandas stores a row index as a column of this name: it is no feature.
-    names = [name for name in table.column_names if not name.startswith("__index_level_")]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
+    names = feature_columns(table.column_names, path)
     if table.num_rows == 0:
         raise DataError("the file has no samples", "give at least one row of each class", path=path)
-    columns = [_column(name, table.column(name).combine_chunks(), path) for name in names]
+    columns = [column(name, table.column(name).combine_chunks(), path) for name in names]
     return to_table(names, columns, path=path, label=label, labelled=labelled)
 
 
-def _column(name: str, values: Any, path: Path) -> Column:
+def feature_columns(given: Sequence[str], path: Path) -> list[str]:
+    """The columns but for pandas's row index, which it stores as a column of this name; all different."""
+    names = [name for name in given if not name.startswith("__index_level_")]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"two columns are called {twice!r}", "give each its own name", path=path)
+    return names
+
+
+def column(name: str, values: Any, path: Path) -> Column:
+    """An Arrow array as numbers or words; what is missing or neither is refused by its place."""
     import pyarrow as pa
 
     kind = values.type

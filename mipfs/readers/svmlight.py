@@ -78,6 +78,41 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     return found
 
 
+def read_line(
+    raw: bytes, path: Path, number: int, limit: int, is_open: bool
+) -> tuple[float, int, npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
+    """Label, bag (-1 without one), indices and values of one line; None for a blank one.
+
+    Parameters
+    ----------
+    limit : the largest index allowed
+    is_open : whether that is the most that is read, not the number of features
+
+    Raises
+    ------
+    DataError
+        As `read_svmlight`.
+    """
+    line = raw.partition(b"#")[0].strip()
+    if not line:
+        return None
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise _diagnosis(line, path, number)
+    label, bag, pairs = match.groups()
+    fields = pairs.replace(b":", b" ").split()
+    try:
+        values, found = array("d", map(float, fields[1::2])), float(label)
+    except ValueError:
+        raise _diagnosis(line, path, number) from None
+    if not np.isfinite(found):
+        raise DataError(f"the label is {found}", "give every sample a finite label", path=path, line=number)
+    indices, numbers = _ints(array("q", map(int, fields[::2]))), _floats(values)
+    starts, lines = np.array([0, len(indices)]), np.array([number])
+    _check_entries(indices, numbers, starts, lines, limit, is_open, path)
+    return found, -1 if bag is None else int(bag), indices, numbers
+
+
 def _matrix(
     indices: npt.NDArray[np.int64],
     values: npt.NDArray[np.float64],
@@ -88,13 +123,31 @@ def _matrix(
 ) -> object:
     """The checked matrix, dense or CSC."""
 
+    limit = MAX_FEATURES if n_features is None else n_features
+    _check_entries(indices, values, starts, lines, limit, n_features is None, path)
+    p = int(indices.max(initial=0)) if n_features is None else n_features
+    if p == 0:
+        raise DataError("no sample has a feature", "write index:value after the labels", path=path)
+    return compact(sparse.csr_array((values, indices - 1, starts), shape=(len(lines), p)).tocsc())
+
+
+def _check_entries(
+    indices: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.int64],
+    lines: npt.NDArray[np.int64],
+    limit: int,
+    is_open: bool,
+    path: Path,
+) -> None:
+    """Refuse what is no finite value, and indices that are repeated, out of order or out of range."""
+
     def line(k: int) -> int:
         return int(lines[np.searchsorted(starts, k, "right") - 1])
 
     steps = np.diff(indices, prepend=0)
     inner = np.ones(len(indices), dtype=bool)
     inner[starts[:-1][starts[:-1] < len(indices)]] = False
-    limit = MAX_FEATURES if n_features is None else n_features
     for k in np.flatnonzero(~np.isfinite(values))[:1]:
         message = f"feature {indices[k]} is {values[k]}"
         raise DataError(message, "every value must be a finite number", path=path, line=line(k))
@@ -106,12 +159,8 @@ def _matrix(
         raise DataError(message, _INCREASE, path=path, line=line(k))
     for k in np.flatnonzero(indices > limit)[:1]:
         message = f"index {indices[k]} is above {limit}"
-        what = "the most that is read" if n_features is None else "the number of features"
+        what = "the most that is read" if is_open else "the number of features"
         raise DataError(f"{message}, {what}", "correct the index", path=path, line=line(k))
-    p = int(indices.max(initial=0)) if n_features is None else n_features
-    if p == 0:
-        raise DataError("no sample has a feature", "write index:value after the labels", path=path)
-    return compact(sparse.csr_array((values, indices - 1, starts), shape=(len(lines), p)).tocsc())
 
 
 def _diagnosis(line: bytes, path: Path, number: int) -> DataError:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Labels
+
 Array = npt.NDArray[np.float64]
 
 
@@ -28,6 +30,7 @@ class Table:
         The line each sample stands on; None for a file without lines.
     label : str, or None
         The column or array that the labels stand in, where it has a name.
+    signs : (n,) ndarray of -1.0 and +1.0 with what the two are called, in place of `labels`, or None
     """
 
     X: Any
@@ -38,3 +41,4 @@ class Table:
     sample_weight: Array | None = None
     lines: npt.NDArray[np.int64] | None = None
     label: str | None = None
+    signs: tuple[Array, Labels] | None = None

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +21,19 @@ import numpy as np
 from numba.core import event
 from scipy import sparse
 
+from mipfs.data.block import Block
+from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
+from mipfs.plumbing.cluster import check_client, threads_of
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.run.run import Run
 
 LOG = logging.getLogger("mipfs")
+POLL_SECONDS = 0.02
+"""How often the workers of a cluster are asked whether they are prepared."""
+ONE_AT_A_TIME = threading.Lock()
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
@@ -67,26 +75,59 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         should hear it.
     """
     block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
-    X, stored = block.values, block.is_stored
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
-        "sparse" if problem.data.is_sparse else "dense F" if not stored or X.flags.f_contiguous else "dense C",
-        str(X.indices.dtype) if problem.data.is_sparse else "",
-        bool(X.data.flags.writeable if problem.data.is_sparse else not stored or X.flags.writeable),
+        *_layout(block),
         bool(np.any(problem.data.center)),
         problem.selection.is_plain,
         bool(np.any(problem.penalty)),
     )
-    if kind in _compiled:
+    client = getattr(options, "client", None)
+    if kind in _compiled and client is None:
         return False
     asked = Asked()
     with announced(), handled(asked):
-        _compile(kind, asked)
+        there = [] if client is None else _begun(client, kind)
+        if kind not in _compiled:
+            _compile(kind, asked)
+        while not asked.came and any(future.status == "pending" for future in there):
+            time.sleep(POLL_SECONDS)
     if not asked.came:
         _compiled.add(kind)
     return asked.came
+
+
+def _begun(client: Any, kind: Kind) -> list[Any]:
+    """Let every worker of a cluster prepare for the same."""
+    check_client(client)
+    return [
+        client.submit(_there, kind, workers=[worker], allow_other_workers=False, pure=False)
+        for worker in threads_of(client)
+    ]
+
+
+def _there(kind: Kind) -> None:
+    """What a worker does, which runs threads: nobody asks it to stop."""
+    with ONE_AT_A_TIME:
+        if kind not in _compiled:
+            _compile(kind, Asked())
+            _compiled.add(kind)
+
+
+def _layout(block: Block) -> tuple[str, str, bool]:
+    """Storage, type of the indices (in blocks: of the values) and whether they may be written to."""
+    X = block.values
+    if isinstance(X, Blocked):
+        values = X.parts[0].values
+        kind = f"sparse {X.scaling}" if isinstance(values, Csc) else "dense"
+        return f"blocked {kind}", str(values[0].dtype if isinstance(values, Csc) else values.dtype), False
+    if block.is_sparse:
+        return "sparse", str(X.indices.dtype), bool(X.data.flags.writeable)
+    if not block.is_stored:
+        return "dense F", "", True
+    return "dense F" if X.flags.f_contiguous else "dense C", "", bool(X.flags.writeable)
 
 
 class Asked:
@@ -129,7 +170,7 @@ _compiled: set[Kind] = set()
 
 
 def _compile(kind: Kind, asked: Asked) -> None:
-    for share in (0.2, 0.9) if kind.storage == "sparse" else (1.0,):
+    for share in (0.2, 0.9) if "sparse" in kind.storage else (1.0,):
         if asked.came:
             return
         problem = tiny(kind, share)
@@ -146,20 +187,28 @@ def _compile(kind: Kind, asked: Asked) -> None:
 
 def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
-    rng, n, p = np.random.default_rng(0), 16, 24 if kind.storage == "sparse" else 5
+    rng, n, p = np.random.default_rng(0), 16, 24 if "sparse" in kind.storage else 5
     X = rng.standard_normal((n, p))
     y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
-    if kind.storage == "sparse":
+    if "sparse" in kind.storage:
         X[:, :3] *= rng.random((n, 3)) < share
         X[:, 3:] *= rng.random((n, p - 3)) < 0.1
-    stored: Any = sparse.csc_array(X) if kind.storage == "sparse" else X
+    stored: Any = sparse.csc_array(X) if "sparse" in kind.storage else X
+    if kind.storage.startswith("blocked"):
+        blocks = held(stored.astype(kind.index), 8)
+        scaling = kind.storage.split()[2] if "sparse" in kind.storage else "none"
+        data = Instance.from_arrays(blocks, y, scale=scaling)  # type: ignore[arg-type]
+        return _posed(kind, data)
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
     values = _as_in(data.block().values, kind)
-    problem = Problem(
-        dataclasses.replace(data, X=values), M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem)
-    )
-    return problem if kind.is_plain else problem.with_rows(np.ones((1, p)), -np.inf, 2.0)
+    return _posed(kind, dataclasses.replace(data, X=values))
+
+
+def _posed(kind: Kind, data: Instance) -> Problem:
+    """The problem of the kind on such data."""
+    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem))
+    return problem if kind.is_plain else problem.with_rows(np.ones((1, data.n_features)), -np.inf, 2.0)
 
 
 def _as_in(X: Any, kind: Kind) -> Any:

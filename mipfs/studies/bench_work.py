@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.data.instance import Instance
-from mipfs.errors import MissingExtraError, UsageError
+from mipfs.errors import UsageError
 from mipfs.studies import bench_unit
 from mipfs.studies.bench_setting import Setting, Unit
 from mipfs.studies.bench_unit import Record
@@ -50,26 +50,6 @@ def records(
             stored = Path(folder) / "data.pickle"
             stored.write_bytes(pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL))
             yield from _of_processes(str(stored), setting, units, jobs)
-
-
-def client_of(address: str) -> Any:
-    """A Dask client of the scheduler at an address.
-
-    Raises
-    ------
-    MissingExtraError
-        distributed is not installed.
-    UsageError
-        Nobody answers at the address.
-    """
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("distributed", "dask", "a Dask client") from None
-    try:
-        return Client(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"no Dask scheduler at {address!r} ({error}); give one such as tcp://host:8786") from None
 
 
 def _of_client(data: Instance, setting: Setting, units: Sequence[Unit], client: Any) -> Generator[Record, None, None]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mipfs.atoms import Atoms
-from mipfs.atoms.features import Features, centred_squares, largest
+from mipfs.atoms.features import Features, centred_squares
 from mipfs.atoms.groups import Groups
+from mipfs.atoms.parts import largest
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs.atoms.features import largest
+from mipfs.atoms.parts import largest
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError

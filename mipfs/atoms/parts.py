@@ -1,0 +1,251 @@
+"""Scores of a part of the columns, which Step 1 of the Kelley driver maps over a matrix: its best, a bound on the rest.
+
+|ω_j| ≤ Σ_i |x_ij| · max |v_i|, and the B-th best |ω| over any few columns is at most the B-th best over all. So a
+look at the columns of largest Σ_i |x_ij| yields a level that the B best reach, and a column whose bound is below
+that level need not be read. In text nearly all columns are short, and few are read.
+
+A `Scores` holds what one part needs, so that it can live where the part does. `Here` goes through the parts of this
+process; whoever keeps them elsewhere gives another `Search` (`Blocked.search`), which calls `Scores.best` where they
+are and `merged` on what comes back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.blocked import Csc, Floats, Part, only_read
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+ONE_AT_A_TIME = threading.Lock()
+"""Kernels on all threads, one after the other: numba's workqueue ends the process when two Python threads begin one."""
+HEADS, FRONT = 1 << 16, 1 << 11
+"""Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
+_SAMPLED = 64
+_TINY = float(np.finfo(float).tiny)
+_ONE = np.ones(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best columns of a part, or of some parts.
+
+    Attributes
+    ----------
+    ids : (k,) positions in the whole matrix, best first, of equal ones the lowest first
+    keys : (k,) by which they are ordered: |λω|, or (λω)² where every column is read
+    rest : float, at least the key of every other column
+    """
+
+    ids: Integers
+    keys: Array
+    rest: float = 0.0
+
+    def level(self, B: int) -> float:
+        """A key that the B best of all reach, less what keeps ties in."""
+        return float(self.keys[B - 1]) * (1.0 - 1e-9) if 0 < B <= self.keys.size else 0.0
+
+
+NOTHING = Best(np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def merged(found: Sequence[Best], B: int) -> Best:
+    """The B best of several parts."""
+    ids, keys = (np.concatenate([getattr(one, name) for one in found]) for name in ("ids", "keys"))
+    order = np.lexsort((ids, -keys))
+    left = float(keys[order[B]]) if order.size > B else 0.0
+    return Best(ids[order[:B]], keys[order[:B]], max([left, *(one.rest for one in found)]))
+
+
+class Scores:
+    """s_j = (λ_j ω_j)² of the columns of a part.
+
+    Parameters
+    ----------
+    part : Part
+    scale : (w,) λ
+    divisor : (w,) what stored values are divided by, or None
+    center : (w,) what is taken off, or None: then a column of a sparse part is read only where it can be among the best
+    heads : columns of largest Σ_i |x_ij| to keep at hand
+
+    Attributes
+    ----------
+    norm, center : the largest λ_j‖x_j‖ and λ_j|center_j|
+    most : float, at least |λ_j ω_j| / max |v| of every column; inf where it is not known
+    """
+
+    def __init__(self, part: Part, scale: Array, divisor: Array | None, center: Array | None, heads: int) -> None:
+        self.part, self.scale, self.divisor, self._center = part, scale, divisor, center
+        self.center = 0.0 if center is None else float(np.max(np.abs(center) * scale, initial=0.0))
+        values = part.values
+        self.screens = isinstance(values, Csc) and center is None
+        if not isinstance(values, Csc):
+            X = _float64(values)
+            self.norm = float(np.max(scale * np.sqrt(np.einsum("ij,ij->j", X, X)), initial=0.0))
+        elif divisor is None and part.is_known:
+            # the sums as they are kept, so that nothing of the columns is read
+            one = scale.strides == (0,) or bool(np.all(scale == 1.0))
+            self._bounds = part.sums if one else _above(part.sums, scale)
+            squares = part.statistics.squares if one else part.statistics.squares * scale * scale
+            self.norm = float(np.sqrt(squares.max(initial=0.0)))
+        else:
+            self._bounds, self.norm = _summed(values, divisor, scale)
+        self.most = np.inf
+        if self.screens:
+            self._heads = largest(self._bounds, heads).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
+            self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == heads else 0.0
+            self.most = float(self._bounds[self._heads[0]]) if self._heads.size else 0.0
+
+    def best(self, v: Array, B: int, level: float = 0.0) -> Best:
+        """At most B columns of largest positive key; those below `level`, which B columns of all parts reach, may lack.
+
+        Parameters
+        ----------
+        v : (n,)
+        B : int >= 0
+        level : float, a key
+        """
+        if B <= 0:
+            return NOTHING
+        if not self.screens:
+            squares = np.square(self.pull(v))
+            keys = squares if self.scale.strides == (0,) else np.square(self.scale) * squares
+            ids = largest(keys, B + 1)
+            rest = float(keys[ids[B]]) if ids.size > B else 0.0
+            return Best(ids[:B] + self.part.start, keys[ids[:B]], rest)
+        height = float(np.abs(v).max(initial=0.0))
+        if self.most * height < level:
+            return Best(NOTHING.ids, NOTHING.keys, level)
+        columns, sizes = self._heads, self._sizes(self._heads[:FRONT], v, height, level)
+        if sizes.size > B:
+            level = max(level, float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9))
+        if self._rest * height >= level:
+            columns = np.arange(self.part.width, dtype=np.int32)
+            sizes = self._sizes(columns, v, height, level)
+        else:
+            sizes = np.concatenate([sizes, self._sizes(columns[FRONT:], v, height, level)])
+        reached = np.flatnonzero(sizes >= max(level, _TINY))
+        order = reached[np.lexsort((columns[reached], -sizes[reached]))[: B + 1]]
+        rest = max(level, float(sizes[order[B]]) if order.size > B else 0.0)
+        return Best(columns[order[:B]].astype(np.int64) + self.part.start, sizes[order[:B]], rest)
+
+    def pull(self, v: Array) -> Array:
+        """ω = X'v of all columns of the part, (w,), without λ; its centre is taken off."""
+        from mipfs.kernels.scores import dense_pull
+
+        values = self.part.values
+        if isinstance(values, Csc):
+            # signs are lost in `bounded_pull`: the product of SciPy sums a column in the same order
+            omega = np.asarray(self._whole(values).T @ v, dtype=float)
+        else:
+            omega = np.empty(self.part.width)
+            with ONE_AT_A_TIME:
+                dense_pull(only_read(_float64(values)), v, omega)
+        shift = float(v.sum()) if self._center is not None else 0.0
+        return omega if shift == 0.0 or self._center is None else omega - self._center * shift
+
+    def _whole(self, values: Csc) -> Any:
+        found = self.part.whole()
+        if self.divisor is not None:
+            found.data = found.data / np.repeat(self.divisor, np.diff(values.indptr))
+        return found
+
+    def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
+        """|λω| of some columns, 0 where it is below `least` for sure."""
+        from mipfs.kernels.scores import bounded_pull
+
+        values, sizes = self.part.values, np.empty(columns.size)
+        assert isinstance(values, Csc)
+        divisor = _ONE if self.divisor is None else self.divisor
+        with ONE_AT_A_TIME:
+            bounded_pull(
+                *values, only_read(divisor), self.divisor is not None, columns, only_read(self._bounds),
+                only_read(self.scale), height, least, v, sizes,
+            )  # fmt: skip
+        return sizes
+
+
+class Search(Protocol):
+    """Finds the best columns of a matrix.
+
+    Attributes
+    ----------
+    norm, center : the largest λ_j‖x_j‖ and λ_j|center_j|
+    squared : whether keys are (λω)²
+    """
+
+    norm: float
+    center: float
+    squared: bool
+
+    def best(self, v: Array, B: int) -> Best:
+        """At most B columns of largest positive key."""
+
+
+class Here:
+    """The parts of this process, those of largest columns first: every one hears the level that is reached by then.
+
+    Parameters
+    ----------
+    parts : Scores of every part
+    """
+
+    def __init__(self, parts: Sequence[Scores]) -> None:
+        self.parts = sorted(parts, key=lambda one: (-one.most, one.part.start))
+        self.norm = max(one.norm for one in parts)
+        self.center = max(one.center for one in parts)
+        self.squared = not parts[0].screens
+
+    def best(self, v: Array, B: int) -> Best:
+        """At most B columns of largest positive key."""
+        found = NOTHING
+        for part in self.parts:
+            found = merged([found, part.best(v, B, found.level(B))], B)
+        return found
+
+
+def largest(scores: Array, B: int) -> Integers:
+    """Positions of at most B largest positive scores, best first, of equal ones the lowest first.
+
+    The B-th largest of a sample is at most the B-th largest of all, so only scores that reach it are sorted.
+    """
+    if B <= 0:
+        return np.empty(0, dtype=np.int64)
+    floor = 0.0
+    for part in (scores[::_SAMPLED], scores):
+        if part.size > B and part.size > _SAMPLED:
+            kept = part[part >= floor] if floor > 0.0 else part
+            floor = max(floor, float(np.partition(kept, -B)[-B]))
+    candidates = np.flatnonzero(scores >= floor if floor > 0.0 else scores > 0.0)
+    order = np.argsort(-scores[candidates], kind="stable")[:B]
+    return candidates[order].astype(np.int64, copy=False)
+
+
+def _float64(values: Floats) -> Array:
+    return np.asfortranarray(values, dtype=float)
+
+
+def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float32]:
+    """λ_j Σ_i |x_ij|, a little above, in float32."""
+    with np.errstate(over="ignore", under="ignore"):
+        bound = sums * scale * (1.0 + 1e-6)
+        found = bound.astype(np.float32)
+    return np.where(bound > 0, np.maximum(found, np.finfo(np.float32).tiny), np.float32(0.0))
+
+
+def _summed(values: Csc, divisor: Array | None, scale: Array) -> tuple[npt.NDArray[np.float32], float]:
+    """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
+    from mipfs.kernels.scores import CHUNKS, column_sums
+
+    bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(CHUNKS)
+    with ONE_AT_A_TIME:
+        by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
+        column_sums(values.data, values.indptr, by, divided, only_read(scale), bounds, most)
+    return bounds, float(np.sqrt(most.max()))

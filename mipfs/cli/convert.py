@@ -1,0 +1,48 @@
+"""``mipfs convert``: data as a column store, which opens at once and may be larger than memory."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, Seed
+
+
+def convert(
+    data_file: DataFile,
+    store: Annotated[str, typer.Argument(metavar="STORE", help="The folder to be made.", show_default=False)],
+    dtype: Annotated[str, typer.Option("--dtype", metavar="TYPE", help="float64 or float32.")] = "float64",
+    block: Annotated[int, typer.Option("--block-size", metavar="MB", help="Megabytes of a block of columns.")] = 32,
+    memory: Annotated[int, typer.Option("--memory", metavar="MB", help="Megabytes to sort in at a time.")] = 1024,
+    n_features: Annotated[
+        int | None, typer.Option("--n-features", metavar="P", help="Of svmlight: more than the largest index.")
+    ] = None,
+    label: Label = None,
+    positive: Positive = None,
+    json: Json = None,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+) -> int:
+    """Write DATA as a column store, a folder that every command takes as DATA. Called again it goes on where it was."""
+    from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.text import show_pairs
+    from mipfs.convert.convert import convert as write
+    from mipfs.readers.store import Manifest
+    from mipfs.report.progress import progress
+
+    check_target(json, data_file)
+    with progress("converting:", "done", not quiet) as tell:
+        place = write(
+            data_file, store, dtype=dtype, block=block, memory=memory, label=label, positive=positive,
+            n_features=n_features, progress=tell,
+        )  # fmt: skip
+    found = Manifest.of(place)
+    if json is not None:
+        about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}
+        write_json({"schema": 1, "store": str(place), **about, "blocks": len(found.blocks), "source": found.source}, json)
+    if json != "-" and not quiet:
+        kind = "dense" if found.dense else f"{found.nnz} non-zeros"
+        pairs = [("store", str(place)), ("samples", str(found.n_samples)), ("features", str(found.n_features))]
+        show_pairs([*pairs, ("values", f"{kind}, {found.dtype}"), ("blocks", str(len(found.blocks)))])
+    return 0

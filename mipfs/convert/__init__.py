@@ -1,0 +1,1 @@
+"""From a data file to a column store (`mipfs.readers.store`): an external transpose that never holds the data."""

@@ -1,0 +1,268 @@
+"""`mipfs convert`: one pass over a data file into runs sorted by column, and one over the runs into blocks of columns.
+
+    1  read a piece, remember its labels, put its entries into a buffer; when that is full, sort it and write a run
+    2  decide on blocks; for each gather its entries from the runs and write values, rows, sums and statistics
+    3  write labels, names and manifest, and move the whole folder to its place
+
+Every run and every block is on disk before the state says so. A conversion that was killed goes on behind the last of
+them when it is called again, and ends with the same bytes; a source that changed meanwhile begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mipfs.convert.finish import finish
+from mipfs.convert.kept import Grown, load_state, save_state
+from mipfs.convert.spill import Buffer
+from mipfs.errors import DataError, LabelError, UsageError
+from mipfs.readers import chunks
+from mipfs.readers.chunks import Chunk
+from mipfs.readers.columns import LABEL, Label
+from mipfs.readers.files import MANIFEST, format_of
+from mipfs.readers.memory_chunks import memory_chunks
+from mipfs.readers.sidecar import Sidecar
+from mipfs.readers.svmlight_chunks import svmlight_chunks
+from mipfs.readers.table_chunks import csv_chunks, parquet_chunks
+
+DTYPES = ("float64", "float32")
+MB = 1 << 20
+LEAST_MEMORY = 16
+"""Megabytes that a buffer takes at least."""
+Progress = Callable[[int, int], None]
+
+
+def convert(
+    data: str | Path,
+    store: str | Path,
+    *,
+    dtype: str = "float64",
+    block: int = 32,
+    memory: int = 1024,
+    label: str | None = None,
+    positive: str | float | None = None,
+    n_features: int | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write a column store, which `mipfs.read` opens without reading it.
+
+    Parameters
+    ----------
+    data : svmlight, CSV (both also .gz, .bz2), Parquet; or npz, which is read into memory
+    store : the folder to be made
+    dtype : {"float64", "float32"}
+        Of the stored values. The data is then these values, exactly; all sums are in float64.
+    block : int >= 1
+        Megabytes of a block of columns.
+    memory : int >= 16
+        Megabytes for the entries that are sorted at a time.
+    label, positive, n_features : as of `mipfs.read`
+    progress : callable, optional
+        Hears how many megabytes of how many are done.
+
+    Raises
+    ------
+    DataError
+        What `mipfs.read` refuses; where more is wrong, the first that is met.
+    UsageError
+        The folder exists; an option out of its range.
+    """
+    source, place = Path(data), Path(store)
+    if dtype not in DTYPES:
+        raise UsageError(f"dtype = {dtype!r} is unknown; it is one of {', '.join(DTYPES)}")
+    if block < 1 or memory < LEAST_MEMORY:
+        raise UsageError(f"block = {block}, memory = {memory}: at least 1 and {LEAST_MEMORY} megabytes are needed")
+    if os.path.isdir(source):
+        raise DataError("this is a folder", "give a data file", path=source)
+    kind, folder = format_of(source), place.with_name(place.name + ".unfinished")
+    if (place / MANIFEST).is_file() and folder.is_dir() and not (folder / "store").exists():
+        shutil.rmtree(folder)  # it was killed after the last step
+        return place
+    if os.path.lexists(place):
+        raise UsageError(f"{place}: exists already; remove it, or give another place")
+    with _alone(folder, place):
+        state = _read(source, kind, folder, dtype, memory, (label, positive, n_features), progress or _silent)
+        return finish(source, folder, place, state, dtype, block * MB, progress or _silent)
+
+
+def _silent(done: int, total: int) -> None:
+    """Nobody listens."""
+
+
+@contextmanager
+def _alone(folder: Path, place: Path) -> Iterator[None]:
+    """The folder of what is unfinished, for this process only: the lock goes with it, however it ends."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise UsageError(f"{place}: cannot be written: {error.strerror}; give another place for it") from None
+    try:
+        with suppress(ImportError):  # not every system has it
+            import fcntl
+
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UsageError(f"{place}: another process is writing it; wait for that one") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _read(
+    source: Path, kind: str, folder: Path, dtype: str, memory: int, options: tuple[Any, ...], progress: Progress
+) -> dict[str, Any]:
+    """The first pass: runs in `folder`, and what is known of the samples."""
+    label, positive, n_features = options
+    sidecar = Sidecar.beside(source)
+    n_features = _features(sidecar, kind, n_features)
+    with chunks.unpacked(source) as (stream, hashed):
+        size = os.path.getsize(source)
+        about = [str(source.resolve()), size, os.stat(source).st_mtime_ns, dtype, label, positive, n_features]
+        state = load_state(folder, stamp := {"version": 1, "about": about})
+        if state is None:
+            for name in ("spill", "store"):
+                shutil.rmtree(folder / name, ignore_errors=True)
+            (folder / "spill").mkdir()
+            state = {"stamp": stamp, "stage": "reading", "runs": 0, "rows": 0, "nnz": 0, "width": 0, "position": None}
+            state |= {"labels": [], "first": [], "has": None, "blocks": {}}
+            save_state(folder, state)
+        if state["stage"] != "reading":
+            return state
+        column: Label = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
+        found = _chunks(kind, source, stream, column, n_features, state["position"])
+        samples, buffer = Samples(folder, source, state), Buffer(memory * MB, dtype)
+        for chunk in found:
+            buffer.add(chunk.columns, samples.take(chunk), _narrow(chunk, dtype, source))
+            state |= {"position": chunk.position, "width": chunk.width}
+            if buffer.is_full:
+                _settle(folder, buffer, samples, state)
+            progress(hashed.bytes // MB, size // MB)
+        if buffer.size:
+            _settle(folder, buffer, samples, state)
+        samples.close()
+        if not state["rows"]:
+            raise DataError("the file has no samples", "give at least one sample of each class", path=source)
+        state["sha256"], state["kind"] = hashed.digest(), kind
+        state["width"] = max(state["width"], n_features or 0)
+        state["positive"] = positive if positive is not None else sidecar.positive
+        state["given"] = sidecar.names
+        state["stage"] = "merging"
+        save_state(folder, state)
+        return state
+
+
+def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None:
+    """How many features there are, where svmlight leaves that open."""
+    if kind != "svmlight":
+        if n_features is not None:
+            raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
+        return None
+    if n_features is not None and n_features < 1:
+        raise UsageError(f"n_features = {n_features} must be at least 1")
+    return n_features if sidecar.names is None else len(sidecar.names)
+
+
+def _chunks(
+    kind: str, source: Path, stream: IO[bytes], label: Label, n_features: int | None, position: dict[str, Any] | None
+) -> Iterator[Chunk]:
+    if kind == "svmlight":
+        return svmlight_chunks(source, stream, n_features, position)
+    if kind == "csv":
+        return csv_chunks(source, stream, label, position)
+    if kind == "parquet":
+        return parquet_chunks(source, label, position)
+    return memory_chunks(source, label, position)
+
+
+def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:
+    """The values as they are stored; one that is beyond float32 is refused."""
+    if dtype == "float64":
+        return chunk.values
+    with np.errstate(over="ignore"):
+        values = chunk.values.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        row = int(np.searchsorted(np.cumsum(chunk.sizes), bad[0], "right"))
+        message = f"the value {chunk.values[bad[0]]} is beyond float32"
+        line = None if chunk.lines is None else int(chunk.lines[row])
+        raise DataError(message, "give --dtype float64", path=source, line=line)
+    return values
+
+
+def _settle(folder: Path, buffer: Buffer, samples: Samples, state: dict[str, Any]) -> None:
+    """Write a run, and say so."""
+    buffer.write(folder / "spill", state["runs"])
+    samples.settle()
+    state["runs"] += 1
+    save_state(folder, state)
+
+
+class Samples:
+    """Labels, bags and weights of the samples, in files that grow."""
+
+    def __init__(self, folder: Path, source: Path, state: dict[str, Any]) -> None:
+        self.state, self.source, self.rows = state, source, int(state["rows"])
+        self.nnz = int(state["nnz"])
+        kinds = (("codes", "i1"), ("bags", "<i8"), ("weights", "<f8"))
+        self._files = {name: Grown(folder / f"{name}.bin", kind, self.rows) for name, kind in kinds}
+        self._labels = list(state["labels"])
+        self._first = list(state["first"])
+
+    def take(self, chunk: Chunk) -> Any:
+        """Take in samples; the row of every entry."""
+        assert chunk.labels is not None
+        n = chunk.labels.size
+        if self.rows + n > np.iinfo(np.int32).max:
+            raise DataError(f"more than {np.iinfo(np.int32).max} samples", "leave some out", path=self.source)
+        found, first, codes = np.unique(chunk.labels, return_index=True, return_inverse=True)
+        for k in np.argsort(first).tolist():
+            value = found[k].item()
+            if value not in self._labels:
+                self._labels.append(value)
+                self._first.append(None if chunk.lines is None else int(chunk.lines[first[k]]))
+                self._check_labels(self.rows + int(first[k]))
+        self._files["codes"].add(np.array([self._labels.index(value.item()) for value in found])[codes])
+        has = [chunk.bags is not None, chunk.weights is not None]
+        self.state["has"] = has
+        if chunk.bags is not None:
+            self._files["bags"].add(chunk.bags)
+        if chunk.weights is not None:
+            self._files["weights"].add(chunk.weights)
+        rows = np.repeat(np.arange(self.rows, self.rows + n, dtype=np.int32), chunk.sizes)
+        self.rows, self.nnz = self.rows + n, self.nnz + chunk.values.size
+        self.state |= {"rows": self.rows, "nnz": self.nnz, "labels": self._labels, "first": self._first}
+        return rows
+
+    def _check_labels(self, row: int) -> None:
+        if len(self._labels) > 2:
+            *others, third = map(_shown, self._labels)
+            where = f" in row {row + 1}" if self._first[-1] is None else ""
+            message = f"more than two labels: {third}{where} after {' and '.join(others)}"
+            raise LabelError(message, "keep two classes", path=self.source, line=self._first[-1])
+        if len({type(value) for value in self._labels}) > 1:
+            message = f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}"
+            raise LabelError(message, "write both alike", path=self.source, line=self._first[-1])
+
+    def settle(self) -> None:
+        """What was taken in is on disk."""
+        for file in self._files.values():
+            file.settle()
+
+    def close(self) -> None:
+        """No more samples come."""
+        for file in self._files.values():
+            file.close()
+
+
+def _shown(value: Any) -> str:
+    whole = isinstance(value, float) and value == int(value) and abs(value) < 2**53
+    return repr(int(value) if whole else value)

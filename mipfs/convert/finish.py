@@ -1,0 +1,153 @@
+"""The second half of `mipfs convert`: from runs to blocks of columns, and the manifest."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.convert.kept import save, save_state, write_text
+from mipfs.convert.spill import Runs
+from mipfs.data import checks
+from mipfs.data.blocked import MOST_COLUMNS, Csc, split, summary
+from mipfs.data.matrix import DENSE_ABOVE, Digest
+from mipfs.errors import DataError
+from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
+from mipfs.readers.labels import map_labels
+from mipfs.readers.store import FORMAT, VERSION, Manifest, crc
+from mipfs.readers.table import Table
+from mipfs.readers.table_chunks import named
+
+Integers = npt.NDArray[np.int64]
+MB = 1 << 20
+_ROWS = 1 << 22
+
+
+def finish(
+    source: Path,
+    folder: Path,
+    place: Path,
+    state: dict[str, Any],
+    dtype: str,
+    block: int,
+    progress: Callable[[int, int], None],
+) -> Path:
+    """Write the blocks of columns and the manifest, and move the store to its place."""
+    store, n = folder / "store", int(state["rows"])
+    store.mkdir(exist_ok=True)
+    order, names, groups = _named(source, state)
+    runs, p = Runs(folder / "spill", state["runs"]), len(order)
+    if p == 0:
+        raise DataError("no sample has a feature", "write index:value after the labels", path=source)
+    counts = runs.counts(max(int(state["width"]), 1))
+    counts = counts[order] if isinstance(order, np.ndarray) else counts
+    dense = state["position"].get("dense") if state["kind"] == "npz" else None
+    dense = int(counts.sum()) > DENSE_ABOVE * n * p if dense is None else dense
+    item = np.dtype(dtype).itemsize
+    ranges = _dense_ranges(n, p, block // item) if dense else split(counts, max(1, block // (item + 4)))
+    plan, digest, files = [dense, ranges], Digest((n, p)), state["blocks"]
+    if state.get("plan") != json.loads(json.dumps(plan)):  # another size of blocks was asked for
+        files, state["plan"], state["blocks"] = {}, plan, {}
+    for k, (start, stop) in enumerate(ranges):
+        chosen = order[start:stop]
+        values = runs.block(chosen, counts[start:stop], dtype)
+        digest.add(sparse.csc_array(tuple(values), shape=(n, stop - start)))
+        if f"{k:05d}" not in files:
+            files[f"{k:05d}"] = _write_block(store, k, _dense(values, n) if dense else values, n)
+            state["blocks"] = files
+            save_state(folder, state)
+        progress(stop, p)
+    labels, y_files = _write_samples(source, folder, store, state)
+    listed = {name: one for block_files in files.values() for name, one in block_files.items()} | y_files
+    if names is not None:
+        write_text(store / "names.json", json.dumps({"names": names, "groups": groups}, ensure_ascii=False))
+        listed["names.json"] = _entry(store / "names.json")
+    description = description_of(source)
+    if os.path.exists(description):
+        write_text(store / DESCRIPTION, description.read_text(encoding="utf-8-sig"))
+    about = {"file": source.name, "bytes": state["stamp"]["about"][1], "sha256": state["sha256"]}
+    label = state["position"].get("label")
+    manifest = Manifest(
+        n, p, int(counts.sum()), dtype, bool(dense), labels, label, digest.hexdigest(), about,
+        [list(one) for one in ranges], listed,
+    )  # fmt: skip
+    document = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(manifest)
+    write_text(store / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False))
+    os.replace(store, place)
+    shutil.rmtree(folder, ignore_errors=True)
+    return place
+
+
+def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[str] | None, dict[str, list[str]]]:
+    """Provisional columns in the order of the features, and what these are called."""
+    position, given = state["position"], state["given"]
+    if state["kind"] == "svmlight":
+        return range(int(state["width"])), given, {}
+    if state["kind"] == "npz":
+        names = position["names"] or given
+        return range(int(state["width"])), None if names is None else [*names], {}
+    order, names, groups = named(position, position["names"])
+    if given is not None and given != names:
+        remedy = "leave the list out: the data file names its features"
+        raise DataError("[features] names differ from those in the data file", remedy, path=description_of(source))
+    checks.feature_names(names, len(names), str(source))
+    return np.array(order, dtype=np.int64), names, groups
+
+
+def _dense_ranges(n: int, p: int, most: int) -> list[tuple[int, int]]:
+    width = min(max(1, most // n), MOST_COLUMNS)
+    return [(start, min(start + width, p)) for start in range(0, p, width)]
+
+
+def _dense(values: Csc, n: int) -> Any:
+    """The columns as an array in Fortran order."""
+    w = values.indptr.size - 1
+    full = np.zeros((n, w), dtype=values.data.dtype, order="F")
+    full[values.indices, np.repeat(np.arange(w), np.diff(values.indptr))] = values.data
+    return full
+
+
+def _write_block(store: Path, number: int, values: Any, n: int) -> dict[str, list[int]]:
+    """The files of a block: name to size and checksum."""
+    sums, known = summary(values, n)
+    arrays = values._asdict() if isinstance(values, Csc) else {"data": values}
+    arrays |= {"sums": sums, "statistics": np.array(dataclasses.astuple(known))}
+    found = {}
+    for name, array in arrays.items():
+        path = store / f"{number:05d}.{name}.npy"
+        save(path, array)
+        found[path.name] = _entry(path)
+    return found
+
+
+def _entry(path: Path) -> list[int]:
+    return [os.path.getsize(path), crc(path)]
+
+
+def _write_samples(
+    source: Path, folder: Path, store: Path, state: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, list[int]]]:
+    """y, bags and weights; the labels."""
+    n, given = int(state["rows"]), np.array(state["labels"])
+    lines = None if None in state["first"] else np.array(state["first"])
+    signs, labels = map_labels(Table(None, given, lines=lines), state["positive"], source)
+    found = {}
+    arrays = {"y": signs[np.memmap(folder / "codes.bin", dtype="i1", mode="r")]}
+    has_bags, has_weights = state["has"]
+    if has_bags:
+        arrays["bags"] = np.memmap(folder / "bags.bin", dtype="<i8", mode="r")
+    if has_weights:
+        weights = np.memmap(folder / "weights.bin", dtype="<f8", mode="r")
+        arrays["sample_weight"] = checks.sample_weights(weights, n, str(source))
+    for name, array in arrays.items():
+        save(store / f"{name}.npy", array)
+        found[f"{name}.npy"] = _entry(store / f"{name}.npy")
+    return dataclasses.asdict(labels), found

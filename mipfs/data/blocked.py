@@ -1,0 +1,430 @@
+"""A matrix made of blocks of columns that lie elsewhere: in mapped files, or with other processes.
+
+To those who take columns of X it is data like any other (`Instance.block`); who needs all columns goes through the
+parts, one after the other, and never holds two of them. `mipfs.atoms.parts` scores a part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data import matrix
+from mipfs.errors import UsageError
+
+Array = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.int64]
+
+CACHE = 1 << 26
+"""Bytes of columns that were asked for and are kept."""
+
+
+class Csc(NamedTuple):
+    """The columns of a part as they are stored: rows ascending, no zeros."""
+
+    data: Floats
+    indices: npt.NDArray[np.integer[Any]]
+    indptr: npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What is known of the columns of a part, as they are stored (not scaled).
+
+    Attributes
+    ----------
+    squares : (w,) sum of squares
+    shift, spread : (w,) of the scaling "standard"
+    norm : (w,) the scale of "unit"
+    """
+
+    squares: Array
+    shift: Array
+    spread: Array
+    norm: Array
+
+
+class Part(ABC):
+    """Some columns of a matrix, start … stop − 1, where they lie. A subclass says how to get at them.
+
+    Parameters
+    ----------
+    start, stop : positions of the columns in the whole
+    n : rows
+
+    Attributes
+    ----------
+    is_known : whether `sums` and `statistics` are at hand without a pass over the values
+    """
+
+    is_known = False
+
+    def __init__(self, start: int, stop: int, n: int) -> None:
+        self.start, self.stop, self.n = start, stop, n
+
+    @property
+    @abstractmethod
+    def values(self) -> Csc | Floats:
+        """The stored values: a CSC triple, or an (n, w) array in Fortran order; float32 or float64."""
+
+    @property
+    @abstractmethod
+    def sums(self) -> npt.NDArray[np.float32]:
+        """At least Σ_i |x_ij| of every column, and positive where that is; (w,)."""
+
+    @property
+    @abstractmethod
+    def statistics(self) -> Statistics:
+        """What is known of the columns."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.stop - self.start
+
+    def gathered(self, local: Integers) -> Any:
+        """The columns `local` (k,) of the part in float64: a csc_array or an (n, k) array in Fortran order."""
+        found = self.values
+        if not isinstance(found, Csc):
+            return np.asfortranarray(found[:, local], dtype=float)
+        data, indices, indptr = found
+        sizes = np.asarray(indptr[local + 1], dtype=np.int64) - indptr[local]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        values, rows = np.empty(ends[-1]), np.empty(ends[-1], dtype=np.int32)
+        for j, low, high in zip(local.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            values[low:high] = data[indptr[j] : indptr[j + 1]]
+            rows[low:high] = indices[indptr[j] : indptr[j + 1]]
+        return _csc(values, rows, ends, self.n)
+
+    def whole(self) -> Any:
+        """All columns of the part in float64."""
+        found = self.values
+        if not isinstance(found, Csc):
+            return np.asfortranarray(found, dtype=float)
+        return _csc(np.asarray(found.data, dtype=float), found.indices, found.indptr, self.n)
+
+
+class Held(Part):
+    """A part in memory.
+
+    Parameters
+    ----------
+    start : position of its first column in the whole
+    values : csc_array in canonical form without zeros, or (n, w) array, of float32 or float64
+    """
+
+    def __init__(self, start: int, values: Any) -> None:
+        super().__init__(start, start + values.shape[1], values.shape[0])
+        self._values: Csc | Floats
+        if sparse.issparse(values):
+            self._values = Csc(only_read(values.data), only_read(values.indices), only_read(values.indptr))
+        else:
+            self._values = only_read(np.asfortranarray(values))
+
+    @property
+    def values(self) -> Csc | Floats:
+        """The stored values."""
+        return self._values
+
+    @cached_property
+    def _known(self) -> tuple[npt.NDArray[np.float32], Statistics]:
+        return summary(self._values, self.n)
+
+    @property
+    def sums(self) -> npt.NDArray[np.float32]:
+        """At least Σ_i |x_ij|."""
+        return self._known[0]
+
+    @property
+    def statistics(self) -> Statistics:
+        """What is known of the columns."""
+        return self._known[1]
+
+
+class Rescaled(Part):
+    """A dense part on another scale, which is made whenever its values are asked for.
+
+    Parameters
+    ----------
+    part : Part, dense
+    kind : {"standard", "unit"}
+    """
+
+    def __init__(self, part: Part, kind: str) -> None:
+        super().__init__(part.start, part.stop, part.n)
+        self.part, self.kind = part, kind
+
+    @property
+    def values(self) -> Csc | Floats:
+        """The scaled values."""
+        found: Array = matrix.scaled(self.part.whole(), self.kind)[0]
+        return found
+
+    @property
+    def sums(self) -> npt.NDArray[np.float32]:
+        """At least Σ_i |x_ij|."""
+        return summary(self.values, self.n)[0]
+
+    @property
+    def statistics(self) -> Statistics:
+        """What is known of the columns."""
+        return summary(self.values, self.n)[1]
+
+
+class Blocked(matrix.Elsewhere):
+    """An (n, p) matrix of float64 in parts: X[:, ids], X'v, Xw and means can be asked, and the parts themselves.
+
+    Parameters
+    ----------
+    n : rows
+    parts : Parts, one after the other, all sparse or all dense
+    nnz : stored numbers
+    sha256 : `mipfs.data.matrix.digest` of the values as they are stored
+    scaling : {"none", "standard", "unit"}
+        Sparse columns are divided, dense ones also centred, when they are asked for, as `matrix.scaled` does.
+    search : callable, optional
+        Makes a `mipfs.atoms.parts.Search` of `mipfs.atoms.features.Features` over this matrix, where the parts are not
+        of this process.
+    is_sparse : bool, optional
+        What the parts are, where it is known without a look at them.
+    """
+
+    __array_ufunc__ = None  # an array times this is `__rmatmul__`
+    ndim, dtype = 2, np.dtype(np.float64)
+
+    def __init__(
+        self,
+        n: int,
+        parts: Sequence[Part],
+        nnz: int,
+        sha256: str,
+        scaling: str = "none",
+        search: Callable[[Any], Any] | None = None,
+        is_sparse: bool | None = None,
+    ) -> None:
+        self.parts, self.nnz, self.sha256, self.scaling, self.search = parts, nnz, sha256, scaling, search
+        self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
+        self.shape = n, int(self.starts[-1])
+        self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def size(self) -> int:
+        """n·p."""
+        return self.shape[0] * self.shape[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the columns that are kept."""
+        return {**self.__dict__, "_kept": OrderedDict(), "_bytes": 0}
+
+    def scaled(self, kind: str) -> tuple[Blocked, Array, Array, Array]:
+        """The matrix scaled in another way, with center, shift and scale (p,) as `matrix.scaled` has them."""
+        p = self.shape[1]
+        if kind == "none":
+            zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
+            return self, zero, zero, one
+        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search, self.is_sparse)
+        shift, scale = np.zeros(p), np.empty(p)
+        for part in self.parts:
+            known, at = part.statistics, slice(part.start, part.stop)
+            scale[at] = known.spread if kind == "standard" else known.norm
+            if kind == "standard":
+                shift[at] = known.shift
+        center = shift / scale if self.is_sparse and kind == "standard" else np.broadcast_to(0.0, (p,))
+        return out, center, shift, scale
+
+    def divisor(self, part: Part) -> Array | None:
+        """What the stored values of a sparse part are divided by, (w,); None where they are as they stand."""
+        if self.scaling == "none" or not self.is_sparse:
+            return None
+        return part.statistics.spread if self.scaling == "standard" else part.statistics.norm
+
+    def piece(self, part: Part) -> Any:
+        """All columns of a part, scaled: csc_array or array in Fortran order."""
+        return self._scaled(part, part.whole(), slice(None))
+
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Every part: the position of its first column, and its columns."""
+        for part in self.parts:
+            yield part.start, self.piece(part)
+
+    def __getitem__(self, key: tuple[Any, Any]) -> Any:
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        if not (isinstance(rows, slice) and rows == slice(None)):
+            raise UsageError("data in blocks of columns is read by columns; take rows before `mipfs convert`")
+        p = self.shape[1]
+        ids = np.arange(*columns.indices(p)) if isinstance(columns, slice) else np.asarray(columns, dtype=np.int64)
+        return self._gathered(np.where(ids < 0, ids + p, ids))
+
+    def _gathered(self, ids: Integers) -> Any:
+        """The columns `ids`, each from the kept ones or from its part."""
+        found: dict[int, Any] = {j: self._kept[j] for j in ids.tolist() if j in self._kept}
+        missing = np.array(sorted({*ids.tolist()} - found.keys()), dtype=np.int64)
+        owner = np.searchsorted(self.starts, missing, "right") - 1
+        for k in np.unique(owner).tolist():
+            part, inside = self.parts[k], missing[owner == k]
+            local = inside - part.start
+            values = self._scaled(part, part.gathered(local), local)
+            for t, j in enumerate(inside.tolist()):
+                found[j] = values[:, [t]]
+                self._keep(j, found[j])
+        if not ids.size:
+            return sparse.csc_array((self.shape[0], 0)) if self.is_sparse else np.empty((self.shape[0], 0))
+        columns = [found[j] for j in ids.tolist()]
+        if not self.is_sparse:
+            return np.asfortranarray(np.hstack(columns))
+        data, rows = (np.concatenate([getattr(one, name) for one in columns]) for name in ("data", "indices"))
+        ends = np.concatenate([[0], np.cumsum([one.nnz for one in columns])])
+        return _csc(data, rows, ends, self.shape[0])
+
+    def _keep(self, j: int, column: Any) -> None:
+        size = column.data.nbytes + column.indices.nbytes if self.is_sparse else column.nbytes
+        if size > CACHE:
+            return
+        self._kept[j], self._bytes = column, self._bytes + size
+        while self._bytes > CACHE:
+            _, old = self._kept.popitem(last=False)
+            self._bytes -= old.data.nbytes + old.indices.nbytes if self.is_sparse else old.nbytes
+
+    def _scaled(self, part: Part, values: Any, local: Any) -> Any:
+        """The columns `local` of a part, scaled."""
+        if self.scaling == "none":
+            return values
+        if not self.is_sparse:
+            return matrix.scaled(values, self.scaling)[0]
+        divisor = self.divisor(part)
+        assert divisor is not None
+        values.data = values.data / np.repeat(divisor[local], np.diff(values.indptr))
+        return values
+
+    def mean(self, axis: int) -> Array:
+        """Means of the columns."""
+        assert axis == 0
+        return np.concatenate([np.asarray(M.mean(axis=0), dtype=float).ravel() for _, M in self.pieces()])
+
+    def squares(self) -> Array:
+        """Σ_i x_ij² of every column, not centred, (p,)."""
+        if self.scaling == "none":
+            return np.concatenate([part.statistics.squares for part in self.parts])
+        parts = (M.power(2) if self.is_sparse else np.square(M) for _, M in self.pieces())
+        return np.concatenate([np.asarray(part.sum(axis=0), dtype=float).ravel() for part in parts])
+
+    def counts(self) -> Integers:
+        """Stored numbers of every column, (p,)."""
+        found = []
+        for part in self.parts:
+            values = part.values
+            sizes = np.diff(values.indptr) if isinstance(values, Csc) else np.full(part.width, self.shape[0])
+            found.append(sizes.astype(np.int64))
+        return np.concatenate(found)
+
+    def too_large(self) -> int | None:
+        """The first column with a value that may be beyond `matrix.LARGEST`; None without one."""
+        for part in self.parts:
+            scale = self.divisor(part)
+            size = np.sqrt(part.statistics.squares) / (1.0 if scale is None else scale)
+            far = size > matrix.LARGEST
+            if (self.is_sparse or self.scaling == "none") and far.any():
+                return int(part.start + far.argmax())
+        return None
+
+    @property
+    def T(self) -> _Transposed:
+        """X', to be multiplied by vectors."""
+        return _Transposed(self)
+
+    def __rmatmul__(self, v: Array) -> Array:
+        return (self.T @ v.T).T
+
+    def __matmul__(self, w: Array) -> Array:
+        total = np.zeros(self.shape[0])
+        for part in self.parts:
+            used = np.flatnonzero(w[part.start : part.stop])
+            if used.size:
+                whole = used.size == part.width
+                values = self.piece(part) if whole else self._scaled(part, part.gathered(used), used)
+                total += values @ w[part.start + used]
+        return total
+
+
+class _Transposed:
+    """X' of a `Blocked`."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, X: Blocked) -> None:
+        self.X = X
+
+    def __matmul__(self, v: Array) -> Array:
+        return np.concatenate([np.asarray(M.T @ v, dtype=float) for _, M in self.X.pieces()])
+
+
+def only_read(values: Any) -> Any:
+    """The same numbers, not to be written to: kernels are compiled for one type of mapped and of held arrays."""
+    values = values.view()
+    values.flags.writeable = False
+    return values
+
+
+def held(X: Any, width: int) -> Blocked:
+    """A matrix in memory as blocks of `width` columns: for tests, and for workers that hold theirs."""
+    parts = [Held(start, X[:, start : start + width]) for start in range(0, X.shape[1], width)]
+    nnz = int(X.nnz) if sparse.issparse(X) else X.size
+    return Blocked(X.shape[0], parts, nnz, matrix.digest(X))
+
+
+def summary(values: Csc | Floats, n: int) -> tuple[npt.NDArray[np.float32], Statistics]:
+    """Σ|x| and the statistics of the columns of a part; shift and scale are those of `matrix.scaled`, to the bit."""
+    from mipfs.kernels.statistics import column_statistics
+
+    if isinstance(values, Csc):
+        w = values.indptr.size - 1
+        one, found = np.empty(w), np.empty((4, w))
+        column_statistics(values.data, values.indptr, n, one, found)
+    else:
+        X = np.asfortranarray(values, dtype=float)
+        one, found = np.abs(X).sum(axis=0), np.empty((4, X.shape[1]))
+        found[0] = np.einsum("ij,ij->j", X, X)
+        found[1:3] = matrix.scaled(X, "standard")[2:]
+        found[3] = matrix.scaled(X, "unit")[3]
+    with np.errstate(over="ignore", under="ignore"):
+        sums = (one * (1.0 + 1e-6)).astype(np.float32)
+    least = np.finfo(np.float32).tiny  # what is positive stays so
+    return np.where(one > 0, np.maximum(sums, least), np.float32(0.0)), Statistics(*found)
+
+
+def split(counts: Integers, most: int) -> list[tuple[int, int]]:
+    """Ranges of columns of at most `most` numbers each, at least one column."""
+    ends = np.cumsum(counts)
+    cuts, start = [0], 0
+    while start < counts.size:
+        reached = int(np.searchsorted(ends, (ends[start - 1] if start else 0) + most, "right"))
+        start = min(max(start + 1, reached), start + MOST_COLUMNS)
+        cuts.append(start)
+    return list(itertools.pairwise(cuts))
+
+
+MOST_COLUMNS = 1 << 22
+"""Columns of a part at most: what is computed of every one of them is one block too."""
+
+
+def _csc(data: Array, indices: npt.NDArray[np.integer[Any]], ends: npt.NDArray[Any], n: int) -> sparse.csc_array:
+    """Canonical columns."""
+    narrow = ends[-1] <= np.iinfo(np.int32).max
+    found = sparse.csc_array(
+        (data, np.asarray(indices), np.asarray(ends, dtype=np.int32 if narrow else np.int64)),
+        shape=(n, len(ends) - 1),
+    )
+    found.has_canonical_format = True
+    return found

@@ -1,0 +1,216 @@
+"""The nodes of `branch` on the workers of a Dask cluster.
+
+The node solver travels once; a batch goes as bundles of nodes with their dual vectors, warm starts and the cutoff of
+the moment, and comes back as pieces of the proof. A node counts as open until its piece is here. So what a worker had
+in hand when it died is asked for again, and where the scheduler goes away, or no worker is left, this process goes on.
+The tree is that of the same batches on threads.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from threading import Event
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from mipfs import compiled
+from mipfs.drivers.hands import Threads
+from mipfs.drivers.tree import POLL_SECONDS, Node, Tree
+from mipfs.errors import UsageError
+from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
+from mipfs.plumbing.cluster import threads_of
+from mipfs.proof.duals import DualStore
+
+LOG = logging.getLogger("mipfs")
+AHEAD = 2
+"""Bundles of a batch for every thread of the workers."""
+TRIES = 3
+"""How often a bundle goes out before it is explored here."""
+REFRESH, PATIENCE = 2.0, 10.0
+"""Seconds from one look at who the workers are to the next; and how long a run waits for one where there is none."""
+FETCH = 30.0
+"""Seconds that the pieces of a bundle may take on their way back before they are asked for again."""
+
+
+@dataclass(eq=False)
+class Bundle:
+    """Nodes that go out together.
+
+    Attributes
+    ----------
+    future : of Dask; None while there is no worker to give them to
+    done : set when the future is settled
+    found : the pieces, once they are back
+    here : explorations in this process instead
+    """
+
+    nodes: Sequence[Node]
+    cutoff: float
+    future: Any = None
+    done: Event = field(default_factory=Event)
+    tries: int = 0
+    found: list[Any] | None = None
+    here: list[Future[Any]] | None = None
+
+
+class Workers:
+    """The workers of a client.
+
+    Parameters
+    ----------
+    tree : Tree, planted: what is in play does not change any more
+    client : dask.distributed.Client
+    here : Threads, which go on where no worker is left
+    """
+
+    def __init__(self, tree: Tree, client: Any, here: Threads) -> None:
+        self.tree, self.run, self.client, self.here = tree, tree.run, client, here
+        self._solver, self._there, self._version = tree.solver(), None, compiled.key()
+        self._threads, self._looked, self._seen = 0, -np.inf, time.monotonic()
+        self._out: list[Bundle] = []
+        self._said: set[str] = set()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for bundle in self._out:
+            self._withdraw(bundle)
+        self._there = None
+
+    def begin(self, nodes: Sequence[Node], cutoff: float) -> list[tuple[Bundle, int]]:
+        """Hand out the nodes of a batch, as bundles of equal size; a ticket for each node."""
+        self._out = [bundle for bundle in self._out if bundle.found is None and bundle.here is None]
+        size = max(1, -(-len(nodes) // max(1, AHEAD * self._count())))
+        bundles = [Bundle(nodes[start : start + size], cutoff) for start in range(0, len(nodes), size)]
+        for bundle in bundles:
+            self._send(bundle)
+        self._out += bundles
+        return [(bundle, k) for bundle in bundles for k in range(len(bundle.nodes))]
+
+    def result(self, ticket: tuple[Bundle, int]) -> Any:
+        """Wait for an exploration; None where the run must stop before it is back: the node is open as it was."""
+        bundle, k = ticket
+        while not self._settled(bundle):
+            if self.run.must_stop:
+                self._withdraw(bundle)
+                return None
+        if bundle.here is not None:
+            return self.here.result(bundle.here[k])
+        assert bundle.found is not None
+        return bundle.found[k]
+
+    def _settled(self, bundle: Bundle) -> bool:
+        """Whether the pieces are here, or are made here; waits a moment for that."""
+        if bundle.found is not None or bundle.here is not None:
+            return True
+        if self._is_alone():
+            self._take(bundle)
+            return True
+        if bundle.future is None:
+            self._send(bundle)
+        if bundle.future is None:
+            time.sleep(POLL_SECONDS)
+            return False
+        if not bundle.done.wait(POLL_SECONDS):
+            return False
+        status = bundle.future.status
+        if status == "finished":
+            try:
+                bundle.found = [whole(piece) for piece in bundle.future.result(timeout=FETCH)]
+                bundle.future = None
+                return True
+            except (CancelledError, TimeoutError, OSError):
+                pass  # what held the pieces is gone
+        elif status == "error":
+            self._failed(bundle, bundle.future.exception())
+            return True
+        bundle.future = None
+        if bundle.tries >= TRIES:
+            self._take(bundle)
+        return False
+
+    def _failed(self, bundle: Bundle, error: BaseException) -> None:
+        """Take over what killed worker after worker; other errors are those of the exploration."""
+        from distributed import KilledWorker
+
+        if isinstance(error, (ImportError, AttributeError)):
+            raise UsageError(f"the workers cannot load mipfs ({error}); install the same version there") from error
+        if not isinstance(error, KilledWorker):
+            raise error
+        self._take(bundle)
+
+    def _send(self, bundle: Bundle) -> None:
+        """Give a bundle to the workers, if there are some."""
+        if not self._count():
+            return
+        try:
+            if self._there is None or self._there.status != "finished":
+                (self._there,) = self.client.scatter([self._solver], broadcast=True, hash=False, timeout=REFRESH)
+            orders, packed = self._orders(bundle)
+            deadline = self.run.deadline
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            future = self.client.submit(
+                explored, self._there, orders, packed, left, self._version, pure=False, retries=0
+            )
+        except (CancelledError, TimeoutError, OSError, RuntimeError):  # the last one of a client that closes just now
+            self._threads, self._looked = 0, time.monotonic()
+            return
+        bundle.done, bundle.tries, bundle.future = Event(), bundle.tries + 1, future
+        future.add_done_callback(lambda _future, done=bundle.done: done.set())
+
+    def _orders(self, bundle: Bundle) -> tuple[list[Order], Packed]:
+        """What goes out: the nodes, and the dual vectors that they start from, each once."""
+        duals = self.tree.proof.duals
+        assert isinstance(duals, DualStore)
+        used, place = np.unique([node.dual for node in bundle.nodes], return_inverse=True)
+        orders = [
+            Order(node.states, node.warm, int(k), self.tree.asked(node, bundle.cutoff))
+            for node, k in zip(bundle.nodes, place, strict=True)
+        ]
+        return orders, duals.packed(used)
+
+    def _take(self, bundle: Bundle) -> None:
+        """Explore a bundle here."""
+        self._withdraw(bundle)
+        bundle.here = self.here.begin(bundle.nodes, bundle.cutoff)
+
+    def _withdraw(self, bundle: Bundle) -> None:
+        if bundle.future is not None and self.client.status == "running":
+            bundle.future.cancel()
+        bundle.future = None
+
+    def _count(self) -> int:
+        """Threads of all workers, as they were a moment ago."""
+        now = time.monotonic()
+        if self.client.status != "running":
+            self._threads = 0
+        elif now - self._looked >= REFRESH:
+            self._threads, self._looked = sum(threads_of(self.client).values()), now
+        if self._threads:
+            self._seen = now
+        return self._threads
+
+    def _is_alone(self) -> bool:
+        """Whether this process must go on alone, for now or, where the scheduler is gone, for good; said once."""
+        gone = self.client.status not in ("running", "connecting")
+        if not gone and (self._count() or time.monotonic() - self._seen < PATIENCE):
+            return False
+        why = "the Dask scheduler went away" if gone else "no Dask worker is left"
+        if why not in self._said:
+            self._said.add(why)
+            LOG.warning("%s; nothing is lost, the search goes on in this process", why)
+        return True
+
+
+def explored(solver: NodeSolver, orders: list[Order], packed: Packed, seconds: float | None, ours: str) -> list[Any]:
+    """What a worker does: explore from some nodes."""
+    if compiled.key() != ours:
+        raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
+    return [slim(piece) for piece in solver.explore(orders, packed, seconds)]

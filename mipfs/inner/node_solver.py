@@ -1,0 +1,128 @@
+"""A node solver that travels: what makes it goes to another process once, explorations are asked for many times.
+
+What it gives is that of the solver at home, bit for bit where the processors are the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean_node import Relaxation, States, Warm
+from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.kernels.structures import Piece
+from mipfs.problem import Problem
+from mipfs.proof.duals import DualStore
+
+Integers = npt.NDArray[np.int64]
+Packed = tuple[bytes, Integers, Integers, Integers, Integers]
+Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
+
+MAKING = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """One exploration: the node's states and warm start, the place of its dual vector, what else its solver is told."""
+
+    states: States
+    warm: Warm
+    dual: int
+    told: tuple[Any, ...]
+
+
+class NodeSolver:
+    """What a node solver is made of, and the solver once it was used.
+
+    Parameters
+    ----------
+    problem : Problem
+    alive : (k,) positions of the atoms that no screening has excluded
+    loss : float, optional
+        As of `Relaxation.coarsen`; None for nodes with rows.
+    """
+
+    def __init__(self, problem: Problem, alive: Integers, loss: float | None = None) -> None:
+        self.problem, self.alive, self.loss = problem, alive, loss
+        self._made: Relaxation | RowsRelaxation | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_made": None}
+
+    def made(self, stop: States) -> Relaxation | RowsRelaxation:
+        """The solver, made when it is first asked for; `stop` (1,) is set from outside to give up."""
+        with MAKING:
+            if self._made is None:
+                never = np.zeros(1, dtype=np.int8)
+                if self.loss is None:
+                    self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never)
+                else:
+                    self._made = Relaxation(self.problem, self.alive, never)
+                    self._made.coarsen(self.loss)
+        return self._made.stopped_by(stop)
+
+    def explore(self, orders: Sequence[Order], packed: Packed, seconds: float | None) -> list[Piece | RowsOutcome]:
+        """Explore from some nodes, one after the other; after so many seconds what is left is given up early.
+
+        Parameters
+        ----------
+        orders : sequence of Order
+        packed : their dual vectors, as of `DualStore.packed`
+        seconds : float >= 0, optional
+        """
+        stop, c = np.zeros(1, dtype=np.int8), self.problem.c_i
+        duals = DualStore(c.size, None if np.all(c == c[0]) else c)
+        duals.extend(*packed)
+        alarm = None if seconds is None else threading.Timer(seconds, stop.fill, (1,))
+        if alarm is not None:
+            alarm.daemon = True
+            alarm.start()
+        try:
+            solver, found = self.made(stop), list[Piece | RowsOutcome]()
+            for order in orders:
+                whole, q = duals.get(order.dual)
+                found.append(solver.explore(order.states, order.warm, np.ldexp(whole.astype(float), -q), *order.told))
+            return found
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+
+
+def slim(found: Piece | RowsOutcome) -> Any:
+    """The same in few bytes: of the arrays what is in use, of weights what is not zero."""
+    if not isinstance(found, Piece):
+        return found
+    places, n_duals, n_nodes, n_bytes, n_offers = (int(found.totals[k]) for k in (3, 4, 5, 6, 8))
+    used = dict.fromkeys(("states", "intercepts", "rhos", "bounds", "parents", "found"), n_nodes)
+    used |= dict.fromkeys(("feature", "children", "dual", "values"), places)
+    used |= {"grids": n_duals, "ends": n_duals, "tops": n_duals - 1, "widths": n_duals - 1}
+    used |= {"packed": n_bytes, "sums": n_offers}
+    shorter: dict[str, Any] = {name: getattr(found, name)[:count].copy() for name, count in used.items()}
+    written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
+    offers = np.where(written, found.offers[:n_offers], np.float32(0.0))
+    return found._replace(**shorter, weights=_sparse(found.weights[:n_nodes]), offers=_sparse(offers))
+
+
+def whole(found: Any) -> Piece | RowsOutcome:
+    """What `slim` made smaller, with weights as they were."""
+    if isinstance(found, Piece):
+        return found._replace(weights=_filled(found.weights), offers=_filled(found.offers))
+    assert isinstance(found, RowsOutcome)
+    return found
+
+
+def _sparse(matrix: npt.NDArray[np.float32]) -> Sparse:
+    ids = np.flatnonzero(matrix).astype(np.int32)
+    return matrix.shape, ids, matrix.ravel()[ids]
+
+
+def _filled(kept: Any) -> npt.NDArray[np.float32]:
+    shape, ids, values = kept
+    matrix = np.zeros(int(np.prod(shape)), dtype=np.float32)
+    matrix[ids] = values
+    return matrix.reshape(shape)

@@ -1,0 +1,193 @@
+"""Lines of svmlight to numbers, and entries sorted by column: the numba kernels of `mipfs convert`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+
+_EXACT = 9007199254740992
+"""2^53: whole numbers up to this, times or by a power of ten up to 10^22, are rounded once, as Python rounds them."""
+POWERS = np.array([10.0**k for k in range(23)])
+BITS = 11
+DONE, ODD = 0, 1
+
+
+@compiled(inline="always")
+def _is_blank(c):  # type: ignore[no-untyped-def]
+    return c == 32 or (9 <= c <= 13 and c != 10)
+
+
+@compiled()
+def _number(text, at, powers):  # type: ignore[no-untyped-def]
+    """(end, value, kind) of the number at `at`: kind 0 read, 1 one for Python to read, 2 none."""
+    negative, mantissa, digits, exponent = False, 0, 0, 0
+    if text[at] == 45 or text[at] == 43:
+        negative = text[at] == 45
+        at += 1
+    wide = False
+    point = False
+    while True:
+        c = text[at]
+        if 48 <= c <= 57:
+            digits += 1
+            if mantissa < 100000000000000000:
+                mantissa = mantissa * 10 + (c - 48)
+                exponent -= point
+            else:
+                wide = True
+        elif c == 46 and not point:
+            point = True
+        else:
+            break
+        at += 1
+    if digits == 0:
+        return at, 0.0, 2
+    c = text[at]
+    if c == 101 or c == 69:
+        at += 1
+        sign = 1
+        if text[at] == 45 or text[at] == 43:
+            sign = -1 if text[at] == 45 else 1
+            at += 1
+        shown, power = 0, 0
+        while 48 <= text[at] <= 57:
+            power = min(power * 10 + (text[at] - 48), 100000)
+            shown += 1
+            at += 1
+        if shown == 0:
+            return at, 0.0, 2
+        exponent += sign * power
+    c = text[at]
+    if not (_is_blank(c) or c == 10 or c == 35):
+        return at, 0.0, 2
+    if wide or mantissa > _EXACT or exponent > 22 or exponent < -22:
+        return at, 0.0, 1
+    value = float(mantissa)
+    value = value * powers[exponent] if exponent >= 0 else value / powers[-exponent]
+    return at, -value if negative else value, 0
+
+
+@compiled()
+def parse(text, at, limit, powers, labels, bags, lines, ends, columns, values, hard, state):  # type: ignore[no-untyped-def]
+    """Read whole lines of svmlight until the end of `text`, or until one that is not plain.
+
+    Parameters
+    ----------
+    text : (m,) uint8, ends with a line feed
+    at : where to begin
+    limit : the largest index allowed
+    powers : POWERS
+    labels, bags, lines, ends : (r,) out: of every sample; bag −1 without qid:, and where its entries end
+    columns, values : out: of every entry that is not zero, 0-based
+    hard : (h, 3) out: entry, begin and end of numbers that Python has to read; a zero among them stays
+    state : (6,) in and out: samples, entries, hard numbers, lines passed, largest index, where the text was left
+
+    Returns
+    -------
+    int
+        DONE, or ODD: the line at state[5] is for Python to read.
+    """
+    size = text.size
+    while at < size:
+        begin, row, entry, difficult = at, state[0], state[1], state[2]
+        largest = state[4]
+        while _is_blank(text[at]):
+            at += 1
+        if text[at] != 10 and text[at] != 35:
+            at, label, kind = _number(text, at, powers)
+            if kind != 0:
+                state[5] = begin
+                return ODD
+            bag, last, first = -1, 0, True
+            while True:
+                while _is_blank(text[at]):
+                    at += 1
+                c = text[at]
+                if c == 10 or c == 35:
+                    break
+                if first and c == 113:  # qid: is for Python unless it is plain
+                    if not (text[at + 1] == 105 and text[at + 2] == 100 and text[at + 3] == 58):
+                        state[5] = begin
+                        return ODD
+                    at += 4
+                    bag, shown = 0, 0
+                    while 48 <= text[at] <= 57 and shown < 19:
+                        bag = bag * 10 + (text[at] - 48)
+                        at += 1
+                        shown += 1
+                    c = text[at]
+                    if shown == 0 or shown > 18 or not (_is_blank(c) or c == 10 or c == 35):
+                        state[5] = begin
+                        return ODD
+                    first = False
+                    continue
+                first = False
+                index, shown = 0, 0
+                while 48 <= text[at] <= 57 and shown < 19:
+                    index = index * 10 + (text[at] - 48)
+                    at += 1
+                    shown += 1
+                if shown == 0 or shown > 18 or text[at] != 58 or index <= last or index > limit:
+                    state[5] = begin
+                    return ODD
+                at += 1
+                start = at
+                at, value, kind = _number(text, at, powers)
+                if kind == 2:
+                    state[5] = begin
+                    return ODD
+                last = index
+                if kind == 1:
+                    hard[difficult, 0], hard[difficult, 1], hard[difficult, 2] = entry, start, at
+                    difficult += 1
+                if kind == 1 or value != 0.0:
+                    columns[entry], values[entry] = index - 1, value
+                    entry += 1
+            labels[row], bags[row], lines[row], ends[row] = label, bag, state[3] + 1, entry
+            state[0], state[1], state[2], state[4] = row + 1, entry, difficult, max(largest, last)
+        while text[at] != 10:
+            at += 1
+        at += 1
+        state[3] += 1
+        state[5] = at
+    return DONE
+
+
+@compiled()
+def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, largest):  # type: ignore[no-untyped-def]
+    """Sort entries by column, those of a column as they stand; whether they lie in the second arrays afterwards."""
+    shift, there = 0, False
+    mask = (1 << BITS) - 1
+    while shift == 0 or (largest >> shift) > 0:
+        places = np.zeros((1 << BITS) + 1, np.int64)
+        for s in range(columns.size):
+            places[((columns[s] >> shift) & mask) + 1] += 1
+        for k in range(1 << BITS):
+            places[k + 1] += places[k]
+        for s in range(columns.size):
+            key = (columns[s] >> shift) & mask
+            to = places[key]
+            columns_to[to], rows_to[to], values_to[to] = columns[s], rows[s], values[s]
+            places[key] = to + 1
+        columns, columns_to = columns_to, columns
+        rows, rows_to = rows_to, rows
+        values, values_to = values_to, values
+        shift, there = shift + BITS, not there
+    return there
+
+
+@compiled()
+def count(columns, counts):  # type: ignore[no-untyped-def]
+    """Add up the entries of every column."""
+    for s in range(columns.size):
+        counts[columns[s]] += 1
+
+
+@compiled()
+def place(columns, start, rows, values, heads, indices, data):  # type: ignore[no-untyped-def]
+    """Put entries of the columns from `start` on where their columns go on; heads (w,) move."""
+    for s in range(columns.size):
+        to = heads[columns[s] - start]
+        indices[to], data[to] = rows[s], values[s]
+        heads[columns[s] - start] = to + 1

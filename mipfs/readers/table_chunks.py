@@ -1,0 +1,221 @@
+"""CSV and Parquet in pieces of rows: every column keeps one kind, numbers or words, from the first piece on."""
+
+from __future__ import annotations
+
+import csv
+import io
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mipfs.errors import DataError, MissingExtraError
+from mipfs.readers import csv_file, parquet
+from mipfs.readers.chunks import Chunk
+from mipfs.readers.columns import BAG, WEIGHT, Column, Label, label_among, require_label
+from mipfs.readers.csv_comments import without_comments
+from mipfs.readers.files import plainly_opened
+
+CELLS = 1 << 20
+"""Cells of a piece."""
+_FEW = 1 << 16
+"""Rows of a piece at most."""
+
+
+class Columns:
+    """From named columns to entries; a provisional column for every column of numbers, and for every word that is met.
+
+    Parameters
+    ----------
+    path : named in messages
+    names : of all columns
+    label : the label column, or names of which the first that is there is meant
+    known : what `state` gave, None at the beginning
+    """
+
+    def __init__(self, path: Path, names: Sequence[str], label: Label, known: dict[str, Any] | None) -> None:
+        self.path, self.names, self.label = path, list(names), label_among(label, names)
+        require_label(self.label, names, path)
+        self.features = [name for name in names if name not in (self.label, BAG, WEIGHT)]
+        if not self.features:
+            raise DataError("no feature column", "give at least one column beside the labels", path=path)
+        known = known or {"rows": 0, "width": 0, "numbers": {}, "words": {}}
+        self.rows, self.width = int(known["rows"]), int(known["width"])
+        self.numbers: dict[str, int] = dict(known["numbers"])
+        self.words: dict[str, dict[str, int]] = {name: dict(words) for name, words in known["words"].items()}
+
+    def state(self) -> dict[str, Any]:
+        """What a later reading goes on from."""
+        known = {"rows": self.rows, "width": self.width, "numbers": self.numbers, "words": self.words}
+        return {**known, "names": self.features, "label": self.label}
+
+    def chunk(self, columns: Sequence[Column], lines: Any) -> Chunk:
+        """The next rows."""
+        by_name = dict(zip(self.names, columns, strict=True))
+        n = len(columns[0])
+        rows, ids, values = [], [], []
+        for name in self.features:
+            column = by_name[name]
+            if column.dtype.kind == "f":
+                self._be(name, self.words, "words", lines)
+                used = np.flatnonzero(column)
+                place = self.numbers.setdefault(name, self.width)
+                self.width = max(self.width, place + 1)
+                rows.append(used)
+                ids.append(np.full(used.size, place))
+                values.append(column[used].astype(float))
+            else:
+                self._be(name, self.numbers, "numbers", lines)
+                rows.append(np.arange(n))
+                ids.append(self._coded(name, column))
+                values.append(np.ones(n))
+        row = np.concatenate(rows)
+        order = np.argsort(row, kind="stable")
+        self.rows += n
+        bags, weights = by_name.get(BAG), by_name.get(WEIGHT)
+        return Chunk(
+            by_name[self.label],
+            np.bincount(row, minlength=n).astype(np.int64),
+            np.concatenate(ids)[order].astype(np.int32),
+            np.concatenate(values)[order],
+            self.width,
+            None if bags is None else self._bags(bags, lines),
+            None if weights is None else self._weights(weights, lines),
+            lines,
+            self.state(),
+        )
+
+    def _coded(self, name: str, column: Column) -> Any:
+        known = self.words.setdefault(name, {})
+        found, codes = np.unique(column, return_inverse=True)
+        for word in found.tolist():
+            if word not in known:
+                known[word] = self.width
+                self.width += 1
+        return np.array([known[word] for word in found.tolist()])[codes]
+
+    def _be(self, name: str, others: Any, what: str, lines: Any) -> None:
+        """Refuse a column that was of the other kind before."""
+        if name in others:
+            message = f"column {name!r} holds {what} above this line, and something else here"
+            remedy = "correct the cells; categories are written as words throughout"
+            raise DataError(message, remedy, path=self.path, line=None if lines is None else int(lines[0]))
+
+    def _bags(self, column: Column, lines: Any) -> Any:
+        numbers = column.astype(float) if column.dtype.kind == "f" else np.full(len(column), np.nan)
+        bad = np.flatnonzero(~((np.trunc(numbers) == numbers) & (np.abs(numbers) < 2**53)))
+        if bad.size:
+            message = f"the bag is {column[bad[0]]!r}; a store has whole numbers for bags"
+            line = None if lines is None else int(lines[bad[0]])
+            raise DataError(message, "number the bags", path=self.path, line=line)
+        return numbers.astype(np.int64)
+
+    def _weights(self, column: Column, lines: Any) -> Any:
+        if column.dtype.kind != "f":
+            message = f"the column {WEIGHT!r} holds words"
+            raise DataError(message, "give positive numbers, or rename the column", path=self.path)
+        return column.astype(float)
+
+
+def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], list[str], dict[str, list[str]]]:
+    """Provisional columns in the order of the features, the names of these, and groups of words.
+
+    Parameters
+    ----------
+    position : the last `Chunk.position`
+    names : of the columns of the table
+    """
+    order, found, groups = [], [], {}
+    for name in names:
+        if name in position["numbers"]:
+            order.append(int(position["numbers"][name]))
+            found.append(name)
+        elif name in position["words"]:
+            words = sorted(position["words"][name].items())
+            order += [place for _, place in words]
+            groups[name] = [f"{name}={word}" for word, _ in words]
+            found += groups[name]
+    return order, found, groups
+
+
+def csv_chunks(path: Path, stream: IO[bytes], label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
+    """The samples of a CSV file; what `read_csv` refuses is refused, where it is met."""
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    reader = csv.reader([])
+    try:
+        plain = without_comments(text)
+        head = [*csv_file._record(plain), *csv_file._record(plain)]
+        reader = csv.reader(chain(head, plain), delimiter=csv_file._separator(head), strict=True)
+        header = [name.strip() for name in next(filter(None, reader), [])]
+        csv_file._check_header(header, path, reader.line_num)
+        first = reader.line_num
+        table: Columns | None = None
+        passed, done, numbered = 0, 0 if position is None else int(position["rows"]), False
+        for rows, lines in _batches(reader, len(header), path):
+            if table is None:
+                numbered = _counts_rows(header, rows, path, first)
+                table = Columns(path, header[1:] if numbered else header, label, position)
+            passed += len(rows)
+            if passed <= done:
+                continue
+            cells = list(zip(*([row[1:] for row in rows] if numbered else rows), strict=True))
+            csv_file._check_missing(table.names, cells, lines, path)
+            mixing = (table.label, BAG)
+            pairs = zip(table.names, cells, strict=True)
+            columns = [csv_file._column(name, cell, lines, path, name in mixing) for name, cell in pairs]
+            yield table.chunk(columns, np.array(lines, dtype=np.int64))
+    except csv.Error as error:
+        raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
+    except UnicodeDecodeError:
+        raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
+
+
+def _counts_rows(header: list[str], rows: list[list[str]], path: Path, line: int) -> bool:
+    """Whether the first column has no name and holds row numbers; see `read_csv`."""
+    if header[0] not in csv_file.ROW_NUMBERS:
+        return False
+    return len(csv_file._without_row_numbers(header, rows, path, line)[0]) < len(header)
+
+
+def _batches(reader: Any, width: int, path: Path) -> Iterator[tuple[list[list[str]], array[int]]]:
+    """Rows and their lines."""
+    most = max(1, min(_FEW, CELLS // width))
+    rows, lines = list[list[str]](), array("q")
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != width:
+            message = f"{len(row)} cells under {width} columns"
+            raise DataError(message, "give every column one cell", path=path, line=reader.line_num)
+        rows.append(row)
+        lines.append(reader.line_num)
+        if len(rows) == most:
+            yield rows, lines
+            rows, lines = [], array("q")
+    if rows:
+        yield rows, lines
+
+
+def parquet_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
+    """The samples of a Parquet file, batch after batch; pyarrow goes to and fro in it."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from None
+    try:
+        with plainly_opened(path) as stream:
+            file = pq.ParquetFile(stream)
+            names = parquet.feature_columns(file.schema_arrow.names, path)
+            table = Columns(path, names, label, position)
+            passed, done = 0, 0 if position is None else int(position["rows"])
+            for batch in file.iter_batches(max(1, min(_FEW, CELLS // len(names))), columns=names):
+                passed += batch.num_rows
+                if passed > done and batch.num_rows:
+                    yield table.chunk([parquet.column(name, batch.column(name), path) for name in names], None)
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None

@@ -1,0 +1,260 @@
+"""`branch` on the workers of a Dask cluster: the tree, the answer and the proof of one process, whoever dies."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mipfs
+from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
+from mipfs.drivers import workers
+from mipfs.drivers.tree import Tree
+from mipfs.errors import UsageError
+from mipfs.inner.node_solver import NodeSolver, Order, slim, whole
+from mipfs.kernels.structures import Piece
+from mipfs.plumbing import cluster as clusters
+from mipfs.problem import Problem
+from mipfs.result.result import Record, Result, Status, StopReason
+from tests.oracles import brute_force
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mipfs[dask]'")
+
+KINDS = ("hinge", "logistic", "weighted", "costs", "rows", "extra", "groups")
+
+
+def hard(kind: str = "hinge", n: int = 60, p: int = 14, M: int | None = 4, C: float = 1.0) -> Problem:
+    """A problem of some hundred nodes."""
+    r = np.random.default_rng([3, n, p])
+    X = r.normal(size=(n, p)) * r.uniform(0.3, 2.0, p)
+    y = np.where(X @ r.normal(size=p) + 2.0 * r.normal(size=n) > 0, 1, -1)
+    weights = r.uniform(0.5, 2.0, n) if kind == "weighted" else None
+    data = Instance.from_arrays(X, y, sample_weight=weights)
+    atoms = Groups(data, {f"g{i}": [i, (i + 5) % p] for i in range(p)}, scaling="norm") if kind == "groups" else None
+    lam: Any = 0.2 if kind == "costs" else 0.0
+    problem = Problem(
+        data,
+        M=None if kind == "costs" else M,
+        C=C,
+        lam=lam,
+        atoms=atoms,
+        loss="logistic" if kind == "logistic" else "hinge",
+    )
+    if kind in ("rows", "extra"):
+        problem = problem.with_rows(r.integers(0, 2, size=(2, p)).astype(float), -np.inf, [2.0, 3.0])
+    return problem
+
+
+def same(result: Result, folder: Path) -> dict[str, Any]:
+    """What is written, the arrays of the certificate too, but for what tells the time."""
+    folder.mkdir()
+    result.save(folder / "r.json")
+    document: dict[str, Any] = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    for record in (document, *document["trace"]):
+        del record["seconds"]
+    del document["certificate"]["sha256"]  # of a zip file, which has a date in it
+    with np.load(folder / "r.cert.npz") as arrays:
+        return document | {name: arrays[name].tolist() for name in arrays.files}
+
+
+def start(**options: Any) -> Any:
+    return distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None, **options)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with start(processes=True) as client:
+        yield client
+
+
+@pytest.fixture
+def own() -> Iterator[Any]:
+    """A cluster that a test may wreck."""
+    with start(processes=True) as client:
+        yield client
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp_path: Path) -> None:
+    problem = hard(kind)
+    here = mipfs.solve(problem, "branch", gap=1e-6, batch=16)
+    there = mipfs.solve(problem, "branch", gap=1e-6, batch=16, client=client)
+    assert there.status is Status.OPTIMAL
+    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    report = mipfs.verify(there, problem.data)
+    assert report.accepted, report.reason
+
+
+def test_the_answer_is_the_best_of_all_selections(client: Any) -> None:
+    problem = hard(n=40, p=8, M=2, C=0.5)
+    found = mipfs.solve(problem, "branch", gap=1e-8, client=client)
+    data = problem.data
+    allowed = [frozenset(pair) for pair in itertools.combinations(range(8), 2)]
+    best = brute_force(data.block().dense(), data.y, problem.c_i, allowed, problem.penalty, True)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == pytest.approx(best.value.upper, rel=1e-6)
+    assert found.bound <= best.value.upper * (1 + 1e-9)
+    assert frozenset(data.feature_names.index(name) for name in found.selected) in best.optimal
+
+
+def test_computed_columns_grow_on_the_workers(client: Any) -> None:
+    problem = hard(p=12, M=3)
+    part = problem.data.feature_names[:4]
+    here, there = (mipfs.solve(problem, "branch", active=part, **options) for options in ({}, {"client": client}))
+    assert there.status is here.status is Status.OPTIMAL
+    assert there.objective == pytest.approx(here.objective, rel=1e-4)
+    assert mipfs.verify(there, problem.data).accepted
+
+
+def test_a_limit_and_ctrl_c_leave_what_is_proven(client: Any) -> None:
+    problem = hard(n=300, p=60, M=10)
+    began = time.monotonic()
+    limited = mipfs.solve(problem, "branch", time_limit=1.0, client=client)
+    assert time.monotonic() - began < 10.0
+    assert limited.stop_reason is StopReason.TIME_LIMIT
+
+    def strike(record: Record) -> None:
+        if record.iteration > 200:
+            signal.raise_signal(signal.SIGINT)
+
+    struck = mipfs.solve(problem, "branch", callback=strike, client=client)
+    assert struck.stop_reason is StopReason.INTERRUPTED
+    for result in (limited, struck):
+        assert 0.0 < result.bound < result.objective
+        report = mipfs.verify(result, problem.data)
+        assert report.accepted, report.reason
+
+
+def test_a_state_goes_from_the_workers_to_this_process_and_back(client: Any) -> None:
+    problem = hard(n=80)
+    whole_run = mipfs.solve(problem, "branch", gap=1e-6)
+    limit = whole_run.counters["nodes"] // 2
+    half = mipfs.solve(problem, "branch", gap=1e-6, client=client, iteration_limit=limit, checkpoint=True, batch=8)
+    assert half.state is not None
+    state = pickle.loads(pickle.dumps(half.state))  # nothing of the client is in it
+    for options in ({}, {"client": client}):
+        rest = mipfs.solve(problem, "branch", gap=1e-6, resume=state, **options)
+        assert rest.status is Status.OPTIMAL
+        assert rest.objective == pytest.approx(whole_run.objective, rel=1e-6)
+        assert mipfs.verify(rest, problem.data).accepted
+
+
+def wrecked(problem: Problem, own: Any, strike: Callable[[], object], after: int, **options: Any) -> Result:
+    """A run in whose middle something happens."""
+    struck: list[int] = []
+
+    def watch(record: Record) -> None:
+        if record.iteration >= after and not struck:
+            struck.append(record.iteration)
+            strike()
+
+    result = mipfs.solve(problem, "branch", batch=16, client=own, callback=watch, **options)
+    assert struck
+    return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("kind", ["hinge", "rows"])
+def test_workers_that_are_killed_lose_nothing(own: Any, kind: str, count: int, tmp_path: Path) -> None:
+    problem = hard(kind, n=100, p=20, M=5)
+    here = mipfs.solve(problem, "branch", batch=16)
+    assert here.counters["nodes"] > 200
+    pids = list(own.run(os.getpid).values())[:count]
+    there = wrecked(problem, own, lambda: [os.kill(pid, signal.SIGKILL) for pid in pids], 60)
+    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    report = mipfs.verify(there, problem.data)
+    assert report.accepted, report.reason
+
+
+@pytest.mark.slow
+def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    problem = hard(n=100, p=20, M=5)
+    here = mipfs.solve(problem, "branch", batch=16)
+    there = wrecked(problem, own, lambda: own.cluster.close(timeout=20), 60)
+    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    assert "nothing is lost, the search goes on in this process" in caplog.text
+
+
+def test_without_workers_this_process_goes_on(
+    client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "PATIENCE", 0.2)
+    monkeypatch.setattr(workers, "threads_of", lambda client: {})
+    problem = hard()
+    here = mipfs.solve(problem, "branch", batch=16)
+    there = mipfs.solve(problem, "branch", batch=16, client=client)
+    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    assert caplog.text.count("no Dask worker is left; nothing is lost") == 1
+
+
+def test_what_fails_on_a_worker_fails_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other(workers.Workers):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self._version = "another"
+
+    monkeypatch.setattr(workers, "Workers", Other)
+    with pytest.raises(UsageError, match="another version of mipfs or numba"):
+        mipfs.solve(hard(), "branch", client=client)
+
+
+def test_what_cannot_be_spread_is_refused(client: Any) -> None:
+    problem = hard()
+    with pytest.raises(UsageError, match=r"client = 'here' is no dask\.distributed\.Client"):
+        mipfs.solve(problem, "branch", client="here")
+    with pytest.raises(UsageError, match="one at a time, by Clarabel"):
+        mipfs.solve(problem, "branch", client=client, nodes="conic")
+    with pytest.raises(UsageError, match="client takes neither the structural loss"):
+        mipfs.solve(problem.replace(loss="structural", bias=False, measure="f1"), "branch", client=client)
+    with pytest.raises(UsageError, match="driver 'gbd' has no option 'client'"):
+        mipfs.solve(problem, "gbd", client=client)
+    for batch in (0, 1.5, True):
+        with pytest.raises(UsageError, match=r"batch = .* must be a whole number >= 1"):
+            mipfs.solve(problem, "branch", batch=batch)
+    with pytest.raises(UsageError, match="no Dask scheduler at 'nonsense://here'"):
+        clusters.client_of("nonsense://here")
+
+
+@pytest.mark.parametrize("kind", ["hinge", "weighted", "rows"])
+def test_a_solver_that_travelled_finds_the_same_bits(kind: str) -> None:
+    """Without a cluster: pickled, explored, made slim and whole again."""
+    problem = hard(kind)
+    seen: list[bool] = []
+    explore = Tree.explore
+
+    def compared(self: Tree, node: Any, alpha: Any, cutoff: float) -> Any:
+        found = explore(self, node, alpha, cutoff)
+        solver: NodeSolver = pickle.loads(pickle.dumps(self.solver()))
+        order = Order(node.states, node.warm, 0, self.asked(node, cutoff))
+        packed = self.proof.duals.packed(np.array([node.dual]))  # type: ignore[union-attr]
+        (other,) = solver.explore([pickle.loads(pickle.dumps(order))], packed, 60.0)
+        back = whole(pickle.loads(pickle.dumps(slim(other))))
+        if isinstance(back, Piece):
+            for name, mine, theirs in zip(Piece._fields, found, back, strict=True):
+                used = theirs.any(axis=1) if name == "offers" else np.full(len(theirs), True)
+                if name == "children":
+                    used = back.feature >= 0
+                seen.append(mine[: len(theirs)][used].tobytes() == theirs[used].tobytes() or name)
+        else:
+            seen.append((back.bound, back.whole.tolist()) == (found.bound, found.whole.tolist()))
+        return found
+
+    Tree.explore = compared  # type: ignore[method-assign]
+    try:
+        mipfs.solve(problem, "branch", threads=1, iteration_limit=40)
+    finally:
+        Tree.explore = explore  # type: ignore[method-assign]
+    assert seen
+    assert {one for one in seen if one is not True} == set()
