@@ -13,11 +13,12 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
 from mipfs.backends.declared import check_size
+from mipfs.capability import ATOMS, PAIRS
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.rows_tree import RowsTree
@@ -32,7 +33,7 @@ from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
-CAPABILITY = gbd.CAPABILITY
+CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4

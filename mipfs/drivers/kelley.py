@@ -20,10 +20,12 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import Features
+from mipfs.atoms.pair_search import PairSearch
+from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
-from mipfs.capability import POINTWISE, Capability
+from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_interior import FaceInterior
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"))
 SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 STUCK = 1e-3
@@ -108,7 +110,7 @@ def run(run: Run) -> None:
     rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
-    if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
+    if not selection.is_plain or selection.forced_in or problem.has_penalty:
         first, least = run.cheapest()
         if first is None:
             return
@@ -149,7 +151,8 @@ def run(run: Run) -> None:
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
-        run.outcome.declare = partial(_declared, problem, tuple(pool.members))
+        if not isinstance(problem.atoms, Pairs):  # a program has a variable for every atom
+            run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
         if options.refit:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
@@ -201,7 +204,7 @@ def _restricted(run: Run) -> Restricted:
         if given is not None and not 0.0 <= given < 1.0:
             raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     loss = get_loss(problem.loss)
-    smooth = loss.is_smooth and loss.kernel is not None and not np.any(problem.penalty)
+    smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
     proximal = smooth and options.restricted in ("auto", "proximal")
@@ -266,10 +269,12 @@ class Oracle:
         self._loss = get_loss(run.problem.loss)
         problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
-        self._by_best = free and not np.any(problem.penalty)
-        self.top: TopFeatures | None = None
+        self._by_best = free and not problem.has_penalty
+        self.top: TopFeatures | PairSearch | None = None
         self._search: TreeSearch | None = None
-        if self._by_best and isinstance(problem.atoms, Features):
+        if isinstance(problem.atoms, Pairs):
+            self.top = problem.atoms.search()
+        elif self._by_best and isinstance(problem.atoms, Features):
             self.top = TopFeatures(problem.atoms)
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
@@ -283,7 +288,7 @@ class Oracle:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
             assert not isinstance(dual, Combination)
-            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[2])
+            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[::2])
 
     def counters(self) -> dict[str, int]:
         """Of a tree, how many scores were computed and how many a bound saved."""

@@ -75,9 +75,9 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         "sparse" if problem.data.is_sparse else "dense F" if not stored or X.flags.f_contiguous else "dense C",
         str(X.indices.dtype) if problem.data.is_sparse else "",
         bool(X.data.flags.writeable if problem.data.is_sparse else not stored or X.flags.writeable),
-        bool(np.any(problem.data.center)),
+        block.is_centred,
         problem.selection.is_plain,
-        bool(np.any(problem.penalty)),
+        problem.has_penalty,
     )
     if kind in _compiled:
         return False
