@@ -173,6 +173,11 @@ def pairs(data: Instance, **options: Any) -> Pairs:
     return Pairs(data, **options)
 
 
+def some(ids: Integers) -> Integers:
+    """These monomials, or the first one where there are none: a proof is over at least one."""
+    return ids if ids.size else np.zeros(1, dtype=np.int64)
+
+
 def _check(data: Instance, gamma: Any, r: Any, degree: Any, heredity: Any) -> None:
     """Refuse what has no monomials.
 

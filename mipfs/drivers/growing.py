@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.pairs import Pairs
+from mipfs.atoms.pairs import Pairs, some
 from mipfs.drivers.searched import Searched, closed, searched
 from mipfs.drivers.tree import SLACK
 from mipfs.errors import UsageError
@@ -205,7 +205,7 @@ def _proof(run: Run, root: Root | Searched, part: Grown | None) -> Proof | None:
     if isinstance(root, Searched):
         chosen = [] if run.incumbent is None else [run.incumbent.selected]
         inside = [] if part is None else [part.held]
-        held = run.outcome.held = closed(problem, np.unique(np.concatenate([root.top, *chosen, *inside])))
+        held = run.outcome.held = closed(problem, some(np.unique(np.concatenate([root.top, *chosen, *inside]))))
     elif root.prices.y.any():
         shown = cancelled(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
         if shown is None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms.pairs import Pairs
+from mipfs.atoms.pairs import Pairs, some
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import stated
@@ -17,14 +17,13 @@ from mipfs.run.run import Run
 def described(run: Run) -> Mapping[str, Any]:
     """The fields of the `Result` of a run over `Pairs` that are about the data and the atoms.
 
-    Columns, shift and scale are those of the features that the selected products are made of; ``columns`` has the
-    number of each selected product too, by its name.
+    Columns, shift and scale are those of the features that the selected products are made of.
     """
     atoms = run.problem.atoms
     assert isinstance(atoms, Pairs)
     base, held = atoms.base, run.outcome.held
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
-    held = np.unique(chosen) if held is None else held
+    held = some(np.unique(chosen)) if held is None else held
     members = atoms.monomials.members(chosen)
     used = np.unique(members[members >= 0]).tolist()
     names = base.feature_names
@@ -45,7 +44,8 @@ def described(run: Run) -> Mapping[str, Any]:
 
 def bare_proof(run: Run) -> Proof:
     """The proof of α = 0, for a run over `Pairs` that was stopped before it had another."""
-    held = run.outcome.held = np.empty(0, dtype=np.int64) if run.incumbent is None else np.unique(run.incumbent.selected)
+    chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
+    held = run.outcome.held = some(np.unique(chosen))
     proof = empty_proof(run.problem, held=held)
     proof.outside = proof.duals.add(*no_dual(run.problem))
     proof.close(proof.root, proof.outside)
