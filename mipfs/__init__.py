@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         LeverageSelector,
         MeasureClassifier,
         MILClassifier,
+        PolynomialFGMClassifier,
     )
     from mipfs.formulation import problem_of
     from mipfs.problem import Problem
@@ -59,6 +60,7 @@ __all__ = [
     "MeasureClassifier",
     "MipfsError",
     "MissingExtraError",
+    "PolynomialFGMClassifier",
     "Problem",
     "Record",
     "Result",
@@ -97,6 +99,7 @@ _HOME = {
     "MeasureClassifier": "mipfs.estimators",
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
+    "PolynomialFGMClassifier": "mipfs.estimators",
     "Problem": "mipfs.problem",
     "Record": "mipfs.result.result",
     "Result": "mipfs.result.result",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.names import NumberedIndex, Unstored
+from mipfs.data.names import Unstored
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -125,7 +125,7 @@ def _below(place: Integers, d: int) -> Integers:
 def _largest(left: Integers, d: int) -> Integers:
     """The largest place with `_below(place, d)` ≤ left."""
     guess = np.sqrt(2.0 * left) if d == 2 else np.cbrt(6.0 * left)
-    place = np.maximum(guess.astype(np.int64) - 2, 0)
+    place: Integers = np.maximum(guess.astype(np.int64) - 2, 0)
     while np.any(more := _below(place + 1, d) <= left):
         place = place + more
     return place
@@ -135,7 +135,7 @@ class MonomialNames(Unstored):
     """The names of all monomials, made when they are asked for."""
 
     def __init__(self, monomials: Monomials, names: Sequence[str], index: Mapping[str, int]) -> None:
-        self.monomials, self.names, self.index = monomials, names, index
+        self.monomials, self.names, self._places = monomials, names, index
 
     def __len__(self) -> int:
         return self.monomials.count
@@ -155,7 +155,7 @@ class MonomialNames(Unstored):
 
     @cached_property
     def _features(self) -> _Features:
-        return _Features(self.index)
+        return _Features(self._places)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, MonomialNames):
@@ -185,8 +185,3 @@ class _Features:
                 return None
             found += [self.index[feature]] * times
         return found
-
-
-def index_of(names: MonomialNames) -> NumberedIndex:
-    """Positions by name."""
-    return NumberedIndex(names)

@@ -10,7 +10,7 @@ of the last call, set the level; squares, single features and the constant take 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,13 +74,43 @@ class Weights:
     q: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Which products of two different features are looked at.
+
+    Attributes
+    ----------
+    v : (n,)
+    weighed : (n,) v, times the third feature where one is fixed
+    factor : float, of the monomials; of those with a third feature the largest
+    fixed : what stands in every monomial beside the two: nothing, −1 for the number 1, or a feature
+    most : float, the largest q_j = √Σ |weighed| x_j²
+    """
+
+    v: Array
+    weighed: Array
+    factor: float
+    fixed: tuple[int, ...]
+    most: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether sums of weighed products in the order of the rows are those of the monomials, to the last bit."""
+        return self.weighed is self.v
+
+    @cached_property
+    def error(self) -> float:
+        """How far two ways of summing an |ω| may be apart."""
+        return 4.0 * (self.v.size + 16) * UNIT_ROUNDOFF * self.factor * self.most**2
+
+
 class PairSearch:
     """Finds the best monomials of degree 2 again and again, for changing v.
 
     Parameters
     ----------
     X : (n, p) dense array in Fortran order or csc_array, not centred
-    monomials : Monomials of degree 2
+    monomials : Monomials; of a higher degree those of at most two features are found (`mipfs.atoms.triple_search`)
 
     Attributes
     ----------
@@ -88,12 +118,12 @@ class PairSearch:
     """
 
     def __init__(self, X: Any, monomials: Monomials) -> None:
-        assert monomials.degree == 2
         self.X, self.monomials, self.work = X, monomials, 0
         self.is_sparse = bool(sparse.issparse(X))
         self._last = np.empty(0, dtype=np.int64)
         self._constant, self._single = monomials.factor([]), monomials.factor([1])
         self._square, self._cross = monomials.factor([2]), monomials.factor([1, 1])
+        self._none = (-1,) * (monomials.degree - 2)
 
     @cached_property
     def _is_nonnegative(self) -> bool:
@@ -158,19 +188,23 @@ class PairSearch:
         best, weights, self.work = Best(B, max(least, 0.0)), self.weights(v), 0
         if B <= 0:
             return best.ids, best.sizes
-        self._singles(best, v, weights)
         if self._last.size:
             best.add(self._last, self.sizes(self._last, v))
-        order = np.argsort(-weights.q, kind="stable")
-        order = order[weights.q[order] > 0.0]
-        heads = order[: max(HEADS, int(np.ceil(np.sqrt(8.0 * B))))]
-        self._among(heads, best, v, weights, must_stop)
-        reached = self._cross * weights.q[order] * weights.q.max(initial=0.0) >= best.level * BELOW
-        kept = order[reached]
-        if kept.size > heads.size:
-            self._among(kept, best, v, weights, must_stop)
+        self._small(best, v, weights, must_stop)
         self._last = best.ids
         return best.ids, best.sizes
+
+    def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
+        """Take in the best monomials of at most two features."""
+        self._singles(best, v, weights)
+        q, scope = weights.q, Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
+        order = np.argsort(-q, kind="stable")
+        order = order[q[order] > 0.0]
+        heads = order[: max(HEADS, int(np.ceil(np.sqrt(8.0 * best.B))))]
+        self._among(heads, q[heads], best, scope, must_stop)
+        kept = order[self._cross * q[order] * scope.most >= best.level * BELOW]
+        if kept.size > heads.size:
+            self._among(kept, q[kept], best, scope, must_stop)
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |ω|, for columns that are rounded as `Monomials.columns` rounds them.
@@ -189,80 +223,91 @@ class PairSearch:
     def _singles(self, best: Best, v: Array, weights: Weights) -> None:
         """Squares, single features and the constant."""
         p, every = self.monomials.p, np.arange(self.monomials.p, dtype=np.int64)
-        found = [(np.stack([every, every], axis=1), self._square * np.abs(weights.squares))]
+        found = [([every, every], self._square * np.abs(weights.squares))]
         if self.monomials.has_one:
-            found.append((np.stack([np.full(p, -1), every], axis=1), self._single * np.abs(weights.linear)))
-            found.append((np.full((1, 2), -1), np.array([self._constant * abs(float(_in_order(v)))])))
-        for members, sizes in found:
+            one = np.full(p, -1)
+            found.append(([one, every], self._single * np.abs(weights.linear)))
+            found.append(([one[:1], one[:1]], np.array([self._constant * abs(_in_order(v))])))
+        for (left, right), sizes in found:
             high = np.flatnonzero(sizes >= max(best.level, TINY))
-            best.add(self.monomials.ids(members[high]), sizes[high])
+            best.add(self._ids(self._none, left[high], right[high]), sizes[high])
 
-    def _among(
-        self, columns: Integers, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]
-    ) -> None:
-        """Take in the best pairs of different features among `columns`, in order of falling q."""
-        if columns.size < 2:
-            return
-        within = self._among_sparse if self.is_sparse else self._among_dense
-        within(columns, best, v, weights.q[columns], must_stop)
+    def _ids(self, fixed: tuple[int, ...], left: Integers, right: Integers) -> Integers:
+        """The numbers of monomials of two features and what is fixed beside them."""
+        return self.monomials.ids(np.stack([*(np.full(left.size, j) for j in fixed), left, right], axis=1))
+
+    def _among(self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]) -> None:
+        """Take in the best pairs of different features among `columns`, in order of falling q, (k,) each."""
+        if columns.size >= 2:
+            within = self._among_sparse if self.is_sparse else self._among_dense
+            within(columns, q, best, scope, must_stop)
 
     def _among_sparse(
-        self, columns: Integers, best: Best, v: Array, q: Array, must_stop: Callable[[], bool]
+        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
         from mipfs.kernels.products import pairs_above, rows_of
 
-        X, m = self.X, columns.size
+        X, v, m = self.X, scope.weighed, columns.size
         filled = int((X.indptr[columns + 1] - X.indptr[columns]).sum())
         starts, ranks, values = np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled)
         rows_of(X.data, X.indices, X.indptr, columns, v, starts, ranks, values)
         room = max(ROOM, m)
-        found, sizes = np.empty((room, 2), np.int32), np.empty(room)
-        sums, mark, begin = np.empty(m), np.full(m, -1, np.int32), 1
+        found, sums = np.empty((room, 2), np.int32), np.empty(room)
+        scratch, mark, begin = np.empty(m), np.full(m, -1, np.int32), 1
         while begin < m:
-            least = max(best.level, TINY) / self._cross
+            low = max(best.level, TINY) if scope.is_exact else max(best.level - scope.error, 0.0)
+            least = low / scope.factor * BELOW
             begin, count, work = pairs_above(
-                X.data, X.indices, X.indptr, columns, v, starts, ranks, values, q, least * BELOW, least * BELOW,
-                begin, BUDGET, sums, mark, found, sizes,
+                X.data, X.indices, X.indptr, columns, v, starts, ranks, values, q, least, least,
+                begin, BUDGET, scratch, mark, found, sums,
             )  # fmt: skip
             self.work += work
-            high = np.flatnonzero(self._cross * sizes[:count] >= best.level)
-            best.add(self.monomials.ids(columns[found[high]]), self._cross * sizes[high])
+            self._take(best, columns[found[:count, 0]], columns[found[:count, 1]], sums[:count], scope)
             if begin < m and must_stop():
                 raise StoppedError
 
     def _among_dense(
-        self, columns: Integers, best: Best, v: Array, q: Array, must_stop: Callable[[], bool]
+        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
         """Blocks of products; what may be among the best is summed again in the order of the rows."""
-        error = 2.0 * (v.size + 16) * UNIT_ROUNDOFF * self._cross
+        v, factor = scope.weighed, scope.factor
         for start in range(0, columns.size, WIDE):
             part = columns[start : start + WIDE]
-            if self._cross * q[0] * q[start] < best.level * BELOW:
+            if factor * q[0] * q[start] < best.level * BELOW:
                 return
             weighed, far = self.X[:, part] * v[:, None], start + part.size
-            reached = int(np.searchsorted(-q[:far], -max(best.level, TINY) * BELOW / (self._cross * q[start]), "right"))
+            reached = int(np.searchsorted(-q[:far], -max(best.level, TINY) * BELOW / (factor * q[start]), "right"))
             for first in range(0, min(reached, far), LONG):
                 others = columns[first : min(first + LONG, reached, far)]
-                sizes = self._cross * np.abs(self.X[:, others].T @ weighed)
-                self.work += sizes.size * v.size
-                slack = error * q[first] * q[start]
-                twice = np.arange(first, first + others.size)[:, None] >= np.arange(start, far)
-                sizes[twice] = -1.0
-                self._sift(best, sizes, others, part, v, slack)
+                sums = np.abs(self.X[:, others].T @ weighed)
+                self.work += sums.size * v.size
+                sums[np.arange(first, first + others.size)[:, None] >= np.arange(start, far)] = -1.0  # each once
+                high = np.flatnonzero(sums.ravel() * factor >= max(best.level - scope.error, 0.0))
+                self._take(best, others[high // part.size], part[high % part.size], sums.ravel()[high], scope)
                 if must_stop():
                     raise StoppedError
 
-    def _sift(self, best: Best, sizes: Array, others: Integers, part: Integers, v: Array, slack: float) -> None:
-        """Take in what of a block of |ω|, each off by at most `slack`, may be among the best."""
-        level = max(best.level - 2.0 * slack, TINY)
-        high = np.flatnonzero(sizes.ravel() >= level)
-        if high.size > max(4 * best.B, ROOM):  # only the B best of a block can be among the B best
-            values = sizes.ravel()[high]
-            high = high[values >= np.partition(values, -best.B)[-best.B] - 4.0 * slack]
-        if not high.size:
+    def _take(self, best: Best, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
+        """Take in pairs with these |Σ|, those of dense columns after they were summed in the order of the rows."""
+        if self.is_sparse and scope.is_exact:
+            high = np.flatnonzero(scope.factor * sums >= best.level)
+            best.add(self._ids(scope.fixed, left[high], right[high]), scope.factor * sums[high])
             return
-        ids = self.monomials.ids(np.stack([others[high // part.size], part[high % part.size]], axis=1))
-        best.add(ids, self.sizes(ids, v))
+        for high in self._in_parts(best, sums, scope):
+            ids = self._ids(scope.fixed, left[high], right[high])
+            best.add(ids, self.sizes(ids, scope.v))
+
+    def _in_parts(self, best: Best, sums: Array, scope: Scope) -> Iterator[Integers]:
+        """Places of sums that may be among the best, the largest first: they lift the level for those that follow."""
+        order = np.argsort(-sums, kind="stable")
+        start, step = 0, 4 * best.B + 64
+        while start < order.size:
+            part = order[start : start + step]
+            part = part[scope.factor * sums[part] >= best.level - scope.error]
+            if not part.size:
+                return
+            yield part
+            start, step = start + step, 2 * step
 
 
 def _in_order(v: Array) -> float:

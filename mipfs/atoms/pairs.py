@@ -14,6 +14,7 @@ from mipfs.atoms import Integers, check_features
 from mipfs.atoms.features import Features
 from mipfs.atoms.monomials import POWERS, TIMES, MonomialNames, Monomials
 from mipfs.atoms.pair_search import PairSearch
+from mipfs.atoms.triple_search import TripleSearch
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.data.made import MadeMatrix
 from mipfs.data.matrix import LARGEST
@@ -44,6 +45,7 @@ class Pairs(Features):
     gamma : float > 0, default 1
     r : float >= 0, default 1
     degree : {2, 3}, default 2
+        Of degree 3 a search that bounds do not make short is refused with its cost.
     heredity : {None, "weak", "strong"}, default None
         "strong": a monomial of degree 2 or more may be selected only with all of its features as single ones, "weak":
         with at least one of them. For `branch`; r must not be 0.
@@ -123,7 +125,8 @@ class Pairs(Features):
 
     def search(self) -> PairSearch:
         """Finds the best of them; for one thread."""
-        return PairSearch(self.base.block().values, self.monomials)
+        kind = PairSearch if self.degree == 2 else TripleSearch
+        return kind(self.base.block().values, self.monomials)
 
     def scores(self, v: Array) -> Array:
         """ω² of every one of them, (count,), where that fits into memory."""

@@ -10,7 +10,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,7 +27,7 @@ from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.drivers.rounding import Rounding
-from mipfs.errors import UsageError
+from mipfs.errors import StoppedError, UsageError
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
@@ -266,6 +266,7 @@ class Oracle:
     def __init__(self, run: Run, relaxation: str) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
+        self._must_stop = lambda: run.must_stop
         self._loss = get_loss(run.problem.loss)
         problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
@@ -297,7 +298,10 @@ class Oracle:
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
         g = dual_value_below(self._loss, alpha, self.problem.c_i)
-        ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g), alpha)
+        try:
+            ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
+        except StoppedError:  # a long search: what was proven before it stands
+            return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         squares = 2.0 * (g - lower)
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
         if multiple is None or abs(multiple - 1.0) < RAY:
@@ -318,12 +322,17 @@ class Oracle:
             self.best = found[2], alpha
         return found
 
-    def at(self, v: Array, g: float) -> tuple[Integers, Array, float]:
+    def at(
+        self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False
+    ) -> tuple[Integers, Array, float]:
         """The same of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
         M = problem.atoms.count if problem.M is None else problem.M
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            ids, sizes = self.top.best(v, M)
+            top = self.top
+            ids, sizes = (
+                top.search(v, M, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, M)
+            )
             inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         if self._search is not None:

@@ -58,9 +58,9 @@ def rows_of(data, indices, indptr, columns, v, starts, ranks, values):  # type: 
 
 
 @compiled(nogil=True)
-def pairs_above(
+def pairs_above(  # type: ignore[no-untyped-def]
     data, indices, indptr, columns, v, starts, ranks, values, q, bound, least, begin, budget, sums, mark, found, sizes
-):  # type: ignore[no-untyped-def]
+):
     """Pairs of chosen columns whose |Σ_i v_i x_ij x_ik| reaches `least`, from the column `begin` on.
 
     |Σ| ≤ q_j q_k (Cauchy and Schwarz), and q falls: of a column only the partners before it are looked at with

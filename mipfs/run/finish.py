@@ -55,7 +55,8 @@ def result_of(run: Run, driver: str) -> Result:
     claim, rows = claim_of(run), run.problem.named_rows()
     bound = shown_bound(run, claim)
     described = stated(rows, run.problem.atoms.names)
-    made = of_pairs(run) if isinstance(run.problem.atoms, Pairs) else {}
+    atoms = run.problem.atoms
+    made = of_pairs(run) if isinstance(atoms, Pairs) else {}
     found = Result(
         status=run.status(),
         stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
@@ -83,7 +84,7 @@ def result_of(run: Run, driver: str) -> Result:
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
         atoms=None if made else _stated_atoms(run.problem.atoms),
-        read=_reading(data, columns) if not made else _reading(run.problem.atoms.base, made["columns"]),
+        read=_reading(atoms.base, made["columns"]) if isinstance(atoms, Pairs) else _reading(data, columns),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
         alpha=run.outcome.alpha,
