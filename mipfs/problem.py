@@ -181,7 +181,7 @@ class Problem:
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         object.__setattr__(self, "data", atoms.data)
         zero = isinstance(self.lam, (int, float)) and self.lam == 0
-        if not zero or self.rows is not None or self.forced_in or self.forced_out:
+        if not zero or (self.rows is not None and len(self.rows)) or (self.forced_in or self.forced_out):
             raise UsageError(
                 "products of features are too many for rows, penalties and forced ones; give M alone, or "
                 "heredity='strong' or 'weak' to the atoms"
@@ -231,9 +231,10 @@ class Problem:
         assert self.forced_out is not None
         atoms = restricted(self.atoms, ids)
         names = set(atoms.names)
-        rows = self.rows.of_features(ids)
-        if isinstance(self.atoms, Pairs) and self.atoms.heredity:
+        if isinstance(self.atoms, Pairs):
             rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
+        else:
+            rows = self.rows.of_features(ids)
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,

@@ -180,7 +180,7 @@ class Monomials:
 
         def value(rho: float) -> float:
             """Of selections whose atoms outside have scores up to ρ², one of them at least."""
-            each = -0.5 * rho * rho * (1.0 + 8 * U) - SMALL
+            each = -0.5 * rho * rho * (1.0 + 8 * U) - (SMALL if rho > 0.0 else 0.0)
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
             return down(math.fsum([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()]))
 
@@ -220,6 +220,8 @@ class Outside:
     def largest(self) -> float:
         """An upper bound on that |ω|; ρ or less where none exceeds it."""
         of, found = self.of, 0.0
+        if not self.v.any():
+            return found
         for prefix, v in self._prefixes():
             for keys, sizes in self._above(prefix, v):
                 outside = [tuple(sorted((*prefix, *key))) not in of.places for key in keys]

@@ -14,14 +14,14 @@ from mipfs.data.instance import Row
 from mipfs.selection.rows import Rows
 
 
-def implied(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str) -> Rows:
+def implied(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str | None) -> Rows:
     """The rows of heredity over some monomials.
 
     Parameters
     ----------
     names : (k,) of the monomials, unique
     parts : (k,) the features of each, as often as they stand in it
-    heredity : {"weak", "strong"}
+    heredity : {"weak", "strong"} or None
 
     Returns
     -------
@@ -30,7 +30,7 @@ def implied(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str)
     """
     index, rows = {name: g for g, name in enumerate(names)}, list[Row]()
     for name, members in zip(names, parts, strict=True):
-        if len(members) < 2:
+        if len(members) < 2 or heredity is None:
             continue
         features = [feature for feature in dict.fromkeys(members) if feature in index]
         absent = len(set(members)) > len(features)
