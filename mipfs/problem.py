@@ -153,7 +153,7 @@ class Problem:
         for name in ("forced_in", "forced_out"):
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
-        _ = self.penalty
+        _ = self.selection, self.penalty
         if len(rows) or len(rows.extra):
             _ = self.selection.scaled
         if self.margin not in ("unit", "rho"):
