@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         LeverageSelector,
         MeasureClassifier,
         MILClassifier,
+        PolynomialFGMClassifier,
     )
     from mipfs.formulation import problem_of
     from mipfs.problem import Problem
@@ -60,6 +61,7 @@ __all__ = [
     "MeasureClassifier",
     "MipfsError",
     "MissingExtraError",
+    "PolynomialFGMClassifier",
     "Problem",
     "Record",
     "Result",
@@ -100,6 +102,7 @@ _HOME = {
     "MeasureClassifier": "mipfs.estimators",
     "MipfsError": "mipfs.errors",
     "MissingExtraError": "mipfs.errors",
+    "PolynomialFGMClassifier": "mipfs.estimators",
     "Problem": "mipfs.problem",
     "Record": "mipfs.result.result",
     "Result": "mipfs.result.result",

@@ -37,6 +37,8 @@ class Registered(Collection[str]):
 ALL_LOSSES, POINTWISE = Registered(), Registered(but="structural")
 ATOMS = ("features", "scaled features", "groups", "trees")
 """What can be selected, `Atoms.kind`; groups may overlap."""
+PAIRS = ("pairs", "pairs with heredity")
+"""Monomials of features, too many to hold: a driver that carries them says so."""
 SELECTION = ("rows", "extra variables", "forced features", "penalties")
 """What a problem may say about its selection beside M."""
 
@@ -49,7 +51,7 @@ class Capability:
     ----------
     losses : collection of str
     bound : str, in a few words what its bound is worth
-    atoms : tuple of str, of `ATOMS`
+    atoms : tuple of str, of `ATOMS` and `PAIRS`
     selection : tuple of str, of `SELECTION`
     leaves_out : bool
         Whether it may be given what is not in `selection`, and leaves it out: a relaxation of the problem then.
@@ -88,7 +90,7 @@ class Capability:
         rows = "any linear rows, extra variables" if "extra variables" in self.selection else "any linear rows"
         return {
             "losses": ", ".join(self.losses),
-            "atoms": "any" if self.atoms == ATOMS else ", ".join(self.atoms),
+            "atoms": ", ".join(("any", *self.atoms[len(ATOMS) :]) if self.atoms[: len(ATOMS)] == ATOMS else self.atoms),
             "rows": rows if "rows" in self.selection else "left out",
             "weights": "yes" if self.weights else "no",
             "bias": " or ".join(self.bias),
@@ -104,7 +106,7 @@ def used(problem: Problem) -> list[str]:
         "rows": len(rows) > 0,
         "extra variables": len(rows.extra) > 0,
         "forced features": bool(selection.forced_in or selection.forced_out),
-        "penalties": bool(np.any(problem.penalty)),
+        "penalties": problem.has_penalty,
     }
     return [what for what in SELECTION if asked[what]]
 

@@ -22,11 +22,13 @@ from scipy import sparse
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
+from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
-from mipfs.data.checks import as_float, shown
+from mipfs.data.checks import anywhere, as_float, shown
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
+from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ class Problem:
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
         What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`, or
-        `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`) are then the features of `data`.
+        `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`) are then the features of `data`,
+        as are products of features (`mipfs.atoms.pairs.Pairs`), of which M is all that can be said.
         M, `lam`, rows and forced names are about those. They belong to the data that they were made on;
         ``atoms.on(data)`` makes the same ones on other data.
     margin : {"unit", "rho"}
@@ -120,6 +123,8 @@ class Problem:
             object.__setattr__(self, "atoms", None)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
+        elif isinstance(self.atoms, Pairs):
+            self._take_pairs(self.atoms)
         elif not same_data(self.atoms.data, self.data):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
@@ -148,10 +153,12 @@ class Problem:
         for name in ("forced_in", "forced_out"):
             given = getattr(self, name)
             object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
-        _ = self.selection.scaled, self.penalty
+        _ = self.selection, self.penalty
+        if len(rows) or len(rows.extra):
+            _ = self.selection.scaled
         if self.margin not in ("unit", "rho"):
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
-        if self.margin == "rho" and (not get_loss(self.loss).has_rho or np.any(self.penalty)):
+        if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
         if self.loss == "structural":
             self._check_structural()
@@ -167,6 +174,20 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         """What was declared; what is compiled from it is compiled again in a copy."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def _take_pairs(self, atoms: Pairs) -> None:
+        """The problem is over the columns that are made of these data; nothing is said of them one by one."""
+        if not (same_data(atoms.data, self.data) or same_data(atoms.base, self.data)):
+            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
+        object.__setattr__(self, "data", atoms.data)
+        zero = isinstance(self.lam, (int, float)) and self.lam == 0
+        if not zero or (self.rows is not None and len(self.rows)) or (self.forced_in or self.forced_out):
+            raise UsageError(
+                "products of features are too many for rows, penalties and forced ones; give M alone, or "
+                "heredity='strong' or 'weak' to the atoms"
+            )
+        if not self.cardinality or (self.M is None and self.data.select.M is None):
+            raise UsageError("products of features are selected by their number; give M")
 
     def _check_C(self) -> None:
         if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
@@ -210,14 +231,18 @@ class Problem:
         assert self.forced_out is not None
         atoms = restricted(self.atoms, ids)
         names = set(atoms.names)
+        if isinstance(self.atoms, Pairs):
+            rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
+        else:
+            rows = self.rows.of_features(ids)
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,
             data=atoms.data,
             atoms=atoms,
             M=None if self.M is None else min(self.M, ids.size),
-            lam=self.penalty[ids].tolist() if np.any(self.penalty) else 0.0,
-            rows=self.rows.of_features(ids),
+            lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
+            rows=rows,
             forced_out=tuple(name for name in self.forced_out if name in names),
             cardinality=self.M is not None,
             formulation=None,
@@ -323,6 +348,11 @@ class Problem:
                 f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
             )
         return c
+
+    @cached_property
+    def has_penalty(self) -> bool:
+        """Whether some atom costs something."""
+        return anywhere(self.penalty)
 
     @cached_property
     def measured(self) -> Measure:

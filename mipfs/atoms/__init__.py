@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
-from mipfs.data.names import Numbered
+from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
 from mipfs.plumbing.digest import digest
 
@@ -95,7 +95,7 @@ class Atoms(Protocol):
 
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:
     """The stamp of atoms: the data with its scaling, and what says which columns and scales they are."""
-    stated = [data.sha256, data.scaling, kind, None if isinstance(names, Numbered) else list(names)]
+    stated = [data.sha256, data.scaling, kind, None if isinstance(names, Unstored) else list(names)]
     parts = [json.dumps(stated, ensure_ascii=False).encode(), *(np.ascontiguousarray(a).tobytes() for a in arrays)]
     return digest(parts)
 

@@ -7,6 +7,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     statement.py     the problem (P) and its set S          classifier.py   the incumbent and its objective
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     near.py          near-optimal supports                  words.py        (P) in words, and the data's description
+    monomials.py     products of features, and those that nobody holds
 
 Rounding: α = k·2^−q is exact; every sum of n products is off by at most γ_n Σ|terms| in whatever order it was
 taken, γ_n = n·u/(1 − n·u), u = 2^−53, and by 2^−1074 per product for what underflows; leaf sums are `math.fsum`,
@@ -27,6 +28,7 @@ from mipfs.check import classifier, words
 from mipfs.check.classifier import Classifier
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Tree, least_bound
+from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, number, require
 from mipfs.check.statement import Statement
@@ -130,8 +132,13 @@ def _check(
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
+    made = Monomials(document, data) if (document.get("atoms") or {}).get("made") is not None else None
+    if made is not None:
+        document, data = made.document, made.data
     statement = reading[0](document, data)
-    found |= {"status": status, "statement": words.in_words(statement), "differs": words.compare(statement, given)}
+    described = words.in_words(statement)
+    found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
+    found |= {} if made is None else {"statement": made.in_words(described)}
     incumbent = classifier.read(statement, document)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
     if (document.get("read") or {}).get("words") and not data.words:
@@ -144,9 +151,10 @@ def _check(
     bound = absent_or(certificate["bound"], math.inf, "the certificate's bound")
     level = statement.unit(bound if listed is None else max(bound, listed.least))
     least, leaf = least_bound(statement, duals, tree, arrays, listed, told, level)
-    proven = statement.reported(least)
+    rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
+    proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
-    require(proven >= bound, f"leaf {leaf} proves only {proven!r}, less than the claimed bound {bound!r}")
+    require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}
     if listed is not None:
         listed.bound_below(duals)

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.checks import anywhere
+
 Array = npt.NDArray[np.float64]
 
 
@@ -39,7 +41,7 @@ class Block:
     @property
     def is_centred(self) -> bool:
         """Whether something is subtracted from the values."""
-        return bool(np.any(self.center))
+        return anywhere(self.center)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -23,6 +23,12 @@ def as_float(value: Any, name: str) -> float:
         raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
 
 
+def anywhere(values: npt.NDArray[Any]) -> bool:
+    """Whether some value is not zero; of one number that stands for all, which costs no memory, this one is asked."""
+    repeated = values.size > 0 and all(stride == 0 for stride in values.strides)
+    return bool(values.flat[0] if repeated else np.any(values))
+
+
 def memory() -> int:
     """Bytes of memory that this machine has; of one that does not say it, what 64 bits can address."""
     try:

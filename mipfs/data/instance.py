@@ -17,7 +17,7 @@ from scipy import sparse
 from mipfs.data import checks, matrix
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
-from mipfs.data.names import Defaulted, Numbered, NumberedIndex
+from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.digest import digest
 
@@ -179,7 +179,7 @@ class Instance:
     @cached_property
     def index(self) -> Mapping[str, int]:
         """Position of each feature by name."""
-        if isinstance(self.feature_names, Numbered):
+        if isinstance(self.feature_names, Unstored):
             return NumberedIndex(self.feature_names)
         return {name: j for j, name in enumerate(self.feature_names)}
 
@@ -294,7 +294,7 @@ class Instance:
 
         It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
         """
-        names = None if isinstance(self.feature_names, Numbered) else list(self.feature_names)
+        names = None if isinstance(self.feature_names, Unstored) else list(self.feature_names)
         parts = [json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()]
         parts += [(self.values_sha256 or matrix.digest(self.X)).encode()]
         parts += [self.y.astype("<f8").tobytes(), self.sample_weight.astype("<f8").tobytes()]

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
 
-class Numbered(Sequence[str]):
+class Unstored(Sequence[str]):
+    """Names that are made when they are asked for."""
+
+    @abstractmethod
+    def made(self, j: int) -> str:
+        """Name j of 0 … len − 1."""
+
+    @abstractmethod
+    def position(self, name: str) -> int | None:
+        """The position of a name, None if it is none of these."""
+
+    @overload
+    def __getitem__(self, j: int) -> str: ...
+    @overload
+    def __getitem__(self, j: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, j: int | slice) -> str | tuple[str, ...]:
+        if isinstance(j, slice):
+            return tuple(map(self.made, range(len(self))[j]))
+        return self.made(range(len(self))[j])
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.position(name) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (tuple, list)) and len(self) == len(other) and all(map(str.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, len(self)))
+
+
+class Numbered(Unstored):
     """The names x1 … xp. A million strings cost a hundred megabytes; this costs one number.
 
     >>> names = Numbered(3)
@@ -20,25 +51,14 @@ class Numbered(Sequence[str]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, j: int) -> str: ...
-    @overload
-    def __getitem__(self, j: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, j: int | slice) -> str | tuple[str, ...]:
-        if isinstance(j, slice):
-            return tuple(f"x{i + 1}" for i in range(self._count)[j])
-        return f"x{range(self._count)[j] + 1}"
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.position(name) is not None
+    def made(self, j: int) -> str:
+        """Name j."""
+        return f"x{j + 1}"
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Numbered):
-            return len(self) == len(other)
-        return isinstance(other, (tuple, list)) and len(self) == len(other) and all(map(str.__eq__, self, other))
+        return len(self) == len(other) if isinstance(other, Numbered) else super().__eq__(other)
 
-    def __hash__(self) -> int:
-        return hash(("Numbered", self._count))
+    __hash__ = Unstored.__hash__
 
     def position(self, name: str) -> int | None:
         """The position of a name, None if it is none of these."""
@@ -49,13 +69,13 @@ class Numbered(Sequence[str]):
 
 
 class NumberedIndex(Mapping[str, int]):
-    """Position of each of the names x1 … xp.
+    """Position of each of names that are not stored.
 
     >>> NumberedIndex(Numbered(12))["x12"]
     11
     """
 
-    def __init__(self, names: Numbered) -> None:
+    def __init__(self, names: Unstored) -> None:
         self._names = names
 
     def __getitem__(self, name: str) -> int:

@@ -13,12 +13,13 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Literal
 
 from mipfs.backends.declared import check_size
+from mipfs.capability import ATOMS, PAIRS
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.hands import Hands, hands_of
@@ -33,7 +34,7 @@ from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
 
-CAPABILITY = gbd.CAPABILITY
+CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 BATCH = 8
 """Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
 SPREAD = 64

@@ -8,7 +8,8 @@
     until  B closes the gap, or a limit strikes
 
 What the incumbent leaves open of the atoms outside A is what the choice of A may have cost. The proof begins with a
-screening by α, which rules out the atoms outside A, and goes on with the tree over A.
+screening by α, which rules out the atoms outside A, and goes on with the tree over A. Of atoms that are too many to hold
+those outside A are found by a search (`mipfs.drivers.searched`), and the proof names α as what rules them out.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.pairs import Pairs, some
+from mipfs.drivers.searched import Searched, closed, searched
 from mipfs.drivers.tree import SLACK
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_costs import with_each
+from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Proof
@@ -60,9 +64,24 @@ class Root:
     prices: Prices
     least: Array
 
-    def outside(self, held: npt.NDArray[np.bool_]) -> float:
+    @property
+    def lower(self) -> float:
+        """What it proves of all selections."""
+        return self.solved.lower
+
+    @property
+    def dual(self) -> Dual:
+        """The dual vector."""
+        return self.solved.cut.dual
+
+    def outside(self, held: Integers) -> float:
         """A bound on every selection with an atom that is not held."""
-        return float(self.least[~held].min(initial=math.inf))
+        return float(np.delete(self.least, held).min(initial=math.inf))
+
+    def missing(self, held: Integers, level: float, most: int) -> Integers:
+        """At most so many of the atoms that are not held and that are not ruled out at a level, of least bound first."""
+        absent = np.setdiff1d(np.flatnonzero(self.least < level), held)
+        return absent[np.argsort(self.least[absent], kind="stable")[:most]]
 
 
 def rooted(run: Run) -> Root:
@@ -103,31 +122,43 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem, options = run.problem, run.options
     _check(run)
-    first, _ = run.cheapest()
-    if first is None:
+    found = _begin(run)
+    if found is None:
         return
-    root, best = rooted(run), None
-    run.raise_bound(root.solved.lower)
-    held, start, rounds = _first(run, root, first), options.start, 0
-    run.count(atoms=problem.atoms.count, begun_with=int(np.count_nonzero(held)))
+    (root, held), best = found, None
+    run.raise_bound(root.lower)
+    start, rounds = options.start, 0
+    run.count(atoms=problem.atoms.count, begun_with=held.size)
     while run.stop() is None:
-        ids, rounds = np.flatnonzero(held), rounds + 1
-        part = Grown(run, ids, _left(run, start), root.outside(held))
+        rounds += 1
+        part = Grown(run, held, _left(run, start), root.outside(held))
         for _ in search(part):
             yield None
         run.count(rounds=rounds)
         part.record()
         best = part if best is None or part.proven > best.proven else best
-        missing = np.flatnonzero(~held & (root.least < run.cutoff + SLACK * abs(run.cutoff)))
+        missing = root.missing(held, run.cutoff + SLACK * abs(run.cutoff), max(1, (GROWTH - 1) * held.size))
         if not missing.size or not part.is_optimal:
             run.closed = part.closed and not missing.size
             run.early = None if run.closed else part.stop()
             break
-        least = np.argsort(root.least[missing], kind="stable")
-        held[missing[least[: max(1, (GROWTH - 1) * ids.size)]]] = True
+        held = closed(problem, np.union1d(held, missing))
         assert run.incumbent is not None
-        start = tuple(problem.atoms.names[g] for g in run.incumbent.selected)
+        start = tuple(problem.atoms.names[int(g)] for g in run.incumbent.selected)
     run.outcome.proof = _proof(run, root, best)
+
+
+def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
+    """What one dual vector proves, and the atoms to begin with; None where S is empty."""
+    problem, options = run.problem, run.options
+    if isinstance(problem.atoms, Pairs):
+        root = searched(run)
+        return root, root.first(problem.atoms_of([*(options.start or ()), *(options.active or ())]), LEAST)
+    first, _ = run.cheapest()
+    if first is None:
+        return None
+    whole = rooted(run)
+    return whole, np.flatnonzero(_first(run, whole, first))
 
 
 def _left(run: Run, start: tuple[str, ...] | None) -> Any:
@@ -169,19 +200,28 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return held
 
 
-def _proof(run: Run, root: Root, part: Grown | None) -> Proof | None:
+def _proof(run: Run, root: Root | Searched, part: Grown | None) -> Proof | None:
     """The dual vector of the root rules out the atoms outside, the tree over those inside does the rest."""
-    problem, proof, shown = run.problem, empty_proof(run.problem), None
-    if root.prices.y.any():
+    problem, held, shown = run.problem, None, None
+    if isinstance(root, Searched):
+        chosen = [] if run.incumbent is None else [run.incumbent.selected]
+        inside = [] if part is None else [part.held]
+        held = run.outcome.held = closed(problem, some(np.unique(np.concatenate([root.top, *chosen, *inside]))))
+    elif root.prices.y.any():
         shown = cancelled(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
         if shown is None:
             return None
-    dual = proof.duals.add(*root.solved.cut.dual)
-    if part is None or run.bound <= root.solved.lower:
+    proof = empty_proof(problem, held=held)
+    dual = proof.duals.add(*root.dual)
+    proof.outside = None if held is None else dual
+    if part is None or run.bound <= root.lower:
         proof.close(proof.root, dual, shown)
         return proof
     tree = part.outcome.proof
     if not isinstance(tree, Proof):
         return None
-    proof.take_over(proof.screen(proof.root, dual, shown), tree, part.held)
+    places = part.held if held is None else np.searchsorted(held, part.held)
+    if held is not None:
+        tree = tree.over_rows(part.problem.selection.rows.names, problem.restricted(held).selection.rows.names)
+    proof.take_over(proof.screen(proof.root, dual, shown), tree, places)
     return proof

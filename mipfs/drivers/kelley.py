@@ -10,7 +10,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,12 +20,14 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import Features
+from mipfs.atoms.pair_search import PairSearch
+from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
-from mipfs.capability import POINTWISE, Capability
+from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.drivers.rounding import Rounding
-from mipfs.errors import UsageError
+from mipfs.errors import StoppedError, UsageError
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"))
 SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 STUCK = 1e-3
@@ -108,7 +110,7 @@ def run(run: Run) -> Steps:
     rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
-    if not selection.is_plain or selection.forced_in or np.any(problem.penalty):
+    if not selection.is_plain or selection.forced_in or problem.has_penalty:
         first, least = run.cheapest()
         if first is None:
             return
@@ -149,7 +151,8 @@ def run(run: Run) -> Steps:
     run.count(**most_violated.counters())
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
-        run.outcome.declare = partial(_declared, problem, tuple(pool.members))
+        if not isinstance(problem.atoms, Pairs):  # a program has a variable for every atom
+            run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
         if options.refit:
             most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
@@ -196,7 +199,7 @@ def _restricted(run: Run) -> Restricted:
         if given is not None and not 0.0 <= given < 1.0:
             raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     loss = get_loss(problem.loss)
-    smooth = loss.is_smooth and loss.kernel is not None and not np.any(problem.penalty)
+    smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
     if options.restricted == "proximal" and not smooth:
         raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
     proximal = smooth and options.restricted in ("auto", "proximal")
@@ -258,13 +261,16 @@ class Oracle:
     def __init__(self, run: Run, relaxation: str) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
+        self._must_stop = lambda: run.must_stop
         self._loss = get_loss(run.problem.loss)
         problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
-        self._by_best = free and not np.any(problem.penalty)
-        self.top: TopFeatures | None = None
+        self._by_best = free and not problem.has_penalty
+        self.top: TopFeatures | PairSearch | None = None
         self._search: TreeSearch | None = None
-        if self._by_best and isinstance(problem.atoms, Features):
+        if isinstance(problem.atoms, Pairs):
+            self.top = problem.atoms.search()
+        elif self._by_best and isinstance(problem.atoms, Features):
             self.top = TopFeatures(problem.atoms)
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
@@ -278,7 +284,7 @@ class Oracle:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
             assert not isinstance(dual, Combination)
-            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[2])
+            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[::2])
 
     def counters(self) -> dict[str, int]:
         """Of a tree, how many scores were computed and how many a bound saved."""
@@ -287,7 +293,10 @@ class Oracle:
     def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
         g = dual_value_below(self._loss, alpha, self.problem.c_i)
-        ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g), alpha)
+        try:
+            ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
+        except StoppedError:  # a long search: what was proven before it stands
+            return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         squares = 2.0 * (g - lower)
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
         if multiple is None or abs(multiple - 1.0) < RAY:
@@ -308,12 +317,17 @@ class Oracle:
             self.best = found[2], alpha
         return found
 
-    def at(self, v: Array, g: float) -> tuple[Integers, Array, float]:
+    def at(
+        self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False
+    ) -> tuple[Integers, Array, float]:
         """The same of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
         M = problem.atoms.count if problem.M is None else problem.M
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            ids, sizes = self.top.best(v, M)
+            top = self.top
+            ids, sizes = (
+                top.search(v, M, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, M)
+            )
             inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         if self._search is not None:

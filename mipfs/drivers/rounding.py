@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.restricted import restricted
 from mipfs.atoms.top import TopFeatures
 from mipfs.inner.restricted import Pool, Solution
@@ -34,12 +35,12 @@ class Rounding:
     Parameters
     ----------
     run : Run
-    top : TopFeatures, optional
+    top : TopFeatures or PairSearch, optional
         Finds the best features: incumbents are looked for among these and those that the relaxation uses, so nothing
         is as long as all features are. By default all atoms are looked at.
     """
 
-    def __init__(self, run: Run, top: TopFeatures | None = None) -> None:
+    def __init__(self, run: Run, top: TopFeatures | PairSearch | None = None) -> None:
         count, M = run.problem.atoms.count, run.problem.M
         self.run, self.wide = run, max(WIDE, 4 * (count if M is None else M))
         self.top = None if 2 * self.wide >= count else top
@@ -99,7 +100,7 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
     scores = restricted(problem.atoms, used).scores(v)
     gains[place] = 0.5 * scores - problem.penalty[used]
-    return [sizes, sigma, gains, *([sigma - 0.5] if np.any(problem.penalty) else [])]
+    return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
 
 
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:

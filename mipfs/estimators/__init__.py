@@ -8,6 +8,7 @@ from mipfs.estimators.fsp import FSPClassifier
 from mipfs.estimators.group_fgm import GroupFGMClassifier
 from mipfs.estimators.measure import MeasureClassifier
 from mipfs.estimators.mil import MILClassifier
+from mipfs.estimators.polynomial import PolynomialFGMClassifier
 from mipfs.estimators.sketch import BSSSelector, LeverageSelector
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "LeverageSelector",
     "MILClassifier",
     "MeasureClassifier",
+    "PolynomialFGMClassifier",
 ]

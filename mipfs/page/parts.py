@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from mipfs.report.blocks import Block
+from mipfs.result.interactions import made_of
 from mipfs.result.result import Result, Status
 
 CLASSES = {
@@ -88,4 +89,5 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
 
 
 def size_words(result: Result) -> str:
-    return f"{len(result.selected)} of {result.n_features}"
+    made = made_of(result)
+    return f"{len(result.selected)} of {result.n_features if made is None else made['count']}"

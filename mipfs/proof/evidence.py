@@ -229,9 +229,12 @@ def no_dual(problem: Problem) -> Dual:
     return np.zeros(n, dtype=np.int64), 0
 
 
-def empty_proof(problem: Problem, duals: Any = None) -> Proof:
-    """A proof without nodes; `duals`: where the dual vectors of a structural loss come from, if they exist."""
-    n, count = problem.data.n_samples, problem.atoms.count
+def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None) -> Proof:
+    """A proof without nodes; `duals`: where the dual vectors of a structural loss come from, if they exist.
+
+    Over the atoms `held` alone, where these are given.
+    """
+    n, count = problem.data.n_samples, problem.atoms.count if held is None else held.size
     if problem.loss == "structural":
         return Proof(n, count, duals=LabelledStore(n, duals))
     return Proof(n, count, None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i)

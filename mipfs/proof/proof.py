@@ -54,6 +54,8 @@ class Proof:
     root : int, the root of the tree
     bound : float or None
         What the leaves prove where that is less than the bound of the run; None when they prove all of it.
+    outside : int or None
+        The dual vector that bounds every selection with an atom that is none of the features here.
     """
 
     root: int = 0
@@ -64,6 +66,7 @@ class Proof:
         self.n_features = n_features
         self.duals: DualStore | LabelledStore = DualStore(n_samples, top) if duals is None else duals
         self.bound: float | None = None
+        self.outside: int | None = None
         self._size = 1
         self._feature = np.full(64, -1, dtype=np.int32)
         self._children = np.full((64, 2), -1, dtype=np.int32)
@@ -221,6 +224,18 @@ class Proof:
         self._whole |= {int(places[k]): value for k, value in other._whole.items()}
         self._multipliers += other._multipliers
 
+    def over_rows(self, rows: Sequence[str], wanted: Sequence[str]) -> Proof:
+        """The same proof over more rows, by name: those that are new have the multiplier 0."""
+        if not self._multipliers or tuple(rows) == tuple(wanted):
+            return self
+        places, other = np.array([wanted.index(name) for name in rows], dtype=np.int64), copy.copy(self)
+        other._multipliers = []
+        for y in self._multipliers:
+            wide = np.zeros(len(wanted))
+            wide[places] = np.array(y, dtype=float)
+            other._multipliers.append(wide)
+        return other
+
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)
@@ -304,7 +319,7 @@ class Proof:
     def needed(self) -> Integers:
         """Positions of the dual vectors that the tree refers to, in the order in which a walk through it meets them."""
         dual, refers, children = self._dual.tolist(), self._refers.tolist(), self._children.tolist()
-        found, stack = dict[int, None](), [self.root]
+        found, stack = dict.fromkeys(() if self.outside is None else (self.outside,)), [self.root]
         while stack:
             node = stack.pop()
             if refers[node]:
@@ -335,6 +350,7 @@ class Proof:
         assert self._dual[used].max() < len(self.duals)
         assert len(rows) <= 1
         feature, dual, duals = self._feature[used], self._dual[used], self.duals
+        outside = {} if self.outside is None else {"outside": np.array([0])}  # the first that is needed
         if isinstance(duals, DualStore):
             needed = self.needed
             dual, duals = self.numbered(needed), duals.part(needed)
@@ -349,6 +365,7 @@ class Proof:
             "multiplier": multiplier,
             "whole": np.array(sorted(self._whole.items()), dtype=np.int64).reshape(-1, 2),
             "multipliers": stored_multipliers([self._multipliers[i] for i in named], max(rows, default=0)),
+            **outside,
         } | duals.arrays()
 
     def _check_open(self, node: int) -> None:

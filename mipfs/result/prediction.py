@@ -11,6 +11,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.result.interactions import made_of, summed
 from mipfs.readers.frames import as_words, column_values, is_frame
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ SHOWN = 12
 
 def decision_values(result: Result, X: Any) -> Array:
     """w'x + b of every row of `X`, shape (n,); see `Result.decision_function`."""
+    if made_of(result) is not None:
+        return summed(result, X, decision_values)
     names = list(result.weights)
     weights = np.array([result.weights[name] for name in names], dtype=float)
     if isinstance(X, Instance):

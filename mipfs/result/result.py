@@ -159,6 +159,8 @@ class Result(Plotted):
     columns : mapping of name to int, the 0-based column of every selected feature and weight
     n_features : int, features of the data
     atoms : mapping or None, {"names", "columns", "scale"} of what is selected; None for single features with λ = 1
+        Of products of features {"names", "made"}, those that the proof is over, with the features of each; weights
+        are then those of products of scaled columns.
     scaling : mapping {"kind": str, "shift": {name: float}, "scale": {name: float}} of the selected features
     data_sha256 : str
     rows : tuple of dict, the user's rows ({"name", "terms", "lb", "ub", "origin"})

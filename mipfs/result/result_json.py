@@ -46,12 +46,24 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
             raise ValueError(f"not a complete result: it has no {name!r}")
         if name in document:
             found[name] = _one(read, document[name], name)
-    strangers = [name for name in found["weights"] if name not in found["columns"]]
+    known = found["columns"] if "made" not in (found.get("atoms") or {}) else {*found["atoms"]["names"]}
+    strangers = [name for name in found["weights"] if name not in known]
+    if "made" in (found.get("atoms") or {}):
+        strangers += _without_parts(found)
     if strangers:
         raise ValueError(f"not a complete result: the weight of {strangers[0]!r} has no column")
     if any(column >= found["n_features"] for column in found["columns"].values()):
         raise ValueError(f"not a complete result: a column lies beyond n_features = {found['n_features']}")
     return found
+
+
+def _without_parts(found: dict[str, Any]) -> list[str]:
+    """Weights of products whose features have no column, shift or scale in the result."""
+    parts = dict(zip(found["atoms"]["names"], found["atoms"]["made"]["parts"], strict=True))
+    tables = found["columns"], found["scaling"]["shift"], found["scaling"]["scale"]
+    return [
+        name for name in found["weights"] if not all(one in table for one in parts.get(name, ()) for table in tables)
+    ]
 
 
 def _one(read: Callable[[Any], Any], value: Any, name: str) -> Any:
@@ -159,6 +171,11 @@ def _validated(value: Any) -> dict[str, Any]:
 
 def _atoms(value: Any) -> dict[str, Any]:
     _record(names=_or_null(_list(_text)))(value)
+    if "made" in value:
+        kernel = {"degree": _whole, "gamma": _number, "r": _number, "count": _whole}
+        made = _record(kind=_text, parts=_list(_list(_text)), heredity=_or_null(_text), **kernel)(value["made"])
+        _require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
+        _require(len(made["parts"]) == len(value["names"]))
     return dict(value)
 
 

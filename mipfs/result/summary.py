@@ -5,6 +5,7 @@ from __future__ import annotations
 from mipfs.report.blocks import Block, Pairs, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.advice import advice
+from mipfs.result.interactions import counted
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.result import Result, Status, StopReason, relative_gap
 
@@ -36,7 +37,7 @@ def summary_blocks(result: Result) -> list[Block]:
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-        ("selected", f"{len(result.selected)} of {result.n_features} features"),
+        ("selected", f"{len(result.selected)} of {counted(result)}"),
     ]
     if "active" in result.counters:
         pairs.append(("solved over", _part(result)))
@@ -73,5 +74,5 @@ def short(result: Result) -> str:
         parts.append(f"objective {number(result.objective)}")
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
-        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {result.n_features} features"]
+        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {counted(result)}"]
     return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from mipfs.report.numbers import number, percent
+from mipfs.result.interactions import made_of
 from mipfs.result.result import Result, Status, StopReason
 
 LOSSES = {
@@ -86,7 +87,8 @@ def certificate_words(result: Result) -> str:
 
 def problem_words(result: Result) -> list[str]:
     """The problem without its rows, a line for each of its parts."""
-    params, what = result.params, "features" if result.atoms is None or result.atoms.get("names") is None else "atoms"
+    params, single = result.params, result.atoms is None or result.atoms.get("names") is None
+    what = "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
     loss = LOSSES.get(str(params.get("loss")), f"C times the loss {params.get('loss')}")
     if params.get("margin") == "rho":
         loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"
@@ -111,7 +113,9 @@ def problem_words(result: Result) -> list[str]:
 
 
 def _count(result: Result) -> int:
-    names = None if result.atoms is None else result.atoms.get("names")
+    names, made = None if result.atoms is None else result.atoms.get("names"), made_of(result)
+    if made is not None:
+        return int(made["count"])
     return result.n_features if names is None else len(names)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
+from mipfs.atoms.pairs import Pairs
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.problem import reported
@@ -19,6 +20,8 @@ from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import Result, StopReason, Trace
+from mipfs.run.finish_pairs import bare_proof
+from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
@@ -52,7 +55,9 @@ def result_of(run: Run, driver: str) -> Result:
     claim, rows = claim_of(run), run.problem.named_rows()
     bound = shown_bound(run, claim)
     described = stated(rows, run.problem.atoms.names)
-    return Result(
+    atoms = run.problem.atoms
+    made = of_pairs(run) if isinstance(atoms, Pairs) else {}
+    found = Result(
         status=run.status(),
         stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
         objective=run.problem.reported(run.objective),
@@ -78,13 +83,14 @@ def result_of(run: Run, driver: str) -> Result:
         versions=_versions(),
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
-        atoms=_stated_atoms(run.problem.atoms),
-        read=_reading(data, columns),
+        atoms=None if made else _stated_atoms(run.problem.atoms),
+        read=_reading(atoms.base, made["columns"]) if isinstance(atoms, Pairs) else _reading(data, columns),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
         alpha=run.outcome.alpha,
         declare=run.outcome.declare,
     )
+    return dataclasses.replace(found, **made)
 
 
 def claim_of(run: Run) -> Claim | None:
@@ -102,7 +108,9 @@ def claim_of(run: Run) -> Claim | None:
         empty = proof or emptiness(problem)
         if empty is not None:
             return Claim(empty, outcome.proof_kind, None, gap)
-    if proof is None or not math.isfinite(run.bound):
+    if isinstance(problem.atoms, Pairs):
+        proof = bare_proof(run) if proof is None or not math.isfinite(run.bound) else proof
+    elif proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
     bound = run.bound
     if isinstance(proof, Proof) and proof.bound is not None:

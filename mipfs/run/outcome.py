@@ -37,6 +37,8 @@ class Outcome:
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
     declare : callable, optional, declares the last restricted problem as a `Formulation`
     selections : sequence of (positions, values), the selections that `kelley` generated
+    held : (k,) ascending positions of atoms, optional
+        Those that the proof is over, where there are too many atoms to hold; the others it rules out (`Proof.outside`).
     """
 
     proof: Proof | Combined | None = None
@@ -49,3 +51,4 @@ class Outcome:
     alpha: npt.NDArray[np.float64] | None = None
     declare: Callable[[], Formulation] | None = None
     selections: Sequence[tuple[Any, Any]] = ()
+    held: npt.NDArray[np.int64] | None = None

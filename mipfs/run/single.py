@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.pairs import Pairs, some
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
@@ -23,6 +24,7 @@ from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.run.run import Run
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 def zero_cut(problem: Problem) -> Cut:
@@ -75,22 +77,29 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     _leave(run, single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound))
 
 
-def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], float]) -> None:
+def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[Integers, float]]) -> None:
     """The certificate of one dual vector where S is a cardinality row, without a cost of every atom.
+
+    Of atoms that are too many to hold it is over those that the dual vector likes best, and those selected.
 
     Parameters
     ----------
     run : Run
     alpha : (n,) the dual vector
-    lower : lower(α) of an exactly feasible α and its g, rounded down
+    lower : the best selection for an exactly feasible α and its g, ascending, and lower(α), rounded down
     """
     problem, loss = run.problem, get_loss(run.problem.loss)
     if not np.isfinite(run.bound):
         return
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact, proof = decoded(dual), empty_proof(problem)
-    proof.close(proof.root, proof.duals.add(*dual))
-    proof.bound = lower(exact, dual_value_below(loss, exact, problem.c_i)) if exact.any() else 0.0
+    exact, held = decoded(dual), None
+    ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
+    if isinstance(problem.atoms, Pairs):
+        chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
+        held = run.outcome.held = some(np.union1d(ids, chosen))
+    proof = empty_proof(problem, held=held)
+    proof.close(proof.root, place := proof.duals.add(*dual))
+    proof.bound, proof.outside = bound if exact.any() else 0.0, None if held is None else place
     _leave(run, proof)
 
 

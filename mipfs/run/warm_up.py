@@ -80,9 +80,9 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
         *_layout(block),
-        bool(np.any(problem.data.center)),
+        block.is_centred,
         problem.selection.is_plain,
-        bool(np.any(problem.penalty)),
+        problem.has_penalty,
     )
     client = getattr(options, "client", None)
     if kind in _compiled and client is None:

@@ -1,0 +1,315 @@
+"""The B monomials of degree 2 of largest score, exact over all of them and without their columns.
+
+    ω_jk = √2 γ Σ_i v_i x_ij x_ik,   |ω_jk| ≤ √2 γ q_j q_k,   q_j² = Σ_i |v_i| x_ij²     (Cauchy and Schwarz)
+
+Features come in order of falling q, so of a feature only the first ones before it can be partners, and the search ends
+where q_1 q_j reaches the B-th best no more. Where no value is negative, q_j² may be the larger of the two sums over
+v_i > 0 and over v_i < 0, for |ω| is the difference of two numbers ≥ 0. A few features of largest q, and the best pairs
+of the last call, set the level; squares, single features and the constant take one pass over the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.atoms.monomials import Monomials
+from mipfs.errors import StoppedError
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TINY = float(np.finfo(float).tiny)
+HEADS = 128
+"""Features of largest q whose pairs are looked at first."""
+ROOM, BUDGET = 1 << 16, 1 << 27
+"""Pairs that a pass of the sparse kernel may find before they are sifted, and products that it makes at most."""
+WIDE, LONG = 256, 2048
+"""Features of a dense block, and their partners in one product."""
+NUMBERS = 1 << 22
+"""Numbers of a block of columns."""
+BELOW = 1.0 - 1e-7
+"""q is off by less than this."""
+
+
+@dataclass(eq=False)
+class Best:
+    """The B best so far, of equal ones the lowest number; what is below `least` never counts."""
+
+    B: int
+    least: float
+    ids: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    sizes: Array = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def level(self) -> float:
+        """What a monomial must reach to be among them."""
+        return float(self.sizes[-1]) if self.B and self.ids.size == self.B else self.least
+
+    def add(self, ids: Integers, sizes: Array) -> None:
+        """Take in some more; those that stand there already must come with the same sizes."""
+        high = np.flatnonzero(sizes >= max(self.level, TINY))
+        merged, place = np.unique(np.concatenate([self.ids, ids[high]]), return_index=True)
+        values = np.concatenate([self.sizes, sizes[high]])[place]
+        if merged.size > self.B > 0:
+            level = np.partition(values, -self.B)[-self.B]
+            merged, values = merged[values >= level], values[values >= level]
+        order = np.lexsort((merged, -values))[: self.B]
+        self.ids, self.sizes = merged[order], values[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What one pass over the data says of every feature: Σ v x, Σ v x², and q."""
+
+    linear: Array
+    squares: Array
+    q: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Which products of two different features are looked at.
+
+    Attributes
+    ----------
+    v : (n,)
+    weighed : (n,) v, times the third feature where one is fixed
+    factor : float, of the monomials; of those with a third feature the largest
+    fixed : what stands in every monomial beside the two: nothing, −1 for the number 1, or a feature
+    most : float, the largest q_j = √Σ |weighed| x_j²
+    """
+
+    v: Array
+    weighed: Array
+    factor: float
+    fixed: tuple[int, ...]
+    most: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether sums of weighed products in the order of the rows are those of the monomials, to the last bit."""
+        return self.weighed is self.v
+
+    @cached_property
+    def error(self) -> float:
+        """How far two ways of summing an |ω| may be apart."""
+        return 4.0 * (self.v.size + 16) * UNIT_ROUNDOFF * self.factor * self.most**2
+
+
+class PairSearch:
+    """Finds the best monomials of degree 2 again and again, for changing v.
+
+    Parameters
+    ----------
+    X : (n, p) dense array in Fortran order or csc_array, not centred
+    monomials : Monomials; of a higher degree those of at most two features are found (`mipfs.atoms.triple_search`)
+
+    Attributes
+    ----------
+    work : int, products that the last call made
+    """
+
+    def __init__(self, X: Any, monomials: Monomials) -> None:
+        self.X, self.monomials, self.work = X, monomials, 0
+        self.is_sparse = bool(sparse.issparse(X))
+        self._last = np.empty(0, dtype=np.int64)
+        self._constant, self._single = monomials.factor([]), monomials.factor([1])
+        self._square, self._cross = monomials.factor([2]), monomials.factor([1, 1])
+        self._none = (-1,) * (monomials.degree - 2)
+
+    @cached_property
+    def _is_nonnegative(self) -> bool:
+        values = self.X.data if self.is_sparse else self.X
+        return bool(values.min(initial=0.0) >= 0.0)
+
+    def weights(self, v: Array) -> Weights:
+        """Σ v x, Σ v x² and q of every feature; q is not too small by more than `BELOW` allows."""
+        p = self.monomials.p
+        linear, squares, plus, minus = (np.empty(p) for _ in range(4))
+        if self.is_sparse:
+            from mipfs.kernels.products import column_weights
+
+            column_weights(self.X.data, self.X.indices, self.X.indptr, v, linear, squares, plus, minus)
+        else:
+            above, below = np.maximum(v, 0.0), np.maximum(-v, 0.0)
+            step = max(1, NUMBERS // max(1, v.size))
+            for start in range(0, p, step):
+                part, X = slice(start, start + step), self.X[:, start : start + step]
+                linear[part], X = v @ X, X * X
+                plus[part], minus[part] = above @ X, below @ X
+            self._exact(squares, linear, v)
+        q = np.sqrt(np.maximum(plus, minus) if self._is_nonnegative else plus + minus)
+        return Weights(linear, squares, q)
+
+    def _exact(self, squares: Array, linear: Array, v: Array) -> None:
+        """The sums over dense columns, taken in the order of the rows: equal columns have equal sums."""
+        from mipfs.kernels.products import products
+
+        every = np.arange(self.monomials.p, dtype=np.int64)
+        products(self.X, np.stack([every, every], axis=1), v, squares)
+        products(self.X, every[:, None], v, linear)
+
+    def sizes(self, ids: Integers, v: Array) -> Array:
+        """|ω| of given monomials, (k,), by sums in the order of the rows."""
+        from mipfs.kernels.products import products
+
+        members = self.monomials.members(ids)
+        sums, step = np.empty(ids.size), max(1, NUMBERS // max(1, 2 * v.size)) if self.is_sparse else ids.size
+        for start in range(0, ids.size, max(1, step)):
+            part, X = members[start : start + step], self.X
+            if self.is_sparse:
+                used = np.unique(part[part >= 0])
+                X, part = X[:, used].toarray(order="F"), np.where(part < 0, -1, np.searchsorted(used, part))
+            products(X, part, v, sums[start : start + step])
+        return np.abs(sums) * self.monomials.factors(members)
+
+    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
+        """At most B monomials of largest positive score, and their |ω|; of equal ones the lowest number first."""
+        return self.search(v, B)
+
+    def search(
+        self, v: Array, B: int, least: float = 0.0, must_stop: Callable[[], bool] = lambda: False
+    ) -> tuple[Integers, Array]:
+        """The same of those with |ω| ≥ `least` alone. Every other one has a |ω| below the last, or below `least`.
+
+        Raises
+        ------
+        StoppedError
+            `must_stop` said so before it was done.
+        """
+        best, weights, self.work = Best(B, max(least, 0.0)), self.weights(v), 0
+        if B <= 0:
+            return best.ids, best.sizes
+        if self._last.size:
+            best.add(self._last, self.sizes(self._last, v))
+        self._small(best, v, weights, must_stop)
+        self._last = best.ids
+        return best.ids, best.sizes
+
+    def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
+        """Take in the best monomials of at most two features."""
+        self._singles(best, v, weights)
+        q, scope = weights.q, Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
+        order = np.argsort(-q, kind="stable")
+        order = order[q[order] > 0.0]
+        heads = order[: max(HEADS, int(np.ceil(np.sqrt(8.0 * best.B))))]
+        self._among(heads, q[heads], best, scope, must_stop)
+        kept = order[self._cross * q[order] * scope.most >= best.level * BELOW]
+        if kept.size > heads.size:
+            self._among(kept, q[kept], best, scope, must_stop)
+
+    def radius(self, v: Array) -> float:
+        """A bound on |computed − exact| of every |ω|, for columns that are rounded as `Monomials.columns` rounds them.
+
+        γ_{n+8} Σ_i |v_i x_ij x_ik| ≤ γ_{n+8} q_j q_k, doubled for the error of q and for what underflows.
+        """
+        q, total = float(self._all_weights(v).max(initial=0.0)), float(np.abs(v).sum())
+        size = max(self._constant * total, self._single * q * np.sqrt(total), self._square * q * q, self._cross * q * q)
+        return float(2.0 * (v.size + 16) * UNIT_ROUNDOFF * size + v.size * TINY)
+
+    def _all_weights(self, v: Array) -> Array:
+        """√Σ |v| x² of every feature."""
+        weights = self.weights(np.abs(v))
+        return np.sqrt(np.maximum(weights.squares, 0.0))
+
+    def _singles(self, best: Best, v: Array, weights: Weights) -> None:
+        """Squares, single features and the constant."""
+        p, every = self.monomials.p, np.arange(self.monomials.p, dtype=np.int64)
+        found = [([every, every], self._square * np.abs(weights.squares))]
+        if self.monomials.has_one:
+            one = np.full(p, -1)
+            found.append(([one, every], self._single * np.abs(weights.linear)))
+            found.append(([one[:1], one[:1]], np.array([self._constant * abs(_in_order(v))])))
+        for (left, right), sizes in found:
+            high = np.flatnonzero(sizes >= max(best.level, TINY))
+            best.add(self._ids(self._none, left[high], right[high]), sizes[high])
+
+    def _ids(self, fixed: tuple[int, ...], left: Integers, right: Integers) -> Integers:
+        """The numbers of monomials of two features and what is fixed beside them."""
+        return self.monomials.ids(np.stack([*(np.full(left.size, j) for j in fixed), left, right], axis=1))
+
+    def _among(self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]) -> None:
+        """Take in the best pairs of different features among `columns`, in order of falling q, (k,) each."""
+        if columns.size >= 2:
+            within = self._among_sparse if self.is_sparse else self._among_dense
+            within(columns, q, best, scope, must_stop)
+
+    def _among_sparse(
+        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
+    ) -> None:
+        from mipfs.kernels.products import pairs_above, rows_of
+
+        X, v, m = self.X, scope.weighed, columns.size
+        filled = int((X.indptr[columns + 1] - X.indptr[columns]).sum())
+        starts, ranks, values = np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled)
+        rows_of(X.data, X.indices, X.indptr, columns, v, starts, ranks, values)
+        room = max(ROOM, m)
+        found, sums = np.empty((room, 2), np.int32), np.empty(room)
+        scratch, mark, begin = np.empty(m), np.full(m, -1, np.int32), 1
+        while begin < m:
+            low = max(best.level, TINY) if scope.is_exact else max(best.level - scope.error, 0.0)
+            least = low / scope.factor * BELOW
+            begin, count, work = pairs_above(
+                X.data, X.indices, X.indptr, columns, v, starts, ranks, values, q, least, least,
+                begin, BUDGET, scratch, mark, found, sums,
+            )  # fmt: skip
+            self.work += work
+            self._take(best, columns[found[:count, 0]], columns[found[:count, 1]], sums[:count], scope)
+            if begin < m and must_stop():
+                raise StoppedError
+
+    def _among_dense(
+        self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
+    ) -> None:
+        """Blocks of products; what may be among the best is summed again in the order of the rows."""
+        v, factor = scope.weighed, scope.factor
+        for start in range(0, columns.size, WIDE):
+            part = columns[start : start + WIDE]
+            if factor * q[0] * q[start] < best.level * BELOW:
+                return
+            weighed, far = self.X[:, part] * v[:, None], start + part.size
+            reached = int(np.searchsorted(-q[:far], -max(best.level, TINY) * BELOW / (factor * q[start]), "right"))
+            for first in range(0, min(reached, far), LONG):
+                others = columns[first : min(first + LONG, reached, far)]
+                sums = np.abs(self.X[:, others].T @ weighed)
+                self.work += sums.size * v.size
+                sums[np.arange(first, first + others.size)[:, None] >= np.arange(start, far)] = -1.0  # each once
+                high = np.flatnonzero(sums.ravel() * factor >= max(best.level - scope.error, 0.0))
+                self._take(best, others[high // part.size], part[high % part.size], sums.ravel()[high], scope)
+                if must_stop():
+                    raise StoppedError
+
+    def _take(self, best: Best, left: Integers, right: Integers, sums: Array, scope: Scope) -> None:
+        """Take in pairs with these |Σ|, those of dense columns after they were summed in the order of the rows."""
+        if self.is_sparse and scope.is_exact:
+            high = np.flatnonzero(scope.factor * sums >= best.level)
+            best.add(self._ids(scope.fixed, left[high], right[high]), scope.factor * sums[high])
+            return
+        for high in self._in_parts(best, sums, scope):
+            ids = self._ids(scope.fixed, left[high], right[high])
+            best.add(ids, self.sizes(ids, scope.v))
+
+    def _in_parts(self, best: Best, sums: Array, scope: Scope) -> Iterator[Integers]:
+        """Places of sums that may be among the best, the largest first: they lift the level for those that follow."""
+        order = np.argsort(-sums, kind="stable")
+        start, step = 0, 4 * best.B + 64
+        while start < order.size:
+            part = order[start : start + step]
+            part = part[scope.factor * sums[part] >= best.level - scope.error]
+            if not part.size:
+                return
+            yield part
+            start, step = start + step, 2 * step
+
+
+def _in_order(v: Array) -> float:
+    """Σ v in order, as the columns of the kernels are summed."""
+    return float(np.cumsum(v)[-1]) if v.size else 0.0

@@ -1,0 +1,122 @@
+"""The B monomials of degree 3 of largest score, exact over all of them: a search for pairs for every third feature.
+
+    |ω_ijk| ≤ f q_i q_j q_k,   q_j³ = Σ |v_i| |x_ij|³     (Hölder; f = √6 γ^1.5, the largest factor)
+
+Features come in order of falling q, the third one last: the search ends where q_1² q_i reaches the B-th best no more.
+Its pairs are those of v∘x_i (`mipfs.atoms.pair_search`), among the features before it with q_1 q_i q_j large enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
+from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.errors import StoppedError, UsageError
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST = 1e12
+"""Products of a search at most."""
+HEADS = 24
+"""Features of largest q whose monomials set the level."""
+
+
+class TripleSearch(PairSearch):
+    """Finds the best monomials of degree 3; see `PairSearch`."""
+
+    def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
+        if self.monomials.has_one:
+            super()._small(best, v, weights, must_stop)
+        q = self._cubes(v)
+        order = np.argsort(-q, kind="stable")
+        order = order[q[order] > 0.0]
+        factor = self.monomials.factor([1, 1, 1])
+        for last in range(min(HEADS, order.size)):
+            self._ending(best, v, order[: last + 1], factor, must_stop)
+        self._check_cost(order, q, best.level / factor * BELOW)
+        for last in range(HEADS, order.size):
+            low = best.level / factor * BELOW
+            if q[order[0]] ** 2 * q[order[last]] < low:
+                return
+            kept = order[: last + 1][q[order[: last + 1]] * q[order[0]] * q[order[last]] >= low]
+            kept = kept if kept[-1:] == order[last] else np.append(kept, order[last])
+            self._ending(best, v, kept, factor, must_stop)
+            if must_stop():
+                raise StoppedError
+
+    def radius(self, v: Array) -> float:
+        """A bound on |computed − exact| of every |ω|."""
+        q, total = float(self._cubes(v).max(initial=0.0)), float(np.abs(v).sum())
+        factor = self.monomials.factor
+        repeats: tuple[list[int], ...] = ([], [1], [2], [1, 1], [3], [2, 1], [1, 1, 1])
+        sizes = [factor(one) * q ** sum(one) * total ** (1 - sum(one) / 3) for one in repeats]
+        return float(2.0 * (v.size + 16) * UNIT_ROUNDOFF * max(sizes) + v.size * TINY)
+
+    def _cubes(self, v: Array) -> Array:
+        """(Σ |v| |x|³)^(1/3) of every feature."""
+        weight, sums = np.abs(v), np.zeros(self.monomials.p)
+        if self.is_sparse:
+            cubes = abs(self.X)
+            cubes.data **= 3
+            sums = np.asarray(cubes.T @ weight, dtype=float)
+        else:
+            step = max(1, NUMBERS // max(1, v.size))
+            for start in range(0, sums.size, step):
+                sums[start : start + step] = weight @ np.abs(self.X[:, start : start + step]) ** 3
+        return np.asarray(np.cbrt(sums) * (1.0 + 1e-9))
+
+    def _ending(
+        self, best: Best, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]
+    ) -> None:
+        """Take in the best monomials of the last of `columns` and two of them."""
+        third = int(columns[-1])
+        x = self.X[:, [third]].toarray()[:, 0] if self.is_sparse else self.X[:, third]
+        weighed = v * x
+        squares = self._squares(np.abs(weighed), columns)
+        q = np.sqrt(squares) * (1.0 + (v.size + 8) * UNIT_ROUNDOFF)
+        scope = Scope(v, weighed, factor, (third,), float(q.max()))
+        alone = np.flatnonzero(factor * squares >= max(best.level - scope.error, TINY))
+        if alone.size:  # x_j² x_i
+            ids = self._ids((third,), columns[alone], columns[alone])
+            best.add(ids, self.sizes(ids, v))
+        order = np.argsort(-q, kind="stable")
+        order = order[q[order] > 0.0]
+        self._among(columns[order], q[order], best, scope, must_stop)
+
+    def _squares(self, weight: Array, columns: Integers) -> Array:
+        """Σ weight x² of some features."""
+        if self.is_sparse:
+            part = self.X[:, columns]
+            part.data = part.data**2
+            return np.asarray(part.T @ weight, dtype=float)
+        found, step = np.empty(columns.size), max(1, NUMBERS // max(1, weight.size))
+        for start in range(0, columns.size, step):
+            found[start : start + step] = weight @ self.X[:, columns[start : start + step]] ** 2
+        return found
+
+    def _check_cost(self, order: Integers, q: Array, low: float) -> None:
+        """Refuse a search that the bound does not make short.
+
+        Raises
+        ------
+        UsageError
+        """
+        most = q[order[:1]].sum()
+        kept = order[most * most * q[order] >= low]
+        if self.is_sparse:
+            rows = np.bincount(self.X[:, kept].indices, minlength=self.X.shape[0]).astype(float)
+            cost = float((rows**3).sum()) / 6.0
+        else:
+            sizes = np.sort(q[kept])[::-1]
+            partners = np.searchsorted(-sizes, -low / (most * sizes), "right") if low > 0 else np.arange(kept.size)
+            cost = float((np.minimum(partners, np.arange(kept.size)).astype(float) ** 2).sum()) * self.X.shape[0] / 2.0
+        if cost > MOST:
+            raise UsageError(
+                f"degree 3 over {self.monomials.p} features takes up to {cost:.1g} products a search, more than {MOST:g}; "
+                "take degree 2 or fewer features"
+            )

@@ -1,0 +1,153 @@
+"""The relaxation over atoms that are too many to hold: what its dual vector proves of those that nobody looks at.
+
+    A      some atoms, those of largest score first
+    repeat α = the dual vector of the relaxation over A
+           find the best atoms of all for α (`mipfs.atoms.pair_search`): lower(α) bounds the relaxation over all of them
+           A takes them in
+    until  the relaxation over A lies no further above lower(α) than it was solved to
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.pair_search import TINY, PairSearch
+from mipfs.atoms.pairs import Pairs
+from mipfs.inner.boolean import Boolean, Solved
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Dual, decoded, dual_value_below
+from mipfs.run.run import Run
+from mipfs.selection.selection import Rows
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TOL = 1e-6
+"""Relative gap of the relaxation."""
+FEW = 50
+"""Atoms that come in at a time, or as many as four selections have, or half of those there are."""
+ROUNDS = 100
+"""Rounds at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What one dual vector proves, of atoms that are found by a search.
+
+    Attributes
+    ----------
+    problem : Problem over `Pairs`
+    search : PairSearch
+    dual : Dual, on its grid
+    v : (n,) α∘y
+    g : float, rounded down
+    top : (k,) the at most M best atoms
+    squares : (M,) their scores, rounded up, best first; those of atoms that are not there are what a zero may be
+    radius : float, a bound on the error of every |ω|
+    mixed : atoms that the relaxation uses
+    """
+
+    problem: Problem
+    search: PairSearch
+    dual: Dual
+    v: Array
+    g: float
+    top: Integers
+    squares: Array
+    radius: float
+    mixed: Integers
+
+    @property
+    def lower(self) -> float:
+        """lower(α)."""
+        return self._less(float(self.squares.sum()))
+
+    def _less(self, total: float) -> float:
+        return self.g - 0.5 * total * (1.0 + 1e-15 * (self.squares.size + 8)) - 1e-15 * abs(self.g)
+
+    def least(self, size: float) -> float:
+        """A bound on every selection with an atom of a computed |ω| up to `size`."""
+        if not self.squares.size:
+            return np.inf
+        score = min((size + self.radius) ** 2, float(self.squares[-1]))
+        return self._less(float(self.squares[:-1].sum()) + score)
+
+    def outside(self, held: Integers) -> float:
+        """A bound on every selection with an atom that is not held."""
+        if held.size == self.problem.atoms.count:
+            return np.inf
+        ids, sizes = self.search.search(self.v, held.size + 1)
+        rest = np.flatnonzero(~np.isin(ids, held))
+        return self.least(float(sizes[rest[0]]) if rest.size else TINY)
+
+    def missing(self, held: Integers, level: float, most: int) -> Integers:
+        """At most so many of the atoms that are not held and that α does not rule out at a level, best first."""
+        if not self.squares.size:
+            return held[:0]
+        score = 2.0 * (self.g - level) - float(self.squares[:-1].sum())
+        score -= 1e-12 * (abs(self.g) + abs(level) + float(self.squares.sum()))
+        size = np.sqrt(max(score, 0.0)) - self.radius
+        ids = self.search.search(self.v, held.size + most, max(size, 0.0))[0]
+        found = ids[~np.isin(ids, held)][:most]
+        if size <= 0.0 and found.size < most:  # not even a score of 0 is ruled out
+            known = np.union1d(held, found)
+            every = np.arange(min(self.problem.atoms.count, known.size + most))
+            found = np.concatenate([found, np.setdiff1d(every, known)[: most - found.size]])
+        return found
+
+    def first(self, named: Integers, least: int) -> Integers:
+        """The atoms to begin with: those named, those of the relaxation, and the best ones."""
+        ids = self.search.search(self.v, max(least, 2 * self.mixed.size))[0]
+        return closed(self.problem, np.unique(np.concatenate([named, self.mixed, self.top, ids])))
+
+
+def searched(run: Run) -> Searched:
+    """Solve the relaxation over all atoms of a problem over `Pairs`, without the rows of heredity."""
+    problem = run.problem
+    assert isinstance(problem.atoms, Pairs)
+    assert problem.M is not None
+    search, loss, few = problem.atoms.search(), get_loss(problem.loss), max(FEW, 4 * problem.M)
+    alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
+    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
+    best = _judged(problem, search, dual)
+    run.raise_bound(best.lower)
+    held = np.sort(search.search(best.v, few)[0])
+    for _ in range(ROUNDS if held.size and problem.M else 0):
+        solved = _over(run, held)
+        now = _judged(problem, search, solved.cut.dual, held[solved.sigma > 1e-6])
+        if now.lower > best.lower or not best.mixed.size:
+            best = replace(max(now, best, key=lambda one: one.lower), mixed=now.mixed)
+        run.raise_bound(best.lower)
+        ids = search.search(now.v, max(few, held.size // 2))[0]
+        if run.must_stop or solved.upper - best.lower <= TOL * abs(solved.upper) or np.all(np.isin(ids, held)):
+            break
+        held = np.union1d(held, ids)
+    return best
+
+
+def closed(problem: Problem, ids: Integers) -> Integers:
+    """Atoms with those that heredity asks for beside them."""
+    atoms = problem.atoms
+    return np.union1d(ids, atoms.single(ids)) if isinstance(atoms, Pairs) and atoms.heredity else ids
+
+
+def _over(run: Run, held: Integers) -> Solved:
+    """The relaxation over some atoms."""
+    part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
+    return Boolean(part, lambda: run.must_stop).solve(*part.selection.sigma_bounds(), 0.5 * TOL)
+
+
+def _judged(problem: Problem, search: PairSearch, dual: Dual, mixed: Integers | None = None) -> Searched:
+    """What a feasible dual vector proves."""
+    exact, M = decoded(dual), problem.M or 0
+    v = exact * problem.data.y
+    top, sizes = search.search(v, M)
+    radius = search.radius(v)
+    squares = np.full(M, (radius + TINY) ** 2)
+    squares[: top.size] = np.square(sizes + radius)
+    g = dual_value_below(get_loss(problem.loss), exact, problem.c_i)
+    return Searched(problem, search, dual, v, g, top, squares, radius, top[:0] if mixed is None else mixed)

@@ -1,0 +1,141 @@
+"""Sums of products of two columns, Σ_i v_i x_ij x_ik, over the rows that two columns share: the numba kernels.
+
+Every sum is taken in the order of the rows, of v_i·(x_ij·x_ik): it does not depend on which column came first, nor on
+what else is looked for, so pairs of equal columns have equal sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+
+
+@compiled(nogil=True)
+def column_weights(data, indices, indptr, v, linear, squares, plus, minus):  # type: ignore[no-untyped-def]
+    """Σ v x, Σ v x², and the two parts of Σ |v| x² where v > 0 and where v < 0, of every column of a CSC matrix."""
+    for j in range(indptr.size - 1):
+        one, two, above, below = 0.0, 0.0, 0.0, 0.0
+        for s in range(indptr[j], indptr[j + 1]):
+            x, weight = data[s], v[indices[s]]
+            one += weight * x
+            two += weight * (x * x)
+            if weight > 0.0:
+                above += weight * (x * x)
+            else:
+                below -= weight * (x * x)
+        linear[j], squares[j], plus[j], minus[j] = one, two, above, below
+
+
+@compiled(nogil=True)
+def rows_of(data, indices, indptr, columns, v, starts, ranks, values):  # type: ignore[no-untyped-def]
+    """The rows of chosen columns: entries in the order of `columns`, named by their place there; v_i = 0 is left out.
+
+    Parameters
+    ----------
+    data, indices, indptr : the CSC matrix
+    columns : (m,) positions
+    v : (n,)
+    starts : (n + 1,) out; row i has the entries starts[i] … starts[i + 1]
+    ranks, values : (nnz of the columns,) out
+    """
+    starts[:] = 0
+    for t in range(columns.size):
+        for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
+            if v[indices[s]] != 0.0:
+                starts[indices[s] + 1] += 1
+    for i in range(v.size):
+        starts[i + 1] += starts[i]
+    for t in range(columns.size):
+        for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
+            i = indices[s]
+            if v[i] != 0.0:
+                ranks[starts[i]], values[starts[i]] = t, data[s]
+                starts[i] += 1
+    for i in range(v.size, 0, -1):
+        starts[i] = starts[i - 1]
+    starts[0] = 0
+
+
+@compiled(nogil=True)
+def pairs_above(  # type: ignore[no-untyped-def]
+    data, indices, indptr, columns, v, starts, ranks, values, q, bound, least, begin, budget, sums, mark, found, sizes
+):
+    """Pairs of chosen columns whose |Σ_i v_i x_ij x_ik| reaches `least`, from the column `begin` on.
+
+    |Σ| ≤ q_j q_k (Cauchy and Schwarz), and q falls: of a column only the partners before it are looked at with
+    q_j q_k ≥ bound, which are the first ones of every row.
+
+    Parameters
+    ----------
+    data, indices, indptr, columns, v, starts, ranks, values : as of `rows_of`
+    q : (m,) descending
+    bound, least : float
+    begin : int
+    budget : int, products after which it returns
+    sums : (m,) scratch
+    mark : (m,) of -1 at first: the column that a partner was met with last
+    found : (c, 2) out, positions in `columns`; c ≥ m
+    sizes : (c,) out
+
+    Returns
+    -------
+    int, int, int
+        The column to go on with (m: done), how many pairs were found, and how many products were made.
+    """
+    m, count, work = columns.size, 0, 0
+    met = np.empty(m, np.int32)
+    for t in range(begin, m):
+        if q[0] * q[t] < bound:
+            return m, count, work
+        low, high = 0, t  # the partners: the first `low` columns
+        while low < high:
+            middle = (low + high) // 2
+            if q[middle] * q[t] >= bound:
+                low = middle + 1
+            else:
+                high = middle
+        if count + low > sizes.size or work > budget:
+            return t, count, work
+        k = 0
+        for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
+            i, x = indices[s], data[s]
+            weight = v[i]
+            if weight == 0.0:
+                continue
+            for u in range(starts[i], starts[i + 1]):
+                other = ranks[u]
+                if other >= low:
+                    break
+                if mark[other] != t:
+                    mark[other], met[k], sums[other] = t, other, 0.0
+                    k += 1
+                sums[other] += weight * (x * values[u])
+                work += 1
+        for a in range(k):
+            if abs(sums[met[a]]) >= least:
+                found[count, 0], found[count, 1], sizes[count] = met[a], t, abs(sums[met[a]])
+                count += 1
+    return m, count, work
+
+
+@compiled(nogil=True)
+def products(X, variables, v, sums):  # type: ignore[no-untyped-def]
+    """Σ_i v_i (x_ij · x_ik · …) of given products of dense columns; variable −1 is the number 1.
+
+    Parameters
+    ----------
+    X : (n, p)
+    variables : (k, d) positions of columns, −1 first
+    v : (n,)
+    sums : (k,) out
+    """
+    for a in range(variables.shape[0]):
+        total = 0.0
+        for i in range(v.size):
+            x = 1.0
+            for d in range(variables.shape[1]):
+                if variables[a, d] >= 0:
+                    x = x * X[i, variables[a, d]]
+            total += v[i] * x
+        sums[a] = total

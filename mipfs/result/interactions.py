@@ -1,0 +1,68 @@
+"""Results over products of features: what they are made of, and their values on new data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.monomials import Monomials
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
+
+Array = npt.NDArray[np.float64]
+
+
+def made_of(result: Result) -> Mapping[str, Any] | None:
+    """What the atoms of a result are made of, where they are products of features."""
+    made: Mapping[str, Any] | None = (result.atoms or {}).get("made")
+    return made
+
+
+def counted(result: Result) -> str:
+    """Of how many things was selected: ``30 features``, or ``465 monomials of 30 features``."""
+    made, features = made_of(result), f"{result.n_features} features"
+    return features if made is None else f"{made['count']} monomials of {features}"
+
+
+def used_columns(result: Result) -> tuple[str, ...]:
+    """The names of the features that the classifier looks at."""
+    if made_of(result) is None:
+        return tuple(result.weights)
+    return tuple(dict.fromkeys(name for part in _parts(result).values() for name in part))
+
+
+def _parts(result: Result) -> dict[str, list[str]]:
+    """The features of every monomial that has a weight."""
+    assert result.atoms is not None
+    parts = dict(zip(result.atoms["names"], result.atoms["made"]["parts"], strict=True))
+    return {name: parts[name] for name in result.weights}
+
+
+def summed(result: Result, X: Any, values: Callable[[Result, Any], Array]) -> Array:
+    """w'φ(x) + b of every row of `X`, shape (n,): products of the scaled columns that have a weight, and of no others.
+
+    Parameters
+    ----------
+    result : Result over products
+    X : as of `Result.decision_function`
+    values : callable, w'x + b of a result over features
+    """
+    made, shift, scale = made_of(result), result.scaling["shift"], result.scaling["scale"]
+    assert made is not None
+    kernel = Monomials(max(1, result.n_features), int(made["degree"]), float(made["gamma"]), float(made["r"]))
+    total, scaled = values(replace(result, weights={}, atoms=None), X), dict[str, Array]()
+    for name in used_columns(result):
+        plain = values(replace(result, weights={name: 1.0}, intercept=0.0, atoms=None), X)
+        scaled[name] = (plain - shift[name]) / scale[name]
+    for name, part in _parts(result).items():
+        product = np.ones(total.size)
+        for feature in part:
+            product = product * scaled[feature]
+        repeats = [part.count(feature) for feature in dict.fromkeys(part)]
+        total = total + result.weights[name] * kernel.factor(repeats) * product
+    return total
