@@ -68,12 +68,13 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     """
     block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
     X, stored = block.values, block.is_stored
+    made = not stored and bool(getattr(X, "is_sparse", False))
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
         tuple((name, getattr(problem, name)) for name in names),
-        "sparse" if problem.data.is_sparse else "dense F" if not stored or X.flags.f_contiguous else "dense C",
-        str(X.indices.dtype) if problem.data.is_sparse else "",
+        "sparse" if problem.data.is_sparse or made else "dense F" if not stored or X.flags.f_contiguous else "dense C",
+        str(X.indices.dtype) if problem.data.is_sparse else "int32" if made else "",
         bool(X.data.flags.writeable if problem.data.is_sparse else not stored or X.flags.writeable),
         bool(np.any(problem.data.center)),
         problem.selection.is_plain,
