@@ -91,7 +91,8 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     from mipfs import readers
     from mipfs.readers.files import format_of
 
-    kind = result.scaling["kind"]
+    made = (result.atoms or {}).get("made")
+    kind = result.scaling["kind"] if made is None else made["scaling"]
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
     given: dict[str, Any] = read_options(None, label, positive) | {"scale": kind}

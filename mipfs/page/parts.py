@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from mipfs.report.blocks import Block
+from mipfs.result.prediction import inputs
 from mipfs.result.result import Result, Status
 
 CLASSES = {
@@ -88,4 +89,4 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
 
 
 def size_words(result: Result) -> str:
-    return f"{len(result.selected)} of {result.n_features}"
+    return f"{len(result.selected)} of {inputs(result)[1]}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +25,9 @@ SHOWN = 12
 
 def decision_values(result: Result, X: Any) -> Array:
     """w'x + b of every row of `X`, shape (n,); see `Result.decision_function`."""
+    made = (result.atoms or {}).get("made")
+    if made is not None and getattr(X.block().values if isinstance(X, Instance) else X, "raw", None) is None:
+        return _of_made(result, made, X)
     names = list(result.weights)
     weights = np.array([result.weights[name] for name in names], dtype=float)
     if isinstance(X, Instance):
@@ -40,6 +45,40 @@ def decision_values(result: Result, X: Any) -> Array:
         raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {result.n_features})")
     ids = [result.columns[name] for name in names]
     return np.asarray(matrix[:, ids] @ weights + result.intercept)
+
+
+def inputs(result: Result) -> tuple[tuple[str, ...], int]:
+    """The features that the classifier uses, by name, and how many features the user's data has."""
+    made = (result.atoms or {}).get("made")
+    return (tuple(result.weights), result.n_features) if made is None else (tuple(made["features"]), made["n_features"])
+
+
+def count_of(result: Result) -> int:
+    """How many there are to select from."""
+    names = None if result.atoms is None else result.atoms.get("names")
+    return inputs(result)[1] if names is None else len(names)
+
+
+def sizes(result: Result) -> dict[str, float]:
+    """The weight of every selected atom that is a feature, and ‖w_j‖ of a function of a feature that is made."""
+    if not (result.atoms or {}).get("made"):
+        return {name: result.weights.get(name, 0.0) for name in result.selected}
+    squares = dict.fromkeys(result.selected, 0.0)
+    for name, weight in result.weights.items():
+        squares[name.rpartition("[")[0]] += weight * weight
+    return {name: math.sqrt(value) for name, value in squares.items()}
+
+
+def _of_made(result: Result, made: Mapping[str, Any], X: Any) -> Array:
+    """w'φ(x) + b: the features that are used are looked up as those of any classifier, the columns are made of them."""
+    from mipfs.atoms.registry import decision
+
+    columns = {name: one["column"] for name, one in made["features"].items()}
+    raw = replace(result, columns=columns, n_features=made["n_features"], atoms=None, intercept=0.0, weights={})
+    values = {name: decision_values(replace(raw, weights={name: 1.0}), X) for name in columns}
+    if not values:
+        return decision_values(replace(raw, intercept=result.intercept), X)
+    return decision(made, result.weights, values) + result.intercept
 
 
 def _of_instance(result: Result, data: Instance, names: list[str], weights: Array) -> Array:

@@ -159,7 +159,15 @@ def _validated(value: Any) -> dict[str, Any]:
 
 def _atoms(value: Any) -> dict[str, Any]:
     _record(names=_or_null(_list(_text)))(value)
+    if value.get("made") is not None:
+        place = _record(column=_whole, shift=_number, scale=_number, map=_table(_numbers))
+        said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
+        _record(data_sha256=_text)(said(value["made"]))
     return dict(value)
+
+
+def _numbers(value: Any) -> Any:
+    return _list(_number)(value) if isinstance(value, list) else _number(value)
 
 
 def _file_name(value: Any) -> str:

@@ -6,6 +6,7 @@ from mipfs.report.blocks import Block, Pairs, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.advice import advice
 from mipfs.result.near_report import near_optimal_blocks
+from mipfs.result.prediction import inputs, sizes
 from mipfs.result.result import Result, Status, StopReason, relative_gap
 
 BECAUSE = {
@@ -36,7 +37,7 @@ def summary_blocks(result: Result) -> list[Block]:
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
-        ("selected", f"{len(result.selected)} of {result.n_features} features"),
+        ("selected", f"{len(result.selected)} of {inputs(result)[1]} features"),
     ]
     if "active" in result.counters:
         pairs.append(("solved over", _part(result)))
@@ -51,8 +52,9 @@ def summary_blocks(result: Result) -> list[Block]:
         pairs.append(("to try", words))
     blocks: list[Block] = [Pairs(pairs)]
     if result.has_classifier:
-        rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
-        blocks.append(Table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))]))
+        rows = [(name, number(size)) for name, size in sizes(result).items()]
+        what = "norm of its function" if (result.atoms or {}).get("made") else "weight"
+        blocks.append(Table(("feature", what), [*rows, ("(intercept)", number(result.intercept))]))
     if result.near_optimal is not None:
         blocks += near_optimal_blocks(result.near_optimal)
     return blocks
@@ -73,5 +75,5 @@ def short(result: Result) -> str:
         parts.append(f"objective {number(result.objective)}")
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
-        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {result.n_features} features"]
+        parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {inputs(result)[1]} features"]
     return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"
