@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mipfs.drivers import solve
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
+        AdditiveFGMClassifier,
         BaselineSelector,
         BSSSelector,
         FGMClassifier,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdditiveFGMClassifier",
     "BSSSelector",
     "BaselineSelector",
     "Bench",
@@ -80,6 +82,7 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
+    "AdditiveFGMClassifier": "mipfs.estimators",
     "BSSSelector": "mipfs.estimators",
     "BaselineSelector": "mipfs.estimators",
     "Bench": "mipfs.studies.bench",

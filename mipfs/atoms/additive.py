@@ -33,8 +33,8 @@ Array = npt.NDArray[np.float64]
 class Additive(ABC):
     """One atom for every feature of an instance: the columns that a map makes of it.
 
-    ``Problem(data, atoms=Splines(data))`` is the problem over `data`, an instance whose features are these columns, none
-    of them stored. M, rows and forced names are about the features; those that came with the data hold.
+    ``Problem(data, atoms=Splines(data))`` is the problem over an instance whose features are these columns (`data`),
+    none of them stored. M, rows and forced names are about the features; those that came with the data hold.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Additive(ABC):
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Any:
         """The columns (m, d) of new values (m,) of a feature, from what `options` and `stated` gave."""
 
-    def _fit(self) -> None:
+    def _fit(self) -> None:  # noqa: B027 (most need nothing)
         """What needs the columns of all features, once."""
 
     def _squares(self, v: Array) -> Array:
@@ -240,22 +240,28 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
     ------
     DataError
         A value below 0, without `shift`.
-    UsageError
-        `shift` of sparse data.
     """
-    X, p = raw.X, raw.n_features
-    if shift and (raw.is_sparse or np.any(raw.center)):
-        raise UsageError("shift = True would fill sparse data; give values >= 0, or dense data")
-    lowest = X.min(axis=0)
-    least = np.asarray(lowest.toarray() if sparse.issparse(lowest) else lowest, dtype=float).ravel() - raw.center
+    least = lowest(raw)
     if shift:
         return least
     below = np.flatnonzero(least < 0.0)
     if below.size:
         j = int(below[0])
-        remedy = "give data with values >= 0 and scale 'none' or 'unit', or shift=True to count from the least value"
-        raise DataError(f"{what} is for values >= 0, and feature {raw.feature_names[j]!r} has {least[j]:g}", remedy)
-    return np.zeros(p)
+        said = f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0"
+        raise DataError(said, "give data with scale 'none' or 'unit', or shift=True (-p shift=true)")
+    return np.zeros(least.size)
+
+
+def lowest(raw: Instance) -> Array:
+    """The least value of every feature, (p,)."""
+    least = raw.X.min(axis=0)
+    return np.asarray(least.toarray() if sparse.issparse(least) else least, dtype=float).ravel() - raw.center
+
+
+def dense_part(raw: Instance, features: Any) -> Array:
+    """Some features, (n, k), as the data stands for them."""
+    part = raw.X[:, features]
+    return np.asarray((part.toarray() if raw.is_sparse else part) - raw.center[features], dtype=float)
 
 
 def counted_from(x: Array, least: float, what: str) -> Array:
@@ -267,7 +273,8 @@ def counted_from(x: Array, least: float, what: str) -> Array:
         A value below 0, where nothing was taken off.
     """
     if least == 0.0 and np.any(x < 0.0):
-        raise DataError(f"{what} is for values >= 0, and there is {x.min():g}", "give data like that of training")
+        said = f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}"
+        raise DataError(said, "give data like that of training")
     return np.maximum(x - least, 0.0)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.additive import Additive, counted_from, not_negative, whole_number
+from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative, whole_number
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -86,14 +86,20 @@ class Homogeneous(Additive):
         """`steps`, `interval` and `shift`."""
         return {"steps": self.steps, "interval": self.interval, "shift": self.shift}
 
+    @property
+    def is_sparse(self) -> bool:
+        """Where zeros stay zeros."""
+        return self.raw.is_sparse and not self.shift
+
     def _sizes(self) -> Integers:
         return np.full(self.raw.n_features, 2 * self.steps - 1, dtype=np.int64)
 
     def expand(self, features: Integers) -> Any:
         """The columns of the features: of sparse data as sparse ones, with its pattern."""
         X, d = self.raw.X, 2 * self.steps - 1
-        if not self.raw.is_sparse:
-            made = self.mapped(self.options, {"least": 0.0}, (X[:, features] - self._least[features]).ravel())
+        if not self.is_sparse:
+            values = dense_part(self.raw, features) - self._least[features]
+            made = self.mapped(self.options, {"least": 0.0}, values.ravel())
             return np.asfortranarray(made.reshape(X.shape[0], features.size * d))
         part = sparse.csc_array(X[:, features])
         values = self.mapped(self.options, {"least": 0.0}, part.data)
@@ -109,7 +115,7 @@ class Homogeneous(Additive):
     @classmethod
     def _map(cls, options: Mapping[str, Any], x: Array) -> Array:
         steps, interval = int(options["steps"]), float(options["interval"])
-        at = np.arange(steps) * interval
+        at: Array = np.arange(steps, dtype=float) * interval
         sizes = np.sqrt(interval * cls.spectrum(at) * np.where(at > 0.0, 2.0, 1.0))
         root = np.sqrt(x)
         angles = np.multiply.outer(np.log(np.where(x > 0.0, x, 1.0)), at[1:])

@@ -1,8 +1,9 @@
-"""The additive histogram intersection kernel, exactly: K_j[i, k] = min(x_ij, x_kj) (Maji and Berg 2009; Tan 2014, (26)).
+"""The additive histogram intersection kernel, exactly: K_j[i, k] = min(x_ij, x_kj) (Tan 2014, (26)).
 
-A score is one pass over the non-zeros, which are sorted once. The columns of a selected feature are those of a finite
-factorisation that is exact at the distinct values of the training data (`mipfs.kernels.intersection`): f_j is the
-function that is linear between them and constant beyond the last, Σ_k α_k y_k min(x, x_kj) for any new x.
+Maji and Berg (2009) sort every feature: a score is then one pass over the non-zeros. The columns of a selected feature
+are those of a finite factorisation that is exact at the distinct values of the training data
+(`mipfs.kernels.intersection`): f_j is the function that is linear between them and constant beyond the last,
+Σ_k α_k y_k min(x, x_kj) for any new x.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.additive import Additive, counted_from, not_negative, whole_number
+from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative, whole_number
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.data.made import BLOCK
@@ -37,8 +38,8 @@ class Intersection(Additive):
         Round x_ij to a multiple of (largest x_j)/levels first: then no feature has more columns than this. It is the
         kernel of Wu's expansion of a feature into so many steps (Wu 2010; Tan 2014, section 7.3, takes 100 of them).
     shift : bool, default False
-        Count every feature from its least value; new values below that count as it. Without it negative values are
-        refused: min(x, z) is no kernel there.
+        Count every feature from its least value; new values below that count as it, and zeros of sparse data are then
+        entries like others. Without it negative values are refused: min(x, z) is no kernel there.
     scaling : {"none", "norm"} or (p,) array-like
         As of `mipfs.atoms.additive.Additive`.
 
@@ -71,7 +72,7 @@ class Intersection(Additive):
 
     def _sort(self, raw: Instance) -> None:
         """Distinct positive values of every feature, and the samples that have each: one sort for every block."""
-        found = [_sorted(*entries, self._least, self.levels) for entries in _entries(raw)]
+        found = [_sorted(*entries, self._least, self.levels) for entries in _entries(raw, self.shift)]
         knots, counts, rows, owner = (np.concatenate(parts) for parts in zip(*found, strict=True))
         sizes = np.bincount(owner, minlength=raw.n_features)
         empty = np.flatnonzero(sizes == 0)  # a feature of zeros has one column, of zeros
@@ -140,20 +141,24 @@ def quantised(x: Array, levels: int | None, top: Array | float) -> Array:
     return x if levels is None else np.asarray(np.rint(np.minimum(x / top, 1.0) * levels) / levels * top)
 
 
-def _entries(raw: Instance) -> Iterator[tuple[Integers, Integers, Array]]:
+def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, Array]]:
     """Features, samples and values of the entries that may not be zero, block after block of whole features."""
     n, p = raw.n_samples, raw.n_features
-    if raw.is_sparse:
+    if raw.is_sparse and not shift:
         ends = raw.X.indptr
         cuts = [0, *(np.flatnonzero(np.diff(ends[1:] // BLOCK)) + 1).tolist(), p]
         for first, last in itertools.pairwise(cuts):
-            part = slice(ends[first], ends[last])
-            yield np.repeat(np.arange(first, last), np.diff(ends[first : last + 1])), raw.X.indices[part], raw.X.data[part]
+            part, owner = (
+                slice(ends[first], ends[last]),
+                np.repeat(np.arange(first, last), np.diff(ends[first : last + 1])),
+            )
+            yield owner, raw.X.indices[part], raw.X.data[part]
         return
     step = max(1, BLOCK // n)
     for first in range(0, p, step):
-        part = raw.X[:, first : first + step]
-        yield np.repeat(np.arange(first, first + part.shape[1]), n), np.tile(np.arange(n), part.shape[1]), part.T.ravel()
+        block = dense_part(raw, slice(first, first + step))
+        features = np.arange(first, first + block.shape[1])
+        yield np.repeat(features, n), np.tile(np.arange(n), features.size), block.T.ravel()
 
 
 def _sorted(

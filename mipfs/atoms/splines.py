@@ -1,6 +1,6 @@
 """Sparse additive models: a group of B-splines for every feature, by scikit-learn's `SplineTransformer`.
 
-    f(x) = b + Σ_j f_j(x_j),  f_j = Σ_k w_jk (B_jk − mean of B_jk over the training samples)
+    f(x) = b + Σ_j f_j(x_j),  f_j = Σ_k w_jk (B_jk − mean of B_jk over the training samples, by their weights)
 
 B-splines of a feature add up to 1, which the intercept has too. So every column is centred: f_j averages to 0 over the
 training samples, and what is constant is the intercept's. That leaves one direction of w_j without effect, which the
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.additive import Additive, whole_number
+from mipfs.atoms.additive import Additive, dense_part, whole_number
 from mipfs.atoms.features import Scaling
 from mipfs.atoms.groups import spans
 from mipfs.data.instance import Instance
@@ -37,8 +37,8 @@ class Splines(Additive):
     raw : Instance
         Any values; of sparse data one feature after the other is made dense.
     knots : int >= 2, default 5
-        At so many quantiles of every feature, from its least to its largest value; equal ones are one. Beyond them the
-        functions are constant. A constant feature has none, and is never selected.
+        At so many quantiles of every feature (values that it has, by the weights of the samples), from its least to its
+        largest; equal ones are one. Beyond them the functions are constant. A constant feature has none, and is never selected.
     degree : int in 0 … 9, default 3
     scaling : {"none", "norm"} or (p,) array-like
         As of `mipfs.atoms.additive.Additive`.
@@ -69,8 +69,9 @@ class Splines(Additive):
         return False
 
     def _fit(self) -> None:
-        """The means; the view, which has those of the columns before, is made anew."""
-        self._means, self.data = self.data.block().means(), self._view()
+        """The means, by the weights of the samples; the columns, which are centred from now on, are made anew."""
+        share = self.raw.sample_weight / self.raw.sample_weight.sum()
+        self._means, self.data = np.asarray(share @ self.data.block().values), self._view()
 
     def _sizes(self) -> Integers:
         return np.array([max(1, base.size + self.degree - 1) for base in self._base], dtype=np.int64)
@@ -84,16 +85,14 @@ class Splines(Additive):
             places = np.flatnonzero(counts == count)
             d = int(count) + self.degree - 1
             values = spline_columns(
-                self._values(features[places]), np.stack([self._base[j] for j in features[places]], axis=1), self.degree
+                dense_part(self.raw, features[places]),
+                np.stack([self._base[j] for j in features[places]], axis=1),
+                self.degree,
             )
             made[:, (first[places][:, None] + np.arange(d)).ravel()] = values
         if self._means is not None:
             made -= self._means[spans(self.starts[features], self.sizes[features])]
-        return made
-
-    def _values(self, features: Integers) -> Array:
-        X = self.raw.X[:, features]
-        return (X.toarray() if self.raw.is_sparse else X) - self.raw.center[features]
+        return np.asfortranarray(made)
 
     def stated(self, feature: int) -> dict[str, Any]:
         """Knots and means."""
@@ -107,11 +106,11 @@ class Splines(Additive):
         base, means = np.array(stated["knots"], dtype=float), np.array(stated["means"], dtype=float)
         if not base.size:
             return np.zeros((x.size, 1))
-        return spline_columns(x[:, None], base[:, None], int(options["degree"])) - means
+        return np.asarray(spline_columns(x[:, None], base[:, None], int(options["degree"])) - means)
 
 
 def spline_columns(x: Array, base: Array, degree: int) -> Array:
-    """B-splines (m, k·(knots + degree − 1)) of values (m, k), feature by feature, not centred; constant beyond the ends.
+    """B-splines (m, k·(knots + degree − 1)) of values (m, k), feature by feature, not centred, constant outside.
 
     Parameters
     ----------
@@ -135,9 +134,8 @@ def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
     step, found = max(1, (1 << 22) // max(1, raw.n_samples)), []
     for start in range(0, raw.n_features, step):
         ids = np.arange(start, min(start + step, raw.n_features))
-        X = raw.X[:, ids]
-        X = (X.toarray() if raw.is_sparse else X) - raw.center[ids]
-        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0)
+        X, weights = dense_part(raw, ids), raw.sample_weight
+        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=weights, method="inverted_cdf")
         found.append([distinct(column) for column in at.T])
     return found
 

@@ -27,10 +27,10 @@ class Duals:
         X, self.y, self.n = statement.data.block().values, statement.data.y, statement.data.n_samples
         step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
         atoms, self.norms = statement.atoms, np.empty(0)
-        self.widths = (0 if isinstance(atoms, MadeAtoms) else X.shape[1], statement.p)
+        self.widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
             self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
-            self.widths += (0 if atoms.members is None else atoms.members.size,)
+            self.widths += (X.shape[1], 0 if atoms.members is None else atoms.members.size)
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
         self.per_block = max(1, BLOCK // max(self.n, *self.widths))
 

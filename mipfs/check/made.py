@@ -104,4 +104,4 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
         require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
         same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
         require(same, f"shift or scale of {name!r} are not those of the data")
-        require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is made of other values than the data's")
+        require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")

@@ -1,9 +1,9 @@
 """Functions of single features, written anew from their definitions: the columns φ_j(x_j), and v'K_j v rounded up.
 
-    additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u
-    additive-intersection, -chi2, -jensen-shannon
-                              φ(x) = √(xL) (√κ(0), √(2κ(jL)) (cos, sin)(jL log x)), j = 1 … steps − 1; φ(0) = 0
-    splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
+additive-hik              K_j[i, k] = min(x_ij, x_kj): sums over the samples with x_ij >= u, for every value u
+additive-intersection, -chi2, -jensen-shannon
+                          φ(x) = √(xL) (√κ(0), √(2κ(jL)) (cos, sin)(jL log x)), j = 1 … steps − 1; φ(0) = 0
+splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Map:
     def of_data(self, j: int) -> Array:
         """The values (n,) of feature j as the data stands for them."""
         part = self.raw.block(np.array([j]))
-        return part.dense().ravel()
+        return np.asarray(part.dense().ravel())
 
     def size(self, j: int) -> int:
         """How many columns feature j has."""
@@ -73,7 +73,7 @@ class Map:
         omega = np.abs(np.asarray(v @ Z, dtype=float))
         squares = np.asarray((Z.power(2) if sparse.issparse(Z) else np.square(Z)).sum(axis=0)).ravel()
         high = omega + gamma * np.outer(size, np.sqrt(squares)) + self.n * 2.0**-1074
-        return np.asarray(np.square(high).sum(axis=1) * (1.0 + (high.shape[1] + 4) * 1.01 * U))
+        return np.array(np.square(high).sum(axis=1) * (1.0 + (high.shape[1] + 4) * 1.01 * U))
 
 
 class Intersection(Map):
@@ -87,7 +87,7 @@ class Intersection(Map):
 
     def values(self, j: int) -> Array:
         """What the kernel is of: counted from the least value, and rounded to levels."""
-        x = self.of_data(j) - self.least[j]
+        x: Array = self.of_data(j) - self.least[j]
         top = float(x.max())
         if self.levels is None or top <= 0.0:
             return x
@@ -183,8 +183,13 @@ class Splines(Map):
         super().__init__(raw, options)
 
     def base(self, j: int) -> Array:
-        """The distinct quantiles; none of a constant feature."""
-        at = np.quantile(self.of_data(j), np.linspace(0.0, 1.0, self.knots))
+        """The distinct quantiles: the first values that this share of the weight reaches; none of a constant feature."""
+        x = self.of_data(j)
+        order = np.argsort(x, kind="stable")
+        reached = np.cumsum(self.raw.sample_weight[order])
+        reached /= reached[-1]
+        places = np.searchsorted(reached, np.linspace(0.0, 1.0, self.knots), side="left")
+        at = x[order][np.minimum(places, self.n - 1)]
         room, kept = CLOSE * float(at[-1] - at[0]), [float(at[0])]
         if not 0.0 < room < math.inf:
             return np.empty(0)
@@ -195,7 +200,7 @@ class Splines(Map):
 
     def size(self, j: int) -> int:
         """knots + degree − 1, one of a constant feature."""
-        return max(1, self.base(j).size + self.degree - 1)
+        return max(1, int(self.base(j).size) + int(self.degree) - 1)
 
     def raw_columns(self, j: int) -> Array:
         """Cox and de Boor: B of degree q from those of degree q − 1."""
@@ -220,11 +225,16 @@ class Splines(Map):
     def columns(self, j: int) -> Array:
         """Less their means."""
         B = self.raw_columns(j)
-        return np.asarray(B - B.mean(axis=0))
+        return np.asarray(B - self.means(B))
+
+    def means(self, B: Array) -> Array:
+        """Means by the weights of the samples."""
+        weights = self.raw.sample_weight
+        return np.asarray(weights @ B / weights.sum())
 
     def stated(self, j: int) -> dict[str, Any]:
         """Knots and means."""
-        return {"knots": self.base(j).tolist(), "means": self.raw_columns(j).mean(axis=0).tolist()}
+        return {"knots": self.base(j).tolist(), "means": self.means(self.raw_columns(j)).tolist()}
 
     def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
         """Exactly for knots, up to `MEANS` for means."""

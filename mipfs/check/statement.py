@@ -86,8 +86,9 @@ class Statement:
 
     def __init__(self, document: Document, data: Instance) -> None:
         params, C, M = document["params"], document["params"]["C"], document["params"]["M"]
-        columns, stated = data.block().values, document.get("atoms")
-        self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if isinstance(columns, Remade) else Atoms(stated, data)
+        columns, stated = data.block().values, document.get("atoms") or {}
+        made = isinstance(columns, Remade)
+        self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if made else Atoms(stated, data)
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
         self.params, self.margin = params, params.get("margin", "unit")
         require(self.loss in self.LOSSES, f"no certificate is known for the loss {self.loss!r}")

@@ -9,7 +9,6 @@ from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

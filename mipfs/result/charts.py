@@ -179,7 +179,8 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
         bars.append(Bar(name, worth[name], beside, "first" if weight >= 0 else "fourth", said + _and(part)))
         line = [name, number(weight), *([number(worth[name])] if is_scaled else [])]
         rows.append((*line, *([f"{100 * share[name]:.3g}%" if name in share else "-"] if share else [])))
-    header = ["feature", "norm of its function" if made else "weight", *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
+    value = "norm of its function" if made else "weight"
+    header = ["feature", value, *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
     title = f"{LISTED} of {len(rows):,} weights; all of them stand in the JSON" if len(rows) > LISTED else ""
     rows = [*rows[:LISTED], ("(intercept)", number(result.intercept), *[""] * (len(header) - 2))]
     what = "on the scaled data, which can be compared" if is_scaled else "per unit of each column (nothing was scaled)"

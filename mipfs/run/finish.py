@@ -45,7 +45,7 @@ def result_of(run: Run, driver: str) -> Result:
         rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
         on_user_scale = rho * run.incumbent.w / data.scale[ids]
         intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        selected = tuple(run.problem.atoms.names[g] for g in selected_ids)
+        selected = tuple(run.problem.atoms.names[int(g)] for g in selected_ids)
         weights = weights_by_name(data, ids, on_user_scale)
         columns = {data.feature_names[j]: int(j) for j in ids}
         scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
