@@ -38,7 +38,8 @@ class Splines(Additive):
         Any values; of sparse data one feature after the other is made dense.
     knots : int >= 2, default 5
         At so many quantiles of every feature (values that it has, by the weights of the samples), from its least to its
-        largest; equal ones are one. Beyond them the functions are constant. A constant feature has none, and is never selected.
+        largest; equal ones are one. Beyond them the functions are constant. A constant feature has none, and is never
+        selected.
     degree : int in 0 … 9, default 3
     scaling : {"none", "norm"} or (p,) array-like
         As of `mipfs.atoms.additive.Additive`.
@@ -74,7 +75,7 @@ class Splines(Additive):
         self._means, self.data = np.asarray(share @ self.data.block().values), self._view()
 
     def _sizes(self) -> Integers:
-        return np.array([max(1, base.size + self.degree - 1) for base in self._base], dtype=np.int64)
+        return np.array([base.size + self.degree - 1 if base.size else 1 for base in self._base], dtype=np.int64)
 
     def expand(self, features: Integers) -> Array:
         """The columns of the features, those with equally many knots at a time."""
@@ -84,11 +85,8 @@ class Splines(Additive):
         for count in np.unique(counts[counts > 0]):
             places = np.flatnonzero(counts == count)
             d = int(count) + self.degree - 1
-            values = spline_columns(
-                dense_part(self.raw, features[places]),
-                np.stack([self._base[j] for j in features[places]], axis=1),
-                self.degree,
-            )
+            base = np.stack([self._base[j] for j in features[places]], axis=1)
+            values = spline_columns(dense_part(self.raw, features[places]), base, self.degree)
             made[:, (first[places][:, None] + np.arange(d)).ravel()] = values
         if self._means is not None:
             made -= self._means[spans(self.starts[features], self.sizes[features])]

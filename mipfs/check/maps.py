@@ -183,7 +183,7 @@ class Splines(Map):
         super().__init__(raw, options)
 
     def base(self, j: int) -> Array:
-        """The distinct quantiles: the first values that this share of the weight reaches; none of a constant feature."""
+        """The distinct quantiles, the first values with so large a share of the weight; none of a constant feature."""
         x = self.of_data(j)
         order = np.argsort(x, kind="stable")
         reached = np.cumsum(self.raw.sample_weight[order])
@@ -200,7 +200,8 @@ class Splines(Map):
 
     def size(self, j: int) -> int:
         """knots + degree − 1, one of a constant feature."""
-        return max(1, int(self.base(j).size) + int(self.degree) - 1)
+        knots = int(self.base(j).size)
+        return knots + int(self.degree) - 1 if knots else 1
 
     def raw_columns(self, j: int) -> Array:
         """Cox and de Boor: B of degree q from those of degree q − 1."""
