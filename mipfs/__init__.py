@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mipfs.drivers.session import Session
     from mipfs.errors import DataError, DataWarning, MipfsError, MissingExtraError, RowError, UsageError
     from mipfs.estimators import (
+        AdditiveFGMClassifier,
         BaselineSelector,
         BSSSelector,
         FGMClassifier,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdditiveFGMClassifier",
     "BSSSelector",
     "BaselineSelector",
     "Bench",
@@ -85,6 +87,7 @@ __all__ = [
 
 # `import mipfs` loads none of these: a script pays only for what it uses (PEP 562).
 _HOME = {
+    "AdditiveFGMClassifier": "mipfs.estimators",
     "BSSSelector": "mipfs.estimators",
     "BaselineSelector": "mipfs.estimators",
     "Bench": "mipfs.studies.bench",

@@ -35,8 +35,9 @@ class Registered(Collection[str]):
 
 
 ALL_LOSSES, POINTWISE = Registered(), Registered(but="structural")
-ATOMS = ("features", "scaled features", "groups", "trees")
-"""What can be selected, `Atoms.kind`; groups may overlap."""
+STORED = ("features", "scaled features", "groups", "trees")
+ATOMS = (*STORED, "made groups")
+"""What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
 PAIRS = ("pairs", "pairs with heredity")
 """Monomials of features, too many to hold: a driver that carries them says so."""
 SELECTION = ("rows", "extra variables", "forced features", "penalties")

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from mipfs import capability
+from mipfs.atoms import Atoms, registry
 from mipfs.backends.declared import Formulation
 from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.data.instance import Instance
@@ -48,6 +49,8 @@ class Entry:
         Whether it makes no sense without a cardinality row.
     preset : tuple of (name, value)
         Options that the default driver gets where nothing else is said.
+    atoms : bool
+        Whether it takes ``atoms=NAME`` (`mipfs.atoms.registry`) and the options of that kind.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Entry:
     declared: tuple[str, ...] = ()
     needs_M: bool = False
     preset: tuple[tuple[str, Any], ...] = ()
+    atoms: bool = False
 
     @property
     def module(self) -> str:
@@ -74,8 +78,8 @@ _RELAXED = Capability(losses=POINTWISE, bound="a relaxation")
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
-    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO),
-    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO),
+    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
+    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO, atoms=True),
     Entry(
         "fgm",
         "qcqp_relaxation.py",
@@ -85,6 +89,7 @@ _TABLE = (
         "kelley",
         replace(_RELAXED, bound="a relaxation: the hull"),
         ("T",),
+        atoms=True,
     ),
     Entry(
         "boolean",
@@ -95,6 +100,7 @@ _TABLE = (
         "kelley",
         replace(_RELAXED, bound="a relaxation: the box"),
         preset=(("relaxation", "box"),),
+        atoms=True,
     ),
     Entry(
         "reduced-mkl",
@@ -212,8 +218,11 @@ class Loaded:
         UsageError
             An unknown or missing parameter, or whatever went wrong in a user's file.
         """
+        params, atoms = self._apart(params)
         arguments = self._check(params)
         if self.problem is not None:
+            if atoms is not None:
+                arguments["atoms"] = atoms(data)
             apart = () if self.entry is None else self.entry.options + self.entry.declared
             return self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
         try:
@@ -237,7 +246,7 @@ class Loaded:
         """
         if self.entry is None:
             return {}
-        arguments = self._check(params)
+        arguments = self._check(self._apart(params)[0])
         options = {name: arguments[name] for name in self.entry.options if name in arguments}
         if self.entry.driver == "conic":
             assert self.declare is not None
@@ -249,6 +258,24 @@ class Loaded:
         parameters = list(inspect.signature(self.build).parameters.values())[1:]
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         return {q.name: q for q in parameters if q.kind in kinds}
+
+    def _apart(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], Callable[[Instance], Atoms] | None]:
+        """The parameters without ``atoms`` and the options of that kind, and what makes these atoms of data."""
+        own = dict(params)
+        if self.entry is None or "atoms" not in own:
+            return own, None
+        if not self.entry.atoms:
+            others = ", ".join(entry.name for entry in _TABLE if entry.atoms)
+            raise UsageError(f"{self.name} selects single features; atoms= is a parameter of {others}")
+        name = own.pop("atoms")
+        known = [one for one in registry.kind_of(name).options if one not in self.parameters]
+        options = {one: own.pop(one) for one in known if one in own}
+        for one in own:
+            if one not in (*self.parameters, *ALIASES.values(), *ALIASES):
+                close = difflib.get_close_matches(one, [*self.parameters, *known], n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join([*self.parameters, *known])}"
+                raise UsageError(f"{self.name} with atoms={name} has no parameter {one!r}; {hint}")
+        return own, partial(registry.make, name, **options)
 
     def _check(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of `build`: aliases resolved, unknown and missing names refused."""

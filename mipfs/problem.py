@@ -20,6 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Atoms, same_data
+from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
@@ -72,7 +73,8 @@ class Problem:
         False drops the cardinality row even where the data asks for one.
     atoms : Atoms, optional
         What can be selected: the single features by default, or `mipfs.atoms.groups.Groups`, or
-        `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`) are then the features of `data`,
+        `mipfs.atoms.tree.Tree`; columns that are computed (`mipfs.atoms.made.Made`, and
+        `mipfs.atoms.additive.Additive`, functions of single features) are then the features of `data`,
         as are products of features (`mipfs.atoms.pairs.Pairs`), of which M is all that can be said.
         M, `lam`, rows and forced names are about those. They belong to the data that they were made on;
         ``atoms.on(data)`` makes the same ones on other data.
@@ -121,6 +123,11 @@ class Problem:
         if isinstance(self.atoms, Made):
             object.__setattr__(self, "data", self.atoms.view)
             object.__setattr__(self, "atoms", None)
+        source = self.data  # whose rows and forced names hold: of functions of features those of the features
+        if isinstance(self.atoms, Additive):
+            source = self.atoms.raw
+            if same_data(source, self.data):
+                object.__setattr__(self, "data", self.atoms.data)
         if self.atoms is None:
             object.__setattr__(self, "atoms", Features(self.data))
         elif isinstance(self.atoms, Pairs):
@@ -129,18 +136,18 @@ class Problem:
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
         self._check_C()
-        M = self.data.select.M if self.M is None else self.M
+        M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
                 raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
                 raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
-        if self.data.penalty and not self.selects_features:
+        if source.penalty and not self.selects_features:
             raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
         if self.rows is not None:
             rows = self.rows
-        elif self.selects_features:
-            rows = Rows.of(self.data.rows, self.data.index) if self.data.rows else Rows.empty(p)
+        elif self.selects_features or source is not self.data:
+            rows = Rows.of(source.rows, source.index) if source.rows else Rows.empty(p)
         elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
             raise UsageError("the data's rows and forced features are about single features, not about atoms")
         else:
@@ -152,7 +159,7 @@ class Problem:
         object.__setattr__(self, "rows", rows)
         for name in ("forced_in", "forced_out"):
             given = getattr(self, name)
-            object.__setattr__(self, name, tuple(getattr(self.data.select, name) if given is None else given))
+            object.__setattr__(self, name, tuple(getattr(source.select, name) if given is None else given))
         _ = self.selection, self.penalty
         if len(rows) or len(rows.extra):
             _ = self.selection.scaled

@@ -115,3 +115,10 @@ def check_features(old: Instance, new: Instance) -> None:
     same = old.feature_names == new.feature_names or tuple(old.feature_names) == tuple(new.feature_names)
     if not same:
         raise UsageError("the atoms are made of other features than this data has; make them anew on it")
+
+
+def make(name: str, data: Instance, /, **options: Any) -> Atoms:
+    """What can be selected, by its name: see `mipfs.atoms.registry.make`."""
+    from mipfs.atoms.registry import make as made
+
+    return made(name, data, **options)

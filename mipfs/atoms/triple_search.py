@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
 from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
 from mipfs.errors import StoppedError, UsageError
 
 Array = npt.NDArray[np.float64]

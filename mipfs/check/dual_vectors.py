@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
+from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, down, require
 from mipfs.check.statement import Statement
 from mipfs.readers import duals as stored
@@ -25,9 +26,11 @@ class Duals:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
         X, self.y, self.n = statement.data.block().values, statement.data.y, statement.data.n_samples
         step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
-        self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
-        atoms = statement.atoms
-        self.widths = (X.shape[1], statement.p, 0 if atoms.members is None else atoms.members.size)
+        atoms, self.norms = statement.atoms, np.empty(0)
+        self.widths: tuple[int, ...] = (statement.p,)
+        if not isinstance(atoms, MadeAtoms):
+            self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
+            self.widths += (X.shape[1], 0 if atoms.members is None else atoms.members.size)
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
         self.per_block = max(1, BLOCK // max(self.n, *self.widths))
 
@@ -77,14 +80,19 @@ class Duals:
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p): |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre."""
-        X, center = self.statement.data.block().values, self.statement.data.center
+        X, center, atoms = self.statement.data.block().values, self.statement.data.center, self.statement.atoms
+        if isinstance(atoms, MadeAtoms):
+            return self._lifted(atoms.scores_of(v, _norms(v.T), self.gamma))
         omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
         radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
         if np.any(center) and not self.statement.bias:  # with a bias the total is zero
             shift, most = np.outer(total, center), np.outer(np.abs(v).sum(axis=1), np.abs(center))
             radius += 4 * U * (np.abs(omega) + np.abs(shift)) + self.gamma * most
             omega -= shift
-        scores = self.statement.atoms.scores(np.abs(omega) + radius)
+        return self._lifted(atoms.scores(np.abs(omega) + radius))
+
+    def _lifted(self, scores: Array) -> Array:
+        """c − ½ s, rounded down."""
         lifted = 0.5 * scores * (1.0 + 10 * U) + self.statement.atoms.sizes.max() * 2.0**-1060  # the last: underflow
         return np.asarray(np.nextafter(self.statement.penalty - lifted, -math.inf))
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.rounding import Array, Arrays, Document, Integers, U, down, number, require
+from mipfs.check.rounding import Array, Arrays, Document, U, down, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.check.made import MadeAtoms, Remade
 from mipfs.check.rounding import TINY, Array, Document, Integers, U, absent_or, down, number, require
 from mipfs.data.instance import Instance
 
@@ -85,7 +86,9 @@ class Statement:
 
     def __init__(self, document: Document, data: Instance) -> None:
         params, C, M = document["params"], document["params"]["C"], document["params"]["M"]
-        self.atoms = Atoms(document.get("atoms"), data)
+        columns, stated = data.block().values, document.get("atoms") or {}
+        made = isinstance(columns, Remade)
+        self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if made else Atoms(stated, data)
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
         self.params, self.margin = params, params.get("margin", "unit")
         require(self.loss in self.LOSSES, f"no certificate is known for the loss {self.loss!r}")

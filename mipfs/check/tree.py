@@ -8,6 +8,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     near.py          near-optimal supports                  words.py        (P) in words, and the data's description
     monomials.py     products of features, and those that nobody holds
+    made.py, maps.py columns that are made of features
 
 Rounding: α = k·2^−q is exact; every sum of n products is off by at most γ_n Σ|terms| in whatever order it was
 taken, γ_n = n·u/(1 − n·u), u = 2^−53, and by 2^−1074 per product for what underflows; leaf sums are `math.fsum`,
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check import classifier, words
+from mipfs.check import made as functions
 from mipfs.check.classifier import Classifier
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Tree, least_bound
@@ -129,10 +131,11 @@ def _check(
 ) -> None:
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
+    data = functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
-    made = Monomials(document, data) if (document.get("atoms") or {}).get("made") is not None else None
+    made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
         document, data = made.document, made.data
     statement = reading[0](document, data)
@@ -140,6 +143,7 @@ def _check(
     found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
     found |= {} if made is None else {"statement": made.in_words(described)}
     incumbent = classifier.read(statement, document)
+    functions.check_inputs(document, data, incumbent.chosen)
     found |= {"objective": incumbent.objective, "unchecked": tuple(NEVER[name] for name in NEVER if document.get(name))}
     if (document.get("read") or {}).get("words") and not data.words:
         found["unchecked"] += ("the words of columns of words, which this data does not have as such",)

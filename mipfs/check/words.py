@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Row
@@ -24,12 +25,12 @@ Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 def in_words(statement: Statement) -> tuple[str, ...]:
     """The problem, one line for each of its parts and rows."""
     data, params, atoms = statement.data, statement.params, statement.atoms
-    what = "features" if atoms.single else "atoms"
+    what, raw = "features" if atoms.single else "atoms", atoms.raw if isinstance(atoms, MadeAtoms) else data
     loss = LOSSES[statement.loss] if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
     bias = "a free intercept" if statement.bias else "no intercept"
     lines = [
         f"minimise ½‖w‖² + {loss}, C = {params['C']!r}, with {bias}",
-        f"data: {data.n_samples} samples, {data.n_features} features, scale {data.scaling!r}",
+        f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
         _selection(statement, what),
     ]
     if "measure" in params:
@@ -39,6 +40,9 @@ def in_words(statement: Statement) -> tuple[str, ...]:
         lines.append("sample i has C times its own weight")
     if not atoms.single:
         lines.append(f"{atoms.count} atoms of {int(atoms.sizes.sum())} columns, such as {_atom(statement, 0)}")
+    if isinstance(atoms, MadeAtoms):
+        given = ", ".join(f"{name} = {value!r}" for name, value in atoms.made["options"].items())
+        lines.append(f"an atom is a function of one feature: {atoms.made['name']}, {given}")
     if atoms.scale is not None:
         lines.append(f"the {what} are scaled by λ from {atoms.scale.min():.6g} to {atoms.scale.max():.6g}")
     if statement.penalty.any():

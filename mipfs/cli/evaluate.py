@@ -41,10 +41,10 @@ def labelled(result: Result, path: str, label: str | None) -> Instance:
     """Data to judge a classifier on: its features, and the labels that it knows."""
     from mipfs.data.instance import Labels
     from mipfs.readers import read_new
-    from mipfs.result.interactions import used_columns
+    from mipfs.result.prediction import inputs
 
-    names, labels = used_columns(result), Labels(**result.labels)
-    remembered, n_features = result.label_column, result.n_features
+    (names, n_features), labels = inputs(result), Labels(**result.labels)
+    remembered = result.label_column
     return read_new(path, names=names, n_features=n_features, labels=labels, label=label, remembered=remembered)
 
 

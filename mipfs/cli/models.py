@@ -10,12 +10,13 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     from mipfs.cli.output import check_target, write_json
 
     check_target(json)
-    formulations, carried = formulation_lines(), driver_lines()
+    formulations, carried, atoms = formulation_lines(), driver_lines(), atom_lines()
     if json is not None:
-        write_json({"schema": 1, "formulations": formulations, "drivers": carried}, json)
+        write_json({"schema": 1, "formulations": formulations, "drivers": carried, "atoms": atoms}, json)
     if json != "-" and not quiet:
         _show(formulations, "Formulations")
         _show(carried, "Drivers")
+        _show(atoms, "Atoms (-p atoms=NAME of fsp-m, fsp-lambda, fgm and boolean)")
     return 0
 
 
@@ -46,6 +47,16 @@ def driver_lines() -> list[dict[str, str]]:
     from mipfs.drivers import capabilities
 
     return [{"driver": name, **capability.line()} for name, capability in capabilities().items()]
+
+
+def atom_lines() -> list[dict[str, str]]:
+    """The table of what can be selected: the options of every kind, what it is, and where it is from."""
+    from mipfs.atoms.registry import KINDS
+
+    return [
+        {"atoms": name, "options": " ".join(kind.options), "about": kind.about, "source": kind.source}
+        for name, kind in KINDS.items()
+    ]
 
 
 def _show(lines: list[dict[str, str]], title: str) -> None:

@@ -21,14 +21,14 @@ def predict(
     """
     from mipfs.cli.output import check_target, write_json
     from mipfs.readers import read_new
-    from mipfs.result.interactions import used_columns
+    from mipfs.result.prediction import inputs
     from mipfs.result.result import Result
 
     check_target(json, result_file, data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     result = Result.load(result_file)
-    names, remembered = used_columns(result), result.label_column
-    data = read_new(data_file, names=names, n_features=result.n_features, label=label, remembered=remembered)
+    (names, n_features), remembered = inputs(result), result.label_column
+    data = read_new(data_file, names=names, n_features=n_features, label=label, remembered=remembered)
     labels = result.predict(data).tolist()
     if json is not None:
         write_json({"schema": 1, "labels": labels}, json)

@@ -134,6 +134,7 @@ def solve(
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
         declared = of_problem(declared, problem)
+    _check_made(problem, validation, preselect)
     options: dict[str, Any] = {"gap": gap, "seed": seed}
     if time_limit is not None:
         options["time_limit"] = time_limit
@@ -165,8 +166,15 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
     """The problem with the rows of an LP file on top of its own."""
     from mipfs.readers.lp_rows import read_rows
 
-    rows = read_rows(path, problem.data)
+    rows = read_rows(path, getattr(problem.atoms, "raw", problem.data))  # of functions of features the features
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
+
+
+def _check_made(problem: Problem, validation: str | None, preselect: str | None) -> None:
+    """Refuse what needs the columns of single features, where others are selected."""
+    for option, given in (("--validation", validation), ("--preselect", preselect)):
+        if given is not None and not problem.data.block().is_stored:
+            raise UsageError(f"{option} is for features of the data, not for atoms that are made of them; leave it out")
 
 
 def _preselected(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:

@@ -90,8 +90,10 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
     from mipfs.readers.files import format_of
+    from mipfs.result.interactions import functions_of
 
-    kind = result.scaling["kind"]
+    made = functions_of(result)
+    kind = result.scaling["kind"] if made is None else made["scaling"]
     if scale is not None and scale != kind:
         raise UsageError(f"--scale {scale}: the result is about data with scale {kind!r}; leave the option out")
     given: dict[str, Any] = read_options(None, label, positive) | {"scale": kind}

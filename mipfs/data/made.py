@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +23,20 @@ class MadeMatrix:
     Parameters
     ----------
     shape : (n, p)
-    make : callable, the columns `ids` (k,) as an (n, k) array of finite numbers; always the same
+    make : callable, the columns `ids` (k,) as an (n, k) array, or csc_array, of finite numbers; always the same
+    is_sparse : bool, default False
+        Whether `make` returns sparse columns.
+    raw : Instance, optional
+        What the columns are made of, for those who make them anew.
     """
 
     __array_ufunc__ = None  # an array times this is `__rmatmul__`
     ndim, dtype = 2, np.dtype(np.float64)
 
-    def __init__(self, shape: tuple[int, int], make: Callable[[Integers], npt.ArrayLike]) -> None:
-        self.shape, self._make = shape, make
+    def __init__(
+        self, shape: tuple[int, int], make: Callable[[Integers], Any], is_sparse: bool = False, raw: Any = None
+    ) -> None:
+        self.shape, self._make, self.is_sparse, self.raw = shape, make, is_sparse, raw
         self._step = max(1, BLOCK // max(1, shape[0]))
 
     @property
@@ -36,11 +44,12 @@ class MadeMatrix:
         """n·p."""
         return self.shape[0] * self.shape[1]
 
-    def __getitem__(self, key: tuple[slice, Any]) -> Array:
+    def __getitem__(self, key: tuple[slice, Any]) -> Any:
         rows, columns = key
         assert rows == slice(None), "whole columns are made"
         ids = np.arange(*columns.indices(self.shape[1])) if isinstance(columns, slice) else np.asarray(columns)
-        made = np.asarray(self._make(ids.astype(np.int64)), dtype=float, order="F")
+        made = self._make(ids.astype(np.int64))
+        made = made if self.is_sparse else np.asarray(made, dtype=float, order="F")
         assert made.shape == (self.shape[0], ids.size), f"columns of shape {made.shape} were made"
         return made
 
@@ -58,7 +67,12 @@ class MadeMatrix:
     def mean(self, axis: int) -> Array:
         """Means of the columns."""
         assert axis == 0
-        return np.concatenate([self[:, start : start + self._step].mean(axis=0) for start in self._blocks()])
+        return self._means
+
+    @cached_property
+    def _means(self) -> Array:
+        share = np.full(self.shape[0], 1.0 / self.shape[0])
+        return np.asarray(share @ self, dtype=float)
 
     @property
     def T(self) -> _Transposed:
@@ -76,3 +90,38 @@ class _Transposed:
 
     def __matmul__(self, v: Array) -> Array:
         return (v.T @ self.X).T
+
+
+class GroupNames(Sequence[str]):
+    """Names of columns that come group by group: ``name[0]``, ``name[1]``, …; none of them is stored.
+
+    Parameters
+    ----------
+    groups : sequence of names
+    starts : (G + 1,) columns of group g are starts[g] : starts[g + 1]
+
+    >>> names = GroupNames(("a", "b[1]"), np.array([0, 1, 3]))
+    >>> list(names), names[2]
+    (['a[0]', 'b[1][0]', 'b[1][1]'], 'b[1][1]')
+    """
+
+    def __init__(self, groups: Sequence[str], starts: Integers) -> None:
+        self.groups, self.starts = groups, starts
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    @overload
+    def __getitem__(self, j: int) -> str: ...
+    @overload
+    def __getitem__(self, j: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, j: int | slice) -> str | tuple[str, ...]:
+        if isinstance(j, slice):
+            return tuple(self[i] for i in range(len(self))[j])
+        at = range(len(self))[j]
+        group = bisect_right(self.starts, at) - 1
+        return f"{self.groups[group]}[{at - int(self.starts[group])}]"
+
+    def __iter__(self) -> Iterator[str]:
+        for g, size in enumerate(np.diff(self.starts).tolist()):
+            yield from (f"{self.groups[g]}[{k}]" for k in range(size))

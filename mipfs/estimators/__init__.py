@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mipfs.estimators.additive_fgm import AdditiveFGMClassifier
 from mipfs.estimators.baseline import BaselineSelector
 from mipfs.estimators.fgm import FGMClassifier, FGMSelector
 from mipfs.estimators.fsp import FSPClassifier
@@ -12,6 +13,7 @@ from mipfs.estimators.polynomial import PolynomialFGMClassifier
 from mipfs.estimators.sketch import BSSSelector, LeverageSelector
 
 __all__ = [
+    "AdditiveFGMClassifier",
     "BSSSelector",
     "BaselineSelector",
     "FGMClassifier",

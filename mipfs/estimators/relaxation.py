@@ -75,15 +75,22 @@ class RelaxationClassifier(Relaxation, LinearClassifier):
     debias: Any
 
     def _weights(self, problem: Problem, sigma: Array) -> tuple[Array, float]:
-        """The SVM of (P) at σ, or the plain one on its columns with the loss weight `debias` (Tan 2014)."""
-        data, chosen = problem.data, np.flatnonzero(sigma)
-        columns = problem.atoms.columns(chosen)
-        if self.debias is None:
-            perspective = sigma[chosen][columns.atom] * np.square(columns.scale)
-            return refit(data, columns.ids, problem.loss, problem.C, problem.bias, perspective)
-        if not (isinstance(self.debias, (int, float, np.number)) and 0 < self.debias < np.inf):
-            raise UsageError(f"debias = {self.debias!r} must be a positive number, the C of the refit, or None")
-        return refit(data, np.unique(columns.ids), problem.loss, float(self.debias), problem.bias)
+        return classifier_at(problem, sigma, self.debias)
+
+
+def classifier_at(problem: Problem, sigma: Array, debias: Any) -> tuple[Array, float]:
+    """The SVM of (P) at σ, or the plain one on its columns with the loss weight `debias` (Tan 2014).
+
+    Returns weights (p,) of the columns of the problem's data and the intercept, both on the user's scale.
+    """
+    data, chosen = problem.data, np.flatnonzero(sigma)
+    columns = problem.atoms.columns(chosen)
+    if debias is None:
+        perspective = sigma[chosen][columns.atom] * np.square(columns.scale)
+        return refit(data, columns.ids, problem.loss, problem.C, problem.bias, perspective)
+    if not (isinstance(debias, (int, float, np.number)) and 0 < debias < np.inf):
+        raise UsageError(f"debias = {debias!r} must be a positive number, the C of the refit, or None")
+    return refit(data, np.unique(columns.ids), problem.loss, float(debias), problem.bias)
 
 
 def kept_sigma(problem: Problem, result: Result, everything: bool) -> Array:

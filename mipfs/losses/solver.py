@@ -252,20 +252,19 @@ def kernel_rows(
 
     y, n, k = data.y, data.n_samples, ids.size
     center, away = data.center[ids], off[ids]
-    if data.is_sparse:
-        part = sparse.csc_array(data.block(ids).values)
+    stored = data.block().is_stored
+    part = data.block(ids).values if data.is_sparse or not stored else None
+    if sparse.issparse(part):
+        part = sparse.csc_array(part)
         if part.nnz <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(away)):
             return _sparse_rows(part, y, root, ones), center
     d = k + int(ones)
     A = room(n * d)[: n * d].reshape(n, d)
     scale = np.ones(k) if root is None else root
-    if data.is_sparse:
-        A[:, :k] = (part.toarray() - away) * scale * y[:, None]
-        A[:, k:] = y[:, None]
-    elif data.block().is_stored:
+    if part is None:
         gather(data.block().values, ids, y, away, scale, A)
     else:
-        A[:, :k] = (data.block(ids).values - away) * scale * y[:, None]
+        A[:, :k] = ((part.toarray() if sparse.issparse(part) else part) - away) * scale * y[:, None]
         A[:, k:] = y[:, None]
     return A, center - away
 

@@ -12,6 +12,8 @@ where v is that of the unit margin.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
@@ -30,9 +32,10 @@ def problem(
     loss: str = "squared-hinge",
     bias: bool = False,
     margin: str = "unit",
+    atoms: Any = None,
 ) -> Problem:
-    """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, formulation="boolean")
+    """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="boolean")
 
 
 def declare(problem: Problem) -> Formulation:

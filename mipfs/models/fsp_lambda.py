@@ -31,9 +31,10 @@ def problem(
     C: float = 1.0,
     loss: str = "hinge",
     bias: bool = True,
+    atoms: Any = None,
 ) -> Problem:
-    """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, C=C, lam=lam, formulation="fsp-lambda")
+    """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
+    return Problem(data, loss=loss, bias=bias, C=C, lam=lam, atoms=atoms, formulation="fsp-lambda")
 
 
 def build(

@@ -24,11 +24,19 @@ from mipfs.errors import UsageError
 from mipfs.problem import Problem
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
-    """The `Problem` alone, which can be of any size; parameters as in `build`."""
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    atoms: Any = None,
+) -> Problem:
+    """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     if M is None and data.select.M is None:
         raise UsageError("fsp-m needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="fsp-m")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, atoms=atoms, formulation="fsp-m")
 
 
 def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Any:

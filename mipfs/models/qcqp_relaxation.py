@@ -14,6 +14,7 @@ where v is that of the unit margin.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,10 @@ def problem(
     loss: str = "squared-hinge",
     bias: bool = False,
     margin: str = "unit",
+    atoms: Any = None,
 ) -> Problem:
-    """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, formulation="fgm")
+    """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="fgm")
 
 
 def declare(problem: Problem, pool: Pool | None = None) -> Formulation:

@@ -8,6 +8,7 @@ from html import escape
 
 from mipfs.report.blocks import Block
 from mipfs.result.interactions import made_of
+from mipfs.result.prediction import inputs
 from mipfs.result.result import Result, Status
 
 CLASSES = {
@@ -90,4 +91,4 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
 
 def size_words(result: Result) -> str:
     made = made_of(result)
-    return f"{len(result.selected)} of {result.n_features if made is None else made['count']}"
+    return f"{len(result.selected)} of {inputs(result)[1] if made is None else made['count']}"

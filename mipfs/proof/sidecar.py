@@ -142,7 +142,8 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     from mipfs.check.tree import Report
 
     document = json.loads(result.to_json())
-    given = None if rows is None else stated(rows, data.feature_names)
+    raw = getattr(data.block().values, "raw", None) or data  # of columns that are made, what they are made of
+    given = None if rows is None else stated(rows, raw.feature_names)
     if result.claim is not None:
         document["certificate"] = result.claim.entry()
         return _checked(document, result.claim.proof.arrays(), data, given, verbose)

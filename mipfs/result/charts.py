@@ -13,7 +13,9 @@ from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines, Mosaic
 from mipfs.report.numbers import listed, number, percent
 from mipfs.report.thinning import visible
+from mipfs.result.interactions import functions_of
 from mipfs.result.near_report import answer
+from mipfs.result.prediction import sizes
 from mipfs.result.result import Record, Result, relative_gap
 
 Array = npt.NDArray[np.float64]
@@ -164,24 +166,29 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
         return None
     scale, share = result.scaling.get("scale", {}), (result.near_optimal or {}).get("share", {})
     is_scaled = result.scaling.get("kind") != "none"
-    names = list(result.selected) if set(result.weights) <= set(result.selected) else list(result.weights)
-    worth = {name: result.weights.get(name, 0.0) * scale.get(name, 1.0) for name in names}
+    made = functions_of(result) is not None
+    weights = sizes(result) if made else result.weights
+    names = list(result.selected) if set(weights) <= set(result.selected) else list(weights)
+    worth = {name: weights.get(name, 0.0) * scale.get(name, 1.0) for name in names}
     names.sort(key=lambda name: -abs(worth[name]))
     bars, rows = [], []
     for name in names:
-        weight = result.weights.get(name, 0.0)
+        weight = weights.get(name, 0.0)
         part = f"{100 * share[name]:.3g}% of the near-optimal supports" if name in share else ""
         said = f"{name}: weight {number(weight)}" + (f", {number(worth[name])} per scaled unit" if is_scaled else "")
         beside = f"{weight:.5g}" + (f" · {100 * share[name]:.3g}%" if name in share else "")
         bars.append(Bar(name, worth[name], beside, "first" if weight >= 0 else "fourth", said + _and(part)))
         line = [name, number(weight), *([number(worth[name])] if is_scaled else [])]
         rows.append((*line, *([f"{100 * share[name]:.3g}%" if name in share else "-"] if share else [])))
-    header = ["feature", "weight", *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
+    value = "norm of its function" if made else "weight"
+    header = ["feature", value, *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
     title = f"{LISTED} of {len(rows):,} weights; all of them stand in the JSON" if len(rows) > LISTED else ""
     rows = [*rows[:LISTED], ("(intercept)", number(result.intercept), *[""] * (len(header) - 2))]
     what = "on the scaled data, which can be compared" if is_scaled else "per unit of each column (nothing was scaled)"
     note = f"The numbers are weights on your scale, the bars weights {what}; to the right: towards "
     note += f"{result.labels['positive']}, to the left: towards {result.labels['negative']}."
+    if made:
+        note = "The numbers are the norms of the functions of the selected features."
     if not set(names) <= set(result.selected):
         note += f" Selected: {listed(result.selected)}."
     if share:

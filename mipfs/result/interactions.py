@@ -20,12 +20,19 @@ Array = npt.NDArray[np.float64]
 def made_of(result: Result) -> Mapping[str, Any] | None:
     """What the atoms of a result are made of, where they are products of features."""
     made: Mapping[str, Any] | None = (result.atoms or {}).get("made")
-    return made
+    return made if made is not None and "kind" in made else None
+
+
+def functions_of(result: Result) -> Mapping[str, Any] | None:
+    """What the atoms of a result are made of, where they are functions of single features."""
+    made: Mapping[str, Any] | None = (result.atoms or {}).get("made")
+    return made if made is not None and "kind" not in made else None
 
 
 def counted(result: Result) -> str:
     """Of how many things was selected: ``30 features``, or ``465 monomials of 30 features``."""
-    made, features = made_of(result), f"{result.n_features} features"
+    made, functions = made_of(result), functions_of(result)
+    features = f"{result.n_features if functions is None else functions['n_features']} features"
     return features if made is None else f"{made['count']} monomials of {features}"
 
 

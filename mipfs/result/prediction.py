@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +13,8 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.result.interactions import made_of, summed
 from mipfs.readers.frames import as_words, column_values, is_frame
+from mipfs.result.interactions import functions_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -26,6 +28,9 @@ def decision_values(result: Result, X: Any) -> Array:
     """w'x + b of every row of `X`, shape (n,); see `Result.decision_function`."""
     if made_of(result) is not None:
         return summed(result, X, decision_values)
+    made = functions_of(result)
+    if made is not None and getattr(X.block().values if isinstance(X, Instance) else X, "raw", None) is None:
+        return _of_made(result, made, X)
     names = list(result.weights)
     weights = np.array([result.weights[name] for name in names], dtype=float)
     if isinstance(X, Instance):
@@ -43,6 +48,43 @@ def decision_values(result: Result, X: Any) -> Array:
         raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {result.n_features})")
     ids = [result.columns[name] for name in names]
     return np.asarray(matrix[:, ids] @ weights + result.intercept)
+
+
+def inputs(result: Result) -> tuple[tuple[str, ...], int]:
+    """The features that the classifier uses, by name, and how many features the user's data has."""
+    made = functions_of(result)
+    return (used_columns(result), result.n_features) if made is None else (tuple(made["features"]), made["n_features"])
+
+
+def count_of(result: Result) -> int:
+    """How many there are to select from."""
+    made = made_of(result)
+    if made is not None:
+        return int(made["count"])
+    names = None if result.atoms is None else result.atoms.get("names")
+    return inputs(result)[1] if names is None else len(names)
+
+
+def sizes(result: Result) -> dict[str, float]:
+    """The weight of every selected atom that is a feature, and ‖w_j‖ of a function of a feature that is made."""
+    if functions_of(result) is None:
+        return {name: result.weights.get(name, 0.0) for name in result.selected}
+    squares = dict.fromkeys(result.selected, 0.0)
+    for name, weight in result.weights.items():
+        squares[name.rpartition("[")[0]] += weight * weight
+    return {name: math.sqrt(value) for name, value in squares.items()}
+
+
+def _of_made(result: Result, made: Mapping[str, Any], X: Any) -> Array:
+    """w'φ(x) + b: the features that are used are looked up as those of any classifier, the columns are made of them."""
+    from mipfs.atoms.registry import decision
+
+    columns = {name: one["column"] for name, one in made["features"].items()}
+    raw = replace(result, columns=columns, n_features=made["n_features"], atoms=None, intercept=0.0, weights={})
+    values = {name: decision_values(replace(raw, weights={name: 1.0}), X) for name in columns}
+    if not values:
+        return decision_values(replace(raw, intercept=result.intercept), X)
+    return decision(made, result.weights, values) + result.intercept
 
 
 def _of_instance(result: Result, data: Instance, names: list[str], weights: Array) -> Array:

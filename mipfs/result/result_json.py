@@ -171,12 +171,20 @@ def _validated(value: Any) -> dict[str, Any]:
 
 def _atoms(value: Any) -> dict[str, Any]:
     _record(names=_or_null(_list(_text)))(value)
-    if "made" in value:
+    if value.get("made") is not None and "kind" in value["made"]:
         kernel = {"degree": _whole, "gamma": _number, "r": _number, "count": _whole}
         made = _record(kind=_text, parts=_list(_list(_text)), heredity=_or_null(_text), **kernel)(value["made"])
         _require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
         _require(len(made["parts"]) == len(value["names"]))
+    elif value.get("made") is not None:
+        place = _record(column=_whole, shift=_number, scale=_number, map=_table(_numbers))
+        said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
+        _record(data_sha256=_text)(said(value["made"]))
     return dict(value)
+
+
+def _numbers(value: Any) -> Any:
+    return _list(_number)(value) if isinstance(value, list) else _number(value)
 
 
 def _file_name(value: Any) -> str:

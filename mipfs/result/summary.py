@@ -5,8 +5,9 @@ from __future__ import annotations
 from mipfs.report.blocks import Block, Pairs, Table
 from mipfs.report.numbers import number, percent
 from mipfs.result.advice import advice
-from mipfs.result.interactions import counted
+from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
+from mipfs.result.prediction import sizes
 from mipfs.result.result import Result, Status, StopReason, relative_gap
 
 BECAUSE = {
@@ -52,8 +53,9 @@ def summary_blocks(result: Result) -> list[Block]:
         pairs.append(("to try", words))
     blocks: list[Block] = [Pairs(pairs)]
     if result.has_classifier:
-        rows = [(name, number(result.weights.get(name, 0.0))) for name in result.selected]
-        blocks.append(Table(("feature", "weight"), [*rows, ("(intercept)", number(result.intercept))]))
+        rows = [(name, number(size)) for name, size in sizes(result).items()]
+        what = "norm of its function" if functions_of(result) is not None else "weight"
+        blocks.append(Table(("feature", what), [*rows, ("(intercept)", number(result.intercept))]))
     if result.near_optimal is not None:
         blocks += near_optimal_blocks(result.near_optimal)
     return blocks

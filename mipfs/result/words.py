@@ -12,7 +12,8 @@ from itertools import islice
 from typing import Any
 
 from mipfs.report.numbers import number, percent
-from mipfs.result.interactions import made_of
+from mipfs.result.interactions import functions_of, made_of
+from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
 
 LOSSES = {
@@ -106,17 +107,18 @@ def problem_words(result: Result) -> list[str]:
     lines.append(f"{size}.")
     if penalised:
         lines.append(f"Penalties: {_penalties(params)}.")
-    kind = result.scaling.get("kind")
+    made = functions_of(result)
+    if made is not None:
+        given = ", ".join(f"{name} = {_value(value)}" for name, value in made["options"].items() if value is not None)
+        lines.append(f"What is selected are functions of single features: {made['name']}, {given}.")
+    kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
     return lines
 
 
 def _count(result: Result) -> int:
-    names, made = None if result.atoms is None else result.atoms.get("names"), made_of(result)
-    if made is not None:
-        return int(made["count"])
-    return result.n_features if names is None else len(names)
+    return count_of(result)
 
 
 def _penalises(lam: Any) -> bool:

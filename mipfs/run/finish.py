@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import Atoms
-from mipfs.atoms.features import Features
+from mipfs.atoms import Atoms, Integers
+from mipfs.atoms.additive import Additive
+from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pairs import Pairs
-from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.problem import reported
 from mipfs.proof.proof import Proof
@@ -39,15 +39,16 @@ def result_of(run: Run, driver: str) -> Result:
     selected: tuple[str, ...] = ()
     weights: dict[str, float] = {}
     columns: dict[str, int] = {}
-    intercept = math.nan
+    intercept, selected_ids = math.nan, np.empty(0, dtype=np.int64)
     scaling: dict[str, Any] = {"kind": data.scaling, "shift": {}, "scale": {}}
     if run.incumbent is not None:
-        ids = run.problem.atoms.columns(run.incumbent.selected).ids
+        selected_ids = run.incumbent.selected
+        ids = run.problem.atoms.columns(selected_ids).ids
         # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
         rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
         on_user_scale = rho * run.incumbent.w / data.scale[ids]
         intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        selected = tuple(run.problem.atoms.names[g] for g in run.incumbent.selected)
+        selected = tuple(run.problem.atoms.names[int(g)] for g in selected_ids)
         weights = weights_by_name(data, ids, on_user_scale)
         columns = {data.feature_names[j]: int(j) for j in ids}
         scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
@@ -83,8 +84,8 @@ def result_of(run: Run, driver: str) -> Result:
         versions=_versions(),
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
-        atoms=None if made else _stated_atoms(run.problem.atoms),
-        read=_reading(atoms.base, made["columns"]) if isinstance(atoms, Pairs) else _reading(data, columns),
+        atoms=None if made else _stated_atoms(run.problem.atoms, selected_ids),
+        read=_reading(atoms, made.get("columns", columns), selected),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
         alpha=run.outcome.alpha,
@@ -144,8 +145,14 @@ def shown_bound(run: Run, claim: Claim | None) -> float:
     return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
 
 
-def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
-    """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1."""
+def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:
+    """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1.
+
+    Of functions of features how they are made (`mipfs.atoms.additive.Additive.made`) in place of names and columns.
+    """
+    if isinstance(atoms, Additive):
+        scale = None if isinstance(kept_scaling(atoms.scale), str) else atoms.scale.tolist()
+        return {"names": None, "columns": None, "scale": scale, "made": atoms.made(selected)}
     if isinstance(atoms, Features):
         return {"names": None, "columns": None, "scale": atoms.scale.tolist()} if atoms.is_scaled else None
     columns = atoms.columns(np.arange(atoms.count))
@@ -160,11 +167,11 @@ def _stated_atoms(atoms: Atoms) -> dict[str, Any] | None:
     }
 
 
-def _reading(data: Instance, columns: Mapping[str, int]) -> dict[str, Any] | None:
+def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
     """How the data was read, for whoever uses the classifier; None for arrays."""
-    used = {
-        column: words for column, words in data.words.items() if any(f"{column}={word}" in columns for word in words)
-    }
+    data, names = (atoms.raw, selected) if isinstance(atoms, Additive) else (atoms.data, columns)
+    data = atoms.base if isinstance(atoms, Pairs) else data
+    used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
     return None if data.label is None and not used else {"label": data.label, "words": used}
 
 

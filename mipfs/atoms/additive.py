@@ -1,0 +1,285 @@
+"""Additive models: one group of columns for every feature, made on the fly (Tan 2014, sections 4.4 and 7.3).
+
+    f(x) = b + Σ_j f_j(x_j),  f_j = w_j'φ_j(x_j);  K = Σ_j K_j,  K_j = Φ_j Φ_j';  score s_j(v) = λ_j² v'K_j v
+
+Selecting feature j selects its whole function f_j. Φ_j exists while j is selected or being scored, and not longer.
+What φ_j is, a subclass says: `mipfs.atoms.intersection` (the histogram intersection kernel, exactly),
+`mipfs.atoms.homogeneous` (maps of Vedaldi and Zisserman), `mipfs.atoms.splines`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms.features import Scaling, kept_scaling, largest, omega_radius, scales, sum_error, times_squares
+from mipfs.atoms.groups import spans
+from mipfs.data.instance import Instance
+from mipfs.data.made import BLOCK, GroupNames, MadeMatrix
+from mipfs.errors import DataError, UsageError
+
+Array = npt.NDArray[np.float64]
+
+
+class Additive(ABC):
+    """One atom for every feature of an instance: the columns that a map makes of it.
+
+    ``Problem(data, atoms=Splines(data))`` is the problem over an instance whose features are these columns (`data`),
+    none of them stored. M, rows and forced names are about the features; those that came with the data hold.
+
+    Parameters
+    ----------
+    raw : Instance
+        Its values as they are stored: scaled, if it was read so.
+    scaling : {"none", "norm"} or (p,) array-like of finite numbers >= 0
+        λ_j: 1, or 1/√(trace of K_j) (0 for a feature without a function, which is never selected), or as given.
+
+    Attributes
+    ----------
+    data : Instance, the columns of all features, made when they are asked for
+    sizes : (p,) ndarray of int64, columns of every feature
+    scale : (p,) ndarray, λ
+    """
+
+    name: ClassVar[str]
+    """What the registry, the command line and a result call it."""
+    kind = "made groups"
+    overlapping = False
+
+    def __init__(self, raw: Instance, scaling: Scaling = "none") -> None:
+        if raw.n_features == 0:
+            raise UsageError("there is no feature to make functions of")
+        self.raw = raw
+        self.sizes = self._sizes()
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        self._last: tuple[Array, Array] | None = None
+        self.data = self._view()
+        self._fit()
+        self.scale = scales(scaling, lambda: self._norms, self.count)
+
+    @property
+    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """What it was made with, but for the scaling, as the JSON of a result states it."""
+
+    @abstractmethod
+    def _sizes(self) -> Integers:
+        """Columns of every feature, (p,), each at least 1."""
+
+    @abstractmethod
+    def expand(self, features: Integers) -> Any:
+        """The columns of the features (k,), feature by feature, as (n, Σ sizes) ndarray or csc_array."""
+
+    @abstractmethod
+    def stated(self, feature: int) -> dict[str, Any]:
+        """What `mapped` needs of a feature, plain numbers and lists."""
+
+    @staticmethod
+    @abstractmethod
+    def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Any:
+        """The columns (m, d) of new values (m,) of a feature, from what `options` and `stated` gave."""
+
+    def _fit(self) -> None:  # noqa: B027 (most need nothing)
+        """What needs the columns of all features, once."""
+
+    def _squares(self, v: Array) -> Array:
+        """‖Φ_j'v‖² of every feature, (p,)."""
+        parts = []
+        for features in self._blocks():
+            omega = np.asarray(v @ self.expand(features), dtype=float)
+            first = self.starts[features] - self.starts[features[0]]
+            parts.append(np.add.reduceat(np.square(omega), first))
+        return np.concatenate(parts)
+
+    def _traces(self) -> Array:
+        """Σ_i ‖φ_j(x_ij)‖² of every feature, (p,)."""
+        parts = []
+        for features in self._blocks():
+            part = self.expand(features)
+            squares = part.power(2).sum(axis=0) if sparse.issparse(part) else np.square(part).sum(axis=0)
+            first = self.starts[features] - self.starts[features[0]]
+            parts.append(np.add.reduceat(np.asarray(squares, dtype=float).ravel(), first))
+        return np.concatenate(parts)
+
+    def _blocks(self) -> list[Integers]:
+        """All features, in blocks of about `BLOCK` numbers or one feature."""
+        most = max(1, BLOCK // max(1, self.raw.n_samples))
+        cuts = np.flatnonzero(np.diff(self.starts[1:] // most)) + 1
+        return np.split(np.arange(self.count, dtype=np.int64), cuts)
+
+    @property
+    def count(self) -> int:
+        """Number of atoms: the features of the data."""
+        return self.raw.n_features
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the features."""
+        return self.raw.feature_names
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the columns are made as sparse ones."""
+        return self.raw.is_sparse
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What says which columns these are, on the data of a digest."""
+        raw = {"data_sha256": self.raw.sha256, "n_features": self.raw.n_features, "scaling": self.raw.scaling}
+        return {"name": self.name, "options": self.options, **raw}
+
+    def made(self, chosen: Ids) -> dict[str, Any]:
+        """The entry ``made`` of a result: `declared`, and how new values of the chosen features become columns."""
+        raw, features = self.raw, {}
+        for j in map(int, chosen):
+            place = {"column": j, "shift": float(raw.shift[j]), "scale": float(raw.scale[j])}
+            features[raw.feature_names[j]] = {**place, "map": self.stated(j)}
+        return {**self.declared, "features": features}
+
+    def _view(self) -> Instance:
+        raw, K = self.raw, int(self.starts[-1])
+        none, one = np.broadcast_to(0.0, K), np.broadcast_to(1.0, K)
+        return raw.over(
+            MadeMatrix((raw.n_samples, K), self._make, self.is_sparse, raw),
+            GroupNames(raw.feature_names, self.starts),
+            center=none,
+            shift=none,
+            scale=one,
+            scaling="none",
+            values_sha256=hashlib.sha256(json.dumps(self.declared, sort_keys=True).encode()).hexdigest(),
+        )
+
+    def _make(self, ids: Integers) -> Any:
+        """Any columns of `data`."""
+        if not ids.size:
+            return sparse.csc_array((self.raw.n_samples, 0)) if self.is_sparse else np.empty((self.raw.n_samples, 0))
+        owner = np.searchsorted(self.starts, ids, "right") - 1
+        features, place = np.unique(owner, return_inverse=True)
+        part, sizes = self.expand(features), self.sizes[features]
+        first = np.cumsum(sizes) - sizes
+        at = first[place] + ids - self.starts[owner]
+        return part if np.array_equal(at, np.arange(part.shape[1])) else part[:, at]
+
+    @cached_property
+    def stamp(self) -> str:
+        """SHA-256 of the data, the maps and the scales; see `mipfs.atoms.Atoms`."""
+        return stamp_of(self.raw, json.dumps(self.declared, sort_keys=True), self.names, self.scale)
+
+    def on(self, data: Instance) -> Additive:
+        """The same kind of maps, made anew of other data with the same features, with these scales."""
+        check_features(self.raw, data)
+        return type(self)(data, scaling=kept_scaling(self.scale), **self.options)
+
+    def scores(self, v: Array) -> Array:
+        """s_j = λ_j² v'K_j v, shape (p,). Those of the last v are kept."""
+        last = self._last
+        if last is None or not np.array_equal(last[0], v):
+            last = v.copy(), times_squares(self.scale, self._squares(np.ascontiguousarray(v, dtype=float)))
+            self._last = last
+        return last[1].copy()
+
+    def score_error(self, v: Array, scores: Array | None = None) -> Array:
+        """A bound on |computed − exact| of every score, shape (p,); see `mipfs.atoms.features.sum_error`.
+
+        Also for sums of v over the samples with x_ij >= u_k: of m terms each is off by γ ‖v‖ √m at most, and
+        Σ_k (u_k − u_{k−1}) m_k is the trace of K_j.
+        """
+        found = self.scores(v) if scores is None else scores
+        return sum_error(found, self.scale * omega_radius(v, self._norms, np.zeros(1)), self.sizes)
+
+    def best(self, v: Array, B: int) -> Integers:
+        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
+        return largest(self.scores(v), B)
+
+    def columns(self, ids: Ids) -> Columns:
+        """The columns of `data` that the features `ids` have, feature by feature."""
+        chosen = np.asarray(ids, dtype=np.int64)
+        sizes = self.sizes[chosen]
+        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
+        return Columns(spans(self.starts[chosen], sizes), atom, self.scale[chosen][atom])
+
+    @cached_property
+    def _norms(self) -> Array:
+        """√(trace of K_j), (p,)."""
+        return np.sqrt(self._traces())
+
+
+def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapping[str, Array], kind: Any) -> Array:
+    """Σ_j f_j of new rows, from what a result says.
+
+    Parameters
+    ----------
+    made : the entry ``made`` of its atoms
+    weights : by name of column
+    values : (m,) user's values of every feature of ``made["features"]``
+    kind : the class of the atoms
+    """
+    first = next(iter(values.values()), np.empty(0))
+    total = np.zeros(first.size)
+    for name, one in made["features"].items():
+        x = (values[name] - one["shift"]) / one["scale"]
+        part = kind.mapped(made["options"], one["map"], x)
+        w = np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])])
+        total += np.asarray(part @ w, dtype=float).ravel()
+    return total
+
+
+def not_negative(raw: Instance, shift: bool, what: str) -> Array:
+    """What is taken off every feature, (p,): 0, or its least value where `shift` says so.
+
+    Raises
+    ------
+    DataError
+        A value below 0, without `shift`.
+    """
+    least = lowest(raw)
+    if shift:
+        return least
+    below = np.flatnonzero(least < 0.0)
+    if below.size:
+        j = int(below[0])
+        said = f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0"
+        raise DataError(said, "give data with scale 'none' or 'unit', or shift=True (-p shift=true)")
+    return np.zeros(least.size)
+
+
+def lowest(raw: Instance) -> Array:
+    """The least value of every feature, (p,)."""
+    least = raw.X.min(axis=0)
+    return np.asarray(least.toarray() if sparse.issparse(least) else least, dtype=float).ravel() - raw.center
+
+
+def dense_part(raw: Instance, features: Any) -> Array:
+    """Some features, (n, k), as the data stands for them."""
+    part = raw.X[:, features]
+    return np.asarray((part.toarray() if raw.is_sparse else part) - raw.center[features], dtype=float)
+
+
+def counted_from(x: Array, least: float, what: str) -> Array:
+    """New values on the scale of a map: from the least value that training had, or from 0.
+
+    Raises
+    ------
+    DataError
+        A value below 0, where nothing was taken off.
+    """
+    if least == 0.0 and np.any(x < 0.0):
+        said = f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}"
+        raise DataError(said, "give data like that of training")
+    return np.maximum(x - least, 0.0)
+
+
+def whole_number(value: Any, name: str, low: int, high: int) -> int:
+    """A checked whole number."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise UsageError(f"{name} = {value!r} must be a whole number from {low} to {high}")
+    return int(value)

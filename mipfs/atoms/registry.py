@@ -1,0 +1,162 @@
+"""What can be selected, by name: ``mipfs.atoms.make("splines", data, knots=7)``, ``-p atoms=splines -p knots=7``.
+
+A kind of atoms is a line here. Where predictions and certificates are to be about the raw data, its class has
+`options`, `made` and `mapped` as `mipfs.atoms.additive.Additive` has them, and `mipfs.check.made` knows it by its name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import Atoms
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of atoms.
+
+    Attributes
+    ----------
+    module, factory : str
+        Where ``factory(data, **options)`` is, which makes them.
+    about : str, one line
+    source : str, papers
+    decision : str
+        The function of the module that predicts, ``decision(made, weights, values)``: see
+        `mipfs.atoms.registry.decision`. By default that of the additive maps.
+    """
+
+    module: str
+    factory: str
+    about: str
+    source: str
+    decision: str = ""
+
+    @property
+    def make(self) -> Callable[..., Atoms]:
+        """The factory."""
+        factory: Callable[..., Atoms] = getattr(importlib.import_module(self.module), self.factory)
+        return factory
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that the factory takes by name."""
+        named = list(inspect.signature(self.make).parameters.values())[1:]
+        return tuple(one.name for one in named if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY))
+
+
+KINDS: dict[str, Kind] = {
+    "features": Kind("mipfs.atoms.features", "Features", "single features, as without atoms=", "Aytug 2015"),
+    "groups": Kind("mipfs.atoms.groups", "Groups", "the groups of the data", "Tan 2014, 4.2"),
+    "additive-hik": Kind(
+        "mipfs.atoms.intersection",
+        "Intersection",
+        "functions of single features: the histogram intersection kernel, exactly",
+        "Maji and Berg 2009; Tan 2014, (26); with levels=: Wu 2010",
+    ),
+    "additive-intersection": Kind(
+        "mipfs.atoms.homogeneous",
+        "SampledIntersection",
+        "functions of single features: the intersection kernel by a map of few columns",
+        "Vedaldi and Zisserman 2010",
+    ),
+    "additive-chi2": Kind(
+        "mipfs.atoms.homogeneous",
+        "Chi2",
+        "functions of single features: the χ² kernel by scikit-learn's AdditiveChi2Sampler",
+        "Vedaldi and Zisserman 2010",
+    ),
+    "additive-jensen-shannon": Kind(
+        "mipfs.atoms.homogeneous",
+        "JensenShannon",
+        "functions of single features: the Jensen–Shannon kernel by a map of few columns",
+        "Vedaldi and Zisserman 2010",
+    ),
+    "splines": Kind(
+        "mipfs.atoms.splines",
+        "Splines",
+        "functions of single features: B-splines, sparse additive models",
+        "scikit-learn's SplineTransformer",
+    ),
+}
+
+
+def kind_of(name: Any) -> Kind:
+    """The kind of atoms of that name.
+
+    Raises
+    ------
+    UsageError
+        No such name.
+    """
+    if isinstance(name, str) and name in KINDS:
+        return KINDS[name]
+    close = difflib.get_close_matches(str(name).replace("_", "-"), KINDS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(KINDS)}"
+    raise UsageError(f"no atoms are called {name!r}; {hint}")
+
+
+def make(name: str, data: Instance, /, **options: Any) -> Atoms:
+    """What can be selected, by its name.
+
+    Parameters
+    ----------
+    name : str, one of `KINDS`
+    data : Instance
+    **options
+        Of that kind, such as ``knots=7`` of "splines".
+
+    Returns
+    -------
+    Atoms, for ``Problem(data, atoms=...)``
+
+    Raises
+    ------
+    UsageError
+        An unknown name or option, or an option out of its range.
+    DataError
+        Data that the kind is not for.
+    """
+    kind = kind_of(name)
+    known = kind.options
+    for option in options:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"they take {', '.join(known)}"
+            raise UsageError(f"the atoms {name!r} have no option {option!r}; {hint}")
+    return kind.make(data, **options)
+
+
+def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapping[str, Array]) -> Array:
+    """The classifier of a result on new rows, without its intercept.
+
+    Parameters
+    ----------
+    made : the entry ``made`` of the result's atoms
+    weights : mapping of a made column's name to its weight
+    values : (m,) user's values by the name of every feature of ``made["features"]``
+
+    Returns
+    -------
+    (m,) ndarray
+    """
+    kind = kind_of(made["name"])
+    module = importlib.import_module(kind.module)
+    if kind.decision:
+        found: Array = getattr(module, kind.decision)(made, weights, values)
+        return found
+    from mipfs.atoms.additive import decision as additive
+
+    return additive(made, weights, values, getattr(module, kind.factory))

@@ -1,0 +1,107 @@
+"""Atoms whose columns are made of features: the checker makes them anew from the raw data that it is given.
+
+What a result says of them stands in ``atoms["made"]``: a name, options, the digest of the raw data, and for every
+selected feature what `predict` needs. Its weights are about the columns ``feature[k]``; the raw data never has them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mipfs.check.maps import Map, map_of, picked
+from mipfs.check.rounding import Array, Document, Integers, number, require
+from mipfs.data.instance import Instance
+from mipfs.data.made import GroupNames, MadeMatrix
+
+DECLARED = ("name", "options", "data_sha256", "n_features", "scaling")
+
+
+class Remade(MadeMatrix):
+    """The columns, made by the checker.
+
+    Attributes
+    ----------
+    maps : Map
+    starts : (p + 1,) columns of feature j are starts[j] : starts[j + 1]
+    """
+
+    def __init__(self, raw: Instance, maps: Map) -> None:
+        self.maps, self.starts = maps, np.concatenate([[0], np.cumsum(maps.sizes)]).astype(np.int64)
+        shape = raw.n_samples, int(self.starts[-1])
+        super().__init__(shape, lambda ids: picked(maps, self.starts, ids), is_sparse=True, raw=raw)
+
+
+class MadeAtoms:
+    """One atom for every feature of the raw data, its columns side by side; as `mipfs.check.statement.Atoms`."""
+
+    members = None
+
+    def __init__(self, stated: Mapping[str, Any], columns: Remade) -> None:
+        raw, self.raw, self.made = columns.raw, columns.raw, stated["made"]
+        self.maps, self.starts = columns.maps, columns.starts
+        self.single, self.names, self.index = False, raw.feature_names, raw.index
+        self.sizes, self.count = columns.maps.sizes, raw.n_features
+        require(stated.get("names") is None and stated.get("columns") is None, "the atoms are made, and are listed too")
+        scale = stated.get("scale")
+        self.scale = None if scale is None else np.array([number(v, "a scale") for v in scale])
+        fits = self.scale is None or (self.scale.shape == (self.count,) and bool(np.all(self.scale >= 0)))
+        require(fits, "the scales are negative, or not one for every atom")
+
+    def columns(self, g: int) -> Integers:
+        """The columns of atom g."""
+        return np.arange(self.starts[g], self.starts[g + 1])
+
+    def scores_of(self, v: Array, size: Array, gamma: float) -> Array:
+        """λ_g² v'K_g v of rows of v (B, n), not too small but for the product with λ_g²; see `Map.score`."""
+        found = np.stack([self.maps.score(g, v, size, gamma) for g in range(self.count)], axis=1)
+        return found if self.scale is None else found * np.square(self.scale)
+
+
+def view(document: Document, data: Instance) -> Instance:
+    """The data that the result's columns belong to: `data`, or what is made of it.
+
+    `data` may be the raw data, or the data of the problem that was solved, which knows its raw data.
+    """
+    made = (document.get("atoms") or {}).get("made")
+    if made is None or "kind" in made:
+        return data
+    raw = getattr(data.block().values, "raw", None) or data
+    require(made["data_sha256"] == raw.sha256, "this is other data than the result was found on")
+    require(made["scaling"] == raw.scaling, f"the result is about data with scale {made['scaling']!r}")
+    require(made["n_features"] == raw.n_features, f"the data has {raw.n_features} features")
+    columns = Remade(raw, map_of(made["name"], raw, made["options"]))
+    K = columns.shape[1]
+    declared = json.dumps({name: made[name] for name in DECLARED}, sort_keys=True)
+    return dataclasses.replace(
+        raw,
+        X=columns,
+        feature_names=GroupNames(raw.feature_names, columns.starts),
+        center=np.broadcast_to(0.0, K),
+        shift=np.broadcast_to(0.0, K),
+        scale=np.broadcast_to(1.0, K),
+        scaling="none",
+        values_sha256=hashlib.sha256(declared.encode()).hexdigest(),
+    )
+
+
+def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
+    """What `predict` needs of the selected features is that of the raw data."""
+    columns = data.block().values
+    if not isinstance(columns, Remade):
+        return
+    raw, features = columns.raw, document["atoms"]["made"]["features"]
+    names = {raw.feature_names[int(j)]: int(j) for j in chosen}
+    require(dict(features).keys() == names.keys(), "the features that are used are not the selected ones")
+    for name, j in names.items():
+        said = features[name]
+        require(set(said) == {"column", "shift", "scale", "map"}, f"feature {name!r} says other things than are known")
+        require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
+        same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
+        require(same, f"shift or scale of {name!r} are not those of the data")
+        require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")
