@@ -21,8 +21,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
-from mipfs.atoms.features import Scaling, kept_scaling, largest, omega_radius, scales, sum_error, times_squares
+from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
 from mipfs.atoms.groups import spans
+from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.made import BLOCK, GroupNames, MadeMatrix
 from mipfs.errors import DataError, UsageError

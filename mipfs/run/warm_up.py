@@ -126,7 +126,7 @@ def _layout(block: Block) -> tuple[str, str, bool]:
     if block.is_sparse:
         return "sparse", str(X.indices.dtype), bool(X.data.flags.writeable)
     if not block.is_stored:
-        return "dense F", "", True
+        return ("sparse", "int32", True) if getattr(X, "is_sparse", False) else ("dense F", "", True)
     return "dense F" if X.flags.f_contiguous else "dense C", "", bool(X.flags.writeable)
 
 
