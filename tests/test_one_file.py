@@ -1,4 +1,4 @@
-"""A test of the design: a new loss, measure, driver, baseline or formulation is one file, and a line in a registry.
+"""A test of the design: a new loss, measure, driver, baseline, reader, command … is one file and a line in a registry.
 
 The files are the examples of CONTRIBUTING.md.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
 import re
 import sys
 from pathlib import Path
@@ -17,11 +18,12 @@ import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import baselines, drivers, formulation, losses, measures, sketch
+from mipfs import baselines, drivers, formulation, losses, measures, readers, sketch
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
-from mipfs.errors import UsageError
+from mipfs.errors import DataError, UsageError
 from mipfs.problem import Problem
+from mipfs.readers import files
 
 Array = npt.NDArray[np.float64]
 
@@ -174,7 +176,42 @@ def test_a_formulation(place: Path) -> None:
     assert mipfs.verify(found, make()).accepted
 
 
+def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(files.FORMATS, ".json", "json")
+    monkeypatch.setitem(readers.READERS, "json", importlib.import_module("toy_reader").read_json)
+    data = make()
+    samples = [{"label": int(y), **dict(zip("abcdefg", x, strict=True))} for x, y in zip(data.X, data.y, strict=True)]
+    (place / "data.json").write_text(json.dumps(samples))
+    found = mipfs.read(place / "data.json", scale="standard")
+    assert found.feature_names == tuple("abcdefg")
+    same = Instance.from_arrays(data.X, data.y, scale="standard", feature_names=list("abcdefg"))
+    np.testing.assert_array_equal(found.X, same.X)
+    solved, wanted = (mipfs.solve(Problem(one, M=2)) for one in (found, same))
+    assert (solved.selected, solved.objective) == (wanted.selected, pytest.approx(wanted.objective))
+    assert mipfs.verify(solved, found).accepted
+    for wrong in ("{", "[]", '[{"label": 1, "a": 2}, {"label": -1}]'):
+        (place / "data.json").write_text(wrong)
+        with pytest.raises(DataError, match="not a list of samples"):
+            mipfs.read(place / "data.json")
+
+
+def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from mipfs.cli import main
+    from mipfs.cli.app import app
+    from mipfs.cli.errors import command
+
+    monkeypatch.setattr(app, "registered_commands", [*app.registered_commands])
+    app.command()(command(importlib.import_module("toy_command").classes))
+    (place / "data.csv").write_text("label,a,b\n1,2,3\n0,1,5\n1,3,3\n")
+    assert main(["classes", str(place / "data.csv"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"positive": 2, "negative": 1}
+    assert main(["classes", str(place / "data.csv")]) == 0
+    assert "positive" in capsys.readouterr().out
+    assert main(["classes", str(place / "none.csv")]) == 2, "errors become one line and an exit code"
+    assert capsys.readouterr().err.count("\n") == 1
+    assert main(["classes", str(place / "data.csv"), "--json", str(place / "data.csv")]) == 2, "an output is an input"
+
+
 def test_all_examples_are_run() -> None:
-    assert {*EXAMPLES} == {
-        *("toy_loss", "toy_measure", "toy_driver", "toy_baseline", "toy_sketch", "toy_formulation", "toy_atom")
-    }
+    kinds = ("loss", "measure", "atom", "driver", "formulation", "baseline", "reader", "command", "sketch")
+    assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

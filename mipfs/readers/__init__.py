@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ from mipfs.readers.svmlight import read_svmlight
 from mipfs.readers.table import Table
 
 __all__ = ["read", "read_new"]
+
+READERS: dict[str, Callable[[Path, Label, bool], Table]] = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}
+"""What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
 
 
 def read(
@@ -241,12 +244,8 @@ def _load(
             message = f"[features] has {len(given)} names, but {n_features} features are asked for"
             sidecar.fail(message, "make the two agree", "features", "names")
         table = read_svmlight(path, len(given) if given is not None else n_features)
-    elif kind == "csv":
-        table = read_csv(path, column, labelled)
-    elif kind == "parquet":
-        table = read_parquet(path, column, labelled)
     else:
-        table = read_npz(path, column, labelled)
+        table = READERS[kind](path, column, labelled)
     if given is not None and table.names is not None and tuple(given) != table.names:
         message = "[features] names differ from those in the data file"
         sidecar.fail(message, "leave the list out: the data file names its features", "features", "names")
