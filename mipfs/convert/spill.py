@@ -75,9 +75,7 @@ class Runs:
     """
 
     def __init__(self, folder: Path, count: int) -> None:
-        self._runs = [
-            [np.load(folder / f"{k:05d}.{name}.npy", mmap_mode="r") for name in _PARTS] for k in range(count)
-        ]
+        self._runs = [[np.load(folder / f"{k:05d}.{name}.npy", mmap_mode="r") for name in _PARTS] for k in range(count)]
 
     def counts(self, width: int) -> Integers:
         """Entries of every column, (width,)."""

@@ -11,7 +11,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import Features
+from mipfs.atoms.spread import Spread
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
@@ -31,6 +32,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
+from mipfs.plumbing.cluster import check_client
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
@@ -87,6 +89,8 @@ class Options:
     eps_apg : float in [0, 1), optional
         End a restricted problem as Tan 2014, (43) does, there at 1e-4: once a step of the proximal gradient changes its
         value by no more than this share; by default the gap of the restricted problem decides.
+    client : dask.distributed.Client, optional
+        Step 1 is done by its workers, which hold the columns (`mipfs.atoms.spread`): single features, a cardinality row.
     """
 
     gap: float = 1e-4
@@ -99,12 +103,13 @@ class Options:
     polish: bool | None = None
     eps_c: float | None = None
     eps_apg: float | None = None
+    client: Any = field(default=None, repr=False, compare=False)
 
 
 def run(run: Run) -> None:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(run), Oracle(run, options.relaxation)
+    method, most_violated = _restricted(run), Oracle(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
@@ -253,6 +258,7 @@ class Oracle:
     ----------
     run : Run
     relaxation : {"hull", "box"}
+    client : dask.distributed.Client, optional
 
     Attributes
     ----------
@@ -260,7 +266,7 @@ class Oracle:
     top : TopFeatures, where the best features are found without a score of every one
     """
 
-    def __init__(self, run: Run, relaxation: str) -> None:
+    def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
         self._loss = get_loss(run.problem.loss)
@@ -269,8 +275,16 @@ class Oracle:
         self._by_best = free and not np.any(problem.penalty)
         self.top: TopFeatures | None = None
         self._search: TreeSearch | None = None
+        if client is not None:
+            check_client(client)
         if self._by_best and isinstance(problem.atoms, Features):
-            self.top = TopFeatures(problem.atoms)
+            search = None if client is None else Spread(problem.atoms, client, lambda: run.must_stop)
+            self.top = TopFeatures(problem.atoms, search)
+        elif client is not None:
+            raise UsageError(
+                "client scores single features under a cardinality row alone; leave it out with rows, penalties, "
+                "groups and trees"
+            )
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
 

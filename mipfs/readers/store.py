@@ -1,12 +1,12 @@
 """The column store that `mipfs convert` writes: a folder of .npy files, memory-mapped, and a manifest of them.
 
-    manifest.json           shape, dtype, labels, source, and of every file its size and CRC-32
-    y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
-    names.json              names of the features, groups and words, where the data names them
-    description.toml        the .toml that stood beside the data
-    K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
-    K.indices.npy  K.indptr.npy     rows, and where each column begins
-    K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
+manifest.json           shape, dtype, labels, source, and of every file its size and CRC-32
+y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
+names.json              names of the features, groups and words, where the data names them
+description.toml        the .toml that stood beside the data
+K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
+K.indices.npy  K.indptr.npy     rows, and where each column begins
+K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
 """
 
 from __future__ import annotations
