@@ -150,13 +150,14 @@ class Spread:
 
     def placed(self, group: Group) -> Any:
         """The share of a group where it lives; on another worker where it is lost."""
-        if group.there is None or group.there.status != "finished":
-            load = dict.fromkeys(self.cluster.threads(), 0)
+        threads = self.cluster.threads()
+        if group.there is None or group.there.status != "finished" or group.worker not in threads:
+            load = dict.fromkeys(threads, 0)
             for other in self._groups:
                 if other is not group and other.worker in load:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
-            share = Share(self._made(group), self.cluster.threads()[group.worker], compiled.key())
+            share = Share(self._made(group), threads[group.worker], compiled.key())
             (group.there,) = self.client.scatter([share], workers=[group.worker], hash=False, timeout=REFRESH)
         return group.there
 
@@ -228,6 +229,8 @@ class Errand:
             self._send()
             return False
         if not self._done.wait(POLL_SECONDS):
+            if self.group.worker not in self.spread.cluster.threads():
+                self._future = None  # it was asked just when it died
             return False
         future: Any = self._future
         if future.status == "finished":

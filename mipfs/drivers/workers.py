@@ -110,6 +110,8 @@ class Workers:
             time.sleep(POLL_SECONDS)
             return False
         if not bundle.done.wait(POLL_SECONDS):
+            if self._there is None or self._there.status != "finished":
+                self._withdraw(bundle)  # the solver was lost just when it was asked for
             return False
         status = bundle.future.status
         if status == "finished":
