@@ -12,8 +12,10 @@ tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from typing import Any, Literal
 
 from mipfs.backends.declared import check_size
@@ -38,6 +40,10 @@ SPREAD = 64
 """The same where a cluster explores them, whatever its size."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
 """Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
+
+
+CLIMBED = 8
+"""SVMs of such a search per `BATCH` nodes: as many as take about its time, so that no thread waits for it."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,7 @@ def search(run: Run) -> None:
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     search_at, batch = SEARCH_AFTER, _batch(run)
+    climbs: Iterator[None] = iter(())
     with hands_of(tree) as hands:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
@@ -190,9 +197,10 @@ def search(run: Run) -> None:
                 waiting = []
             run.closed = not tree.n_open and not waiting
             if tree.n_nodes > search_at:
-                supports.search(supports.pool)
-                tree.climb()
+                climbs = chain(climbs, tree.climbing())
                 search_at = SEARCH_GROWTH * tree.n_nodes
+            for _ in islice(climbs, max(1, CLIMBED * batch // BATCH)):  # the nodes are explored meanwhile
+                pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             run.keep("branch", partial(tree_state.saved, tree, [node for node, _ in waiting]))
         _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment

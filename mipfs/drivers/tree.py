@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +42,8 @@ LEAF_GAP = 1e-11
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
 AHEAD = 0.25
-"""Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once."""
+"""Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once. All the way
+takes a tenth off the time of a proof, and leaves half as much again open where a limit strikes (500×100, M = 52)."""
 ROUNDED = 0.01
 """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
 POLL_SECONDS = 0.05
@@ -273,17 +275,20 @@ class Tree:
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         self.supports.round(scores)
 
-    def climb(self) -> None:
-        """Climb from where the open node of least bound points to."""
+    def climbing(self) -> Iterator[None]:
+        """Climb from the incumbent, then from where the open node of least bound points to; one SVM at a time."""
+        run, supports = self.run, self.supports
+        if run.incumbent is not None:
+            yield from supports.climbing(run.incumbent.sigma(run.problem.atoms.count), supports.pool)
         if not self._heap:
             return
         node = self._heap[0][2]
-        scores = np.zeros(self.run.problem.atoms.count)
+        scores = np.zeros(run.problem.atoms.count)
         scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
         scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
-        sigma = self.run.oracle.repair(scores)
+        sigma = run.oracle.repair(scores)
         if sigma is not None:
-            self.supports.climb(sigma, self.supports.pool)
+            yield from supports.climbing(sigma, supports.pool)
 
     def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
         """Fix features whose other value the dual vector rules out."""

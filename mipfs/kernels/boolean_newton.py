@@ -151,6 +151,28 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 
 @compiled(nogil=True)
+def judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, cls, tau, best, state):  # type: ignore[no-untyped-def]
+    """Take over the bound of β (scores ω) and the value of w; state[WHY] says whether they decide the node."""
+    _, forced, K, penalty = in_play
+    cutoff, tol, share, known = goal
+    slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
+    lower = dual - best_gain(omega, penalty, forced, K) - slack + base
+    state[UPPER] = min(state[UPPER], phi(w, penalty, forced, K, cls, tau) + loss + base)
+    if lower > state[LOWER]:
+        state[LOWER] = lower
+        best[:] = beta
+    top, lower = state[UPPER], state[LOWER]
+    if lower >= cutoff:
+        state[WHY] = PRUNED
+    elif top - lower <= tol * abs(top):
+        state[WHY] = SOLVED
+    elif top < cutoff:
+        missing = (1.0 - MOST) * (top - known)
+        if top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
+            state[WHY] = CLEAR
+
+
+@compiled(nogil=True)
 def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node, or stop where its fate is clear, after at most SLICE steps.
 
@@ -165,15 +187,14 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
     """
     y, c, kind, bias = samples
     cols, forced, K, penalty = in_play
-    cutoff, tol, share, known = goal
-    n, q = y.size, cols.size
+    n, q, tol = y.size, cols.size, goal.tol
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
     all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.empty(q)
     b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
     steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
     state[LOWER], state[UPPER], state[WHY] = -np.inf, np.inf, 0.0
-    base = penalty[:forced].sum()
+    base, lower = penalty[:forced].sum(), -np.inf
     add_columns(Z, cols, w, m)
     if bias:
         m += y * b
@@ -184,23 +205,10 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
             beta[:] = alpha
             dual = alpha.sum()
         dot_columns(Z, cols, beta, omega)
-        slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
-        lower = dual - best_gain(omega, penalty, forced, K) - slack + base
-        state[UPPER] = min(state[UPPER], phi(w, penalty, forced, K, all_cls, all_tau) + loss + base)
-        better = lower > state[LOWER]
-        if better:
-            state[LOWER] = lower
-            best[:] = beta
-        top = state[UPPER]
-        lower = state[LOWER]
-        missing = (1.0 - MOST) * (top - known)
-        if lower >= cutoff:
-            state[WHY] = PRUNED
-        elif top - lower <= tol * abs(top):
-            state[WHY] = SOLVED
-        elif top < cutoff and top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
-            state[WHY] = CLEAR
-        elif steps >= SLICE or stalls > 2 or stop[0] != 0:
+        judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
+        better = state[LOWER] > lower
+        top, lower = state[UPPER], state[LOWER]
+        if state[WHY] == 0.0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
             state[WHY] = STALLED
         if state[WHY] > 0.0:
             break
@@ -228,8 +236,16 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
         while steps < SLICE and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
-            dot_columns(Z, J, beta, g)
-            g[:size] = prox * (wj - center) - g[:size]
+            dot_columns(Z, cols, beta, omega)
+            if moved > 0:  # every point has a bound and a value: the node may be decided on the way
+                w[ids] = wj
+                judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
+                if state[WHY] == CLEAR:  # not before the minimisation ends: the children begin here
+                    state[WHY] = 0.0
+                if state[WHY] > 0.0:
+                    break
+            for r in range(size):
+                g[r] = prox * (wj[r] - center[r]) - omega[ids[r]]
             if bias:
                 g[size] = -(y * beta).sum()
             classify(wj, cj, forced, K, cls, tau)
@@ -268,4 +284,6 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
                 b += t * d[size]
             m += t * move
         w[ids] = wj
+        if state[WHY] > 0.0:
+            break
     state[RHO], state[STEPS], state[INTERCEPT], state[PROX] = rho, steps, b, prox

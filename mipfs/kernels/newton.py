@@ -341,7 +341,7 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
     return count
 
 
-@compiled()
+@compiled(nogil=True)
 def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink, work):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` Newton steps; call again to go on.
 

@@ -125,7 +125,12 @@ class Supports:
             self.climb(self.run.incumbent.sigma(self.run.problem.atoms.count), pool)
 
     def climb(self, sigma: Mask, pool: CutPool) -> None:
-        """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays.
+        """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays."""
+        for _ in self.climbing(sigma, pool):
+            pass
+
+    def climbing(self, sigma: Mask, pool: CutPool) -> Iterator[None]:
+        """`climb`, one SVM after the other: whoever works it off may do something else in between.
 
         A neighbour is solved only if the cuts at hand do not already show that it cannot win.
         """
@@ -135,6 +140,7 @@ class Supports:
             value = min(value, self.found[np.packbits(sigma).tobytes()])
             again, best = self.subproblem.solve(sigma.astype(float), self.tol), None
             pool.add(again.cut)
+            yield
             for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
                 if run.must_stop:
                     return
@@ -146,6 +152,7 @@ class Supports:
                     if hopeless >= max(value, run.cutoff):
                         continue
                     self.evaluate(neighbour)
+                    yield
                 found = self.found[np.packbits(neighbour).tobytes()]
                 if found < value:
                     value, best = found, neighbour
