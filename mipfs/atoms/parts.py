@@ -93,8 +93,8 @@ class Scores:
             # the sums as they are kept, so that nothing of the columns is read
             one = scale.strides == (0,) or bool(np.all(scale == 1.0))
             self._bounds = part.sums if one else _above(part.sums, scale)
-            squares = part.statistics.squares if one else part.statistics.squares * scale * scale
-            self.norm = float(np.sqrt(squares.max(initial=0.0)))
+            most = part.most if one else float((part.statistics.squares * scale * scale).max(initial=0.0))
+            self.norm = float(np.sqrt(most))
         else:
             self._bounds, self.norm = _summed(values, divisor, scale)
         self.most = np.inf

@@ -40,9 +40,11 @@ def shown(value: Any) -> str:
 
 def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:
     """The p unique names; x1 ... xp, which are not stored, where none or just these are given."""
+    if isinstance(given, Numbered) and len(given) == p:
+        return given
     if given is None or (len(given) == p and given[0] == "x1" and Numbered(p) == tuple(given)):
         return Numbered(p)
-    names = tuple(given)
+    names = given if isinstance(given, Numbered) else tuple(given)
     if len(names) != p:
         raise DataError(f"{len(names)} feature names for {p} features", "give one name per feature", path=path)
     seen: set[str] = set()
