@@ -426,7 +426,7 @@ def split(counts: Integers, most: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(cuts))
 
 
-MOST_COLUMNS = 1 << 22
+MOST_COLUMNS = 1 << 20
 """Columns of a part at most: what is computed of every one of them is one block too."""
 
 

@@ -302,9 +302,9 @@ def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
     if not (sparse.issparse(X) or isinstance(X, np.ndarray)):  # columns that are made: two rows are not looked at
         return np.arange(n), np.arange(n)
     if sparse.issparse(X):
-        kind = np.zeros(n, dtype=np.int32)
-        first, _ = refined(X, kind, by_label(y, kind))
-        return first, kind.astype(np.int64)
+        own = np.zeros(n, dtype=np.int32)
+        found, _ = refined(X, own, by_label(y, own))
+        return found, own.astype(np.int64)
     keys = np.where(y > 0, np.uint64(1), np.uint64(2))
     hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)

@@ -70,7 +70,7 @@ class Alike:
         data, ids = self.data, self.columns
         return data.over(
             self.rows,
-            [data.feature_names[j] for j in ids],
+            [data.feature_names[j] for j in ids.tolist()],
             y=np.array(data.y[self.first]),
             sample_weight=self.summed(weights),
             center=data.center[ids],
@@ -83,7 +83,7 @@ class Alike:
     def summed(self, weights: Array) -> Array:
         """Sums (m,) of numbers (n,) over every kind; the same number of all is one product."""
         if weights.strides == (0,):
-            return self._sizes * float(weights[0])
+            return np.asarray(self._sizes * float(weights[0]), dtype=float)
         return np.bincount(self.kind, weights, self.first.size).astype(float)
 
     def spread(self, alpha: Array, c: Array) -> Array:

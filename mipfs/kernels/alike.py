@@ -11,7 +11,7 @@ from mipfs.compiled import compiled
 def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped-def]
     """Split kinds of samples by the columns of a CSC matrix: those stay together that agree on every column.
 
-    Column by column, the samples with a stored number move to the kind of (their kind, that number); who has none stays.
+    Column by column, samples with a stored number move to the kind of (their kind, that number); who has none stays.
     A table over these pairs says which kind that is, so nothing rests on hashes being different.
 
     Parameters

@@ -1,13 +1,13 @@
 """The column store that `mipfs convert` writes: a folder of .npy files, memory-mapped, and a manifest of them.
 
-    manifest.json           shape, dtype, labels, source; of every block its columns and the largest Σx² of one; of every
-                            file its size and CRC-32
-    y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
-    names.json              names of the features, groups and words, where the data names them
-    description.toml        the .toml that stood beside the data
-    K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
-    K.indices.npy  K.indptr.npy     rows, and where each column begins
-    K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
+manifest.json           shape, dtype, labels, source; of every block its columns and the largest Σx² of one; of every
+                        file its size and CRC-32
+y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
+names.json              names of the features, groups and words, where the data names them
+description.toml        the .toml that stood beside the data
+K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
+K.indices.npy  K.indptr.npy     rows, and where each column begins
+K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class Manifest:
         try:
             found = cls(**{name: document[name] for name in cls.__dataclass_fields__})
             ends = [0, *(stop for _, stop, _ in found.blocks)]
-            sound = [start for start, _, most in found.blocks if most >= 0] == ends[:-1] and ends[-1] == found.n_features > 0
+            sound = [start for start, _, most in found.blocks if most >= 0] == ends[:-1] and ends[
+                -1
+            ] == found.n_features > 0
             sound = sound and found.dtype in ("float32", "float64") and found.labels.keys() == {"negative", "positive"}
             sizes = [(size, checksum) for size, checksum in found.files.values()]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -163,7 +165,7 @@ class FilePart(Part):
         return self._files.array(f"{self.number:05d}.{name}.npy", shape or None)
 
     @cached_property
-    def values(self) -> Csc | Floats:  # type: ignore[override]
+    def values(self) -> Csc | Floats:
         """The stored values."""
         if self._files.manifest.dense:
             found: Floats = self._array("data", self.n, self.width)
@@ -175,7 +177,7 @@ class FilePart(Part):
         return Csc(data, indices, indptr)
 
     @cached_property
-    def sums(self) -> npt.NDArray[np.float32]:  # type: ignore[override]
+    def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
         found: npt.NDArray[np.float32] = self._array("sums", self.width)
         return found
@@ -186,7 +188,7 @@ class FilePart(Part):
         return self._most
 
     @cached_property
-    def statistics(self) -> Statistics:  # type: ignore[override]
+    def statistics(self) -> Statistics:
         """What is known of the columns."""
         return Statistics(*self._array("statistics", 4, self.width))
 
@@ -227,7 +229,9 @@ def open_store(path: Path) -> Store:
     manifest = Manifest.of(path)
     files, n = Files(path, manifest), (manifest.n_samples,)
     parts = [FilePart(files, k) for k in range(len(manifest.blocks))]
-    X = Blocked(manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest)
+    X = Blocked(
+        manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
+    )
     names: list[str] | None = None
     groups: dict[str, tuple[str, ...]] = {}
     if "names.json" in manifest.files:

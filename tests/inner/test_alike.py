@@ -55,7 +55,9 @@ def test_the_value_is_that_of_all_samples(loss: str, weighted: bool) -> None:
     assert one.value == pytest.approx(all_of_them.value, rel=1e-8)
     alpha = found.spread(one.svm.alpha, problem.c_i)
     assert alpha.sum() == pytest.approx(one.svm.alpha.sum())
-    np.testing.assert_allclose(X[:, [0, 3, 5, 7]].T @ (alpha * y), found.rows.T @ (one.svm.alpha * small.data.y), atol=1e-9)
+    np.testing.assert_allclose(
+        X[:, [0, 3, 5, 7]].T @ (alpha * y), found.rows.T @ (one.svm.alpha * small.data.y), atol=1e-9
+    )
 
 
 def test_dense_and_centred_data_is_left_as_it_is() -> None:
