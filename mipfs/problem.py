@@ -364,6 +364,7 @@ class Problem:
         columns = self.atoms.columns(chosen)
         ids, weights = columns.ids, np.asarray(w, dtype=float)
         scores = self.data.block(ids).scores(weights, float(b))
-        loss = loss_of(self).value(self.data.y * scores, self.c_i)
+        scores *= self.data.y
+        loss = loss_of(self).value(scores, self.c_i)
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

@@ -92,7 +92,7 @@ class Runs:
 
         ends = np.concatenate([[0], np.cumsum(counts)])
         data: Any  # float32 or float64
-        indptr = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
+        indptr: Any = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
         data = np.empty(ends[-1], dtype=dtype)
         indices, heads = np.empty(ends[-1], dtype=np.int32), ends[:-1].copy()
         for columns, rows, values in self._runs:

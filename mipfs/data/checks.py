@@ -60,7 +60,8 @@ def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequ
 def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     """The labels as an (n,) array of -1 and +1, of both classes when `training`; otherwise NaN will do too."""
     try:
-        found = np.array(y, dtype=np.float64)
+        mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
+        found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError("y holds a label that is no number", "map the labels to -1 and +1", path=path) from None
     if found.shape != (n,):

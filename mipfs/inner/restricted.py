@@ -108,8 +108,8 @@ class Restricted(Protocol):
 def feasible(problem: Problem, alpha: Array) -> Array:
     """α made feasible exactly."""
     whole, q = get_loss(problem.loss).feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact: Array = np.ldexp(whole.astype(float), -q)
-    return exact
+    exact = whole.astype(float)
+    return np.asarray(np.ldexp(exact, -q, out=exact))
 
 
 class Proximal:
