@@ -25,7 +25,9 @@ class Duals:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
         X, self.y, self.n = statement.data.block().values, statement.data.y, statement.data.n_samples
         step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
-        self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
+        blocked = hasattr(X, "pieces")  # columns that lie in files: all of a block, then the next
+        pieces = (Z for _, Z in X.pieces()) if blocked else (X[:, j : j + step] for j in range(0, X.shape[1], step))
+        self.norms = np.concatenate([_norms(Z) for Z in pieces])
         atoms = statement.atoms
         self.widths = (X.shape[1], statement.p, 0 if atoms.members is None else atoms.members.size)
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
@@ -78,7 +80,10 @@ class Duals:
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p): |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre."""
         X, center = self.statement.data.block().values, self.statement.data.center
-        omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
+        if hasattr(X, "pieces"):
+            omega = np.concatenate([np.ascontiguousarray((Z.T @ v.T).T) for _, Z in X.pieces()], axis=1)
+        else:
+            omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
         radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
         if np.any(center) and not self.statement.bias:  # with a bias the total is zero
             shift, most = np.outer(total, center), np.outer(np.abs(v).sum(axis=1), np.abs(center))

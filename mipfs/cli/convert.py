@@ -27,12 +27,13 @@ def convert(
     """Write DATA as a column store, a folder that every command takes as DATA. Called again it goes on where it was."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.text import show_pairs
-    from mipfs.convert.convert import convert as write
+    from mipfs.convert import convert as write
+    from mipfs.plumbing.signals import heard
     from mipfs.readers.store import Manifest
     from mipfs.report.progress import progress
 
     check_target(json, data_file)
-    with progress("converting:", "done", not quiet) as tell:
+    with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=dtype, block=block, memory=memory, label=label, positive=positive,
             n_features=n_features, progress=tell,

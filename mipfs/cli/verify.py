@@ -90,6 +90,7 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
     from mipfs.readers.files import format_of
+    from mipfs.readers.store import check
 
     kind = result.scaling["kind"]
     if scale is not None and scale != kind:
@@ -99,6 +100,8 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
         given["positive"] = result.labels["positive"]
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
+    if format_of(Path(data_file)) == "store":
+        check(Path(data_file))  # all of it, and that its digest is that of its values
     return readers.read(data_file, **given)
 
 

@@ -1,4 +1,4 @@
-"""Runs: entries in row order become files sorted by column, each as large as memory allows, and are merged by blocks."""
+"""Runs: entries in row order become files sorted by column, as large as memory allows, and are merged by blocks."""
 
 from __future__ import annotations
 
@@ -91,8 +91,10 @@ class Runs:
         from mipfs.kernels.text import place
 
         ends = np.concatenate([[0], np.cumsum(counts)])
-        indptr = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
-        indices, data, heads = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1], dtype=dtype), ends[:-1].copy()
+        data: Any  # float32 or float64
+        indptr: Any = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
+        data = np.empty(ends[-1], dtype=dtype)
+        indices, heads = np.empty(ends[-1], dtype=np.int32), ends[:-1].copy()
         for columns, rows, values in self._runs:
             for first, at in _pieces(columns, chosen):
                 place(columns[at], first, rows[at], values[at], heads, indices, data)

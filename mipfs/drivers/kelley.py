@@ -27,6 +27,7 @@ from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
+from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
@@ -246,7 +247,13 @@ def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Fo
 
 
 def _first(problem: Problem) -> Array:
-    """A first dual vector: that of w = 0 with its best bias."""
+    """A first dual vector: that of w = 0 with its best bias, over two weighted samples where that is the same."""
+    merged = alike(problem, np.empty(0, dtype=np.int64))
+    if merged is not None:
+        c = merged.summed(problem.c_i)
+        solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)
+        alpha = solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
+        return feasible(problem, merged.spread(alpha, problem.c_i))
     solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
     return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
 
