@@ -3,9 +3,9 @@
     python benchmarks/dask_tree.py [--workers 1 2] [--nodes 4000] [--small]
 
 The same batches are explored by one thread of this process and by 1, 2, ... worker processes; nodes, bound and
-objective must agree. Printed are nodes per second of wall time, the processor seconds of this process (the serial part: merging,
-rounding, handing out) and of the workers, and what travels. On a machine that does other work wall times say little:
-the last lines compute from processor seconds alone what is left if every worker had a core of its own.
+objective must agree. Printed are nodes per second of wall time, the processor seconds of this process (the serial
+part: merging, rounding, handing out) and of the workers, and what travels. On a machine that does other work wall
+times say little: the last lines compute from processor seconds alone what is left if every worker had its own core.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def main() -> None:
     runs: dict[int, Measured] = {}
     for count in given.workers:
         with (
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as own,
         ):
             mipfs.solve(asked, "branch", iteration_limit=200, batch=64, client=own)

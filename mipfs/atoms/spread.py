@@ -8,6 +8,7 @@ worker held when it died goes to another one, and where none is left this proces
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -171,7 +172,7 @@ class Spread:
         whole = np.cumsum(widths + 1.0)
         cuts = np.searchsorted(whole, whole[-1] * np.arange(1, count) / count)
         ends = np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        return list(itertools.pairwise(ends))
 
     def _made(self, group: Group) -> list[tuple[Any, ...]]:
         """The arguments of `Scores` for the parts of a group."""

@@ -158,15 +158,9 @@ def search(run: Run) -> None:
     if options.client is not None:
         check_client(options.client)
     if problem.loss == "structural" or problem.rows.extra.integer.any():
-        if options.nodes == "conic":
-            raise UsageError(
-                "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
-            )
-        if options.client is not None:
-            raise UsageError(
-                "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
-                "leave it out"
-            )
+        for name, given in (("nodes = 'conic'", options.nodes == "conic"), ("client", options.client is not None)):
+            if given:
+                raise UsageError(f"{name} takes neither the structural loss nor whole extra variables; leave it out")
         gbd.search(run)
         return
     begun = gbd.begin(run)

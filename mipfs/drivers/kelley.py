@@ -91,7 +91,8 @@ class Options:
         End a restricted problem as Tan 2014, (43) does, there at 1e-4: once a step of the proximal gradient changes its
         value by no more than this share; by default the gap of the restricted problem decides.
     client : dask.distributed.Client, optional
-        Step 1 is done by its workers, which hold the columns (`mipfs.atoms.spread`): single features, a cardinality row.
+        Step 1 is done by its workers, which hold the columns (`mipfs.atoms.spread`), for single features and a
+        cardinality row.
     """
 
     gap: float = 1e-4

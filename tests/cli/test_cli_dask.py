@@ -22,7 +22,7 @@ CREDIT = ROOT / "instances" / "credit.csv"
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    with distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as client:
+    with distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as client:
         yield client
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,8 @@ from mipfs.data.instance import Instance, Scaling
 from mipfs.errors import UsageError
 from mipfs.plumbing import cluster as clusters
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Result
+from mipfs.result.result import Record
+from tests.dask_cases import compare, start
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mipfs[dask]'")
 
@@ -65,22 +64,6 @@ def blocked(data: Instance, width: int = 700) -> Instance:
     return Instance.from_arrays(held(data.block().values, min(width, data.n_features)), data.y)
 
 
-def same(result: Result, folder: Path) -> dict[str, Any]:
-    """What is written, the arrays of the certificate too, but for what tells the time."""
-    folder.mkdir()
-    result.save(folder / "r.json")
-    document: dict[str, Any] = json.loads((folder / "r.json").read_text(encoding="utf-8"))
-    for record in (document, *document["trace"]):
-        del record["seconds"]
-    del document["certificate"]["sha256"]  # of a zip file, which has a date in it
-    with np.load(folder / "r.cert.npz") as arrays:
-        return document | {name: arrays[name].tolist() for name in arrays.files}
-
-
-def start() -> Any:
-    return distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
-
-
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     with start() as client:
@@ -93,7 +76,7 @@ def test_selection_bound_and_trace_are_those_of_memory(client: Any, case: str, t
     problem = Problem(data, loss="squared-hinge", M=min(8, data.n_features), C=1.0, bias=case != "text, unit")
     here = mipfs.solve(problem, "kelley")
     there = mipfs.solve(problem, "kelley", client=client)
-    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    compare(there, here, tmp_path, client)
     report = mipfs.verify(there, data)
     assert report.accepted, report.reason
 
@@ -102,7 +85,7 @@ def test_selection_bound_and_trace_are_those_of_memory(client: Any, case: str, t
 def test_other_losses_and_limits(client: Any, loss: str, tmp_path: Path) -> None:
     problem = Problem(text(seed=1), loss=loss, M=5, C=0.5)
     here, there = (mipfs.solve(problem, "kelley", T=4, **options) for options in ({}, {"client": client}))
-    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    compare(there, here, tmp_path, client)
 
 
 @pytest.mark.parametrize("B", [1, 3, 50, 4000])
@@ -143,7 +126,7 @@ def test_workers_that_are_killed_lose_nothing(case: str, count: int, tmp_path: P
 
         there = mipfs.solve(problem, "kelley", gap=1e-6, client=own, callback=strike)
     assert struck
-    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    compare(there, here, tmp_path, own)
 
 
 @pytest.mark.slow
@@ -165,7 +148,7 @@ def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch
     with start() as own:
         there = mipfs.solve(problem, "kelley", client=own)
     assert mark.exists()
-    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    compare(there, here, tmp_path, own)
 
 
 def test_without_workers_this_process_scores(
@@ -175,7 +158,7 @@ def test_without_workers_this_process_scores(
     monkeypatch.setattr(clusters, "threads_of", lambda client: {})
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
     here, there = (mipfs.solve(problem, "kelley", **options) for options in ({}, {"client": client}))
-    assert same(there, tmp_path / "there") == same(here, tmp_path / "here")
+    compare(there, here, tmp_path, client)
     assert caplog.text.count("no Dask worker is left; nothing is lost, this process scores the columns") == 1
 
 
