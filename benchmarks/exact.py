@@ -14,6 +14,7 @@ unless it had less time than is asked for now, or was measured with other code a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from exact_parts import aytug, genes, peer_el0ps, render, render_aytug, throughp
 from exact_parts.store import ROOT, Store
 
 from mipfs.errors import MipfsError
+from mipfs.plumbing.cluster import client_of
 
 
 def main() -> None:
@@ -42,7 +44,11 @@ def main() -> None:
 def _run(a: argparse.Namespace, store: Store) -> None:
     if a.command == "aytug":
         chosen = aytug.made(a.samples, a.features, a.seeds, a.C)
-        lines = aytug.run(chosen, [a.driver], store, lambda one, solver: a.time_limit, a.proofs)
+        with contextlib.ExitStack() as open_now:
+            client = None if a.dask is None else client_of(a.dask)
+            if client is not None:
+                open_now.callback(client.close)
+            lines = aytug.run(chosen, [a.driver], store, lambda one, solver: a.time_limit, a.proofs, client)
         print(render_aytug.totals(lines))
     elif a.command == "panel":
         chosen = aytug.panel(a.samples, a.features, a.seeds, a.C)
@@ -85,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     ninety = commands.add_parser("aytug", parents=[common, _ours(600.0), sizes], help="the 90 problems")
     ninety.add_argument("--seeds", type=int, nargs="+", default=list(range(1, 11)))
+    ninety.add_argument("--dask", metavar="ADDRESS", help="let the workers of a Dask scheduler solve them")
     panel = commands.add_parser("panel", parents=[common, _ours(600.0), sizes], help="against gbd and SCIP")
     panel.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     panel.add_argument("--solvers", nargs="+", default=["ours", "gbd", "scip"], help="ours, gbd, scip")

@@ -1,10 +1,11 @@
 """The shape of kddb, 19,264,097 × 29,890,095 with 29 non-zeros a row: convert, fit (squared hinge, B = T = 10), verify.
 
     python benchmarks/kddb.py FOLDER --rows 0.25           a quarter of the rows, all columns
-    python benchmarks/kddb.py FOLDER --rows 0.25 --stage fit    one stage in its own process: generate, convert, fit
+    python benchmarks/kddb.py FOLDER --rows 0.25 --stage fit    one stage: generate, convert, fit, passes, verify
+    python benchmarks/kddb.py FOLDER --memory       peak memory of converting and fitting 100,000 rows, p = 10⁵ … 3·10⁷
 
-Columns are drawn by the law of Zipf and Mandelbrot, 1/(rank + 100), and scattered over the indices; values are 1, as
-indicators are. Labels are the sign of a rule over ten planted columns where a row has one of them, and random elsewhere.
+Columns are drawn by the law of Zipf and Mandelbrot, 1/(rank + 100), and scattered over the indices; values are 1, as of
+indicators. Labels are the sign of a rule over ten planted columns where a row has one of them, and random elsewhere.
 Every stage runs in a process of its own, so that its peak of anonymous memory is its own; mapped pages are the store's.
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -25,43 +28,46 @@ import numpy.typing as npt
 N, P, PER_ROW, SHIFT = 19_264_097, 29_890_095, 29, 100.0
 PLANTED, FIRST_RANK, LAST_RANK = 10, 20, 400
 BATCH = 1 << 15
+ROWS, MANY = 100_000, (100_000, 1_000_000, 10_000_000, 30_000_000)
+"""Of the runs that show memory against the number of features."""
 STRIDE = 12_345_677
 """Scatters the ranks over the columns: it has no divisor in common with P."""
 
 
-def columns_of(rank: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def columns_of(rank: npt.NDArray[np.int64], p: int) -> npt.NDArray[np.int64]:
     """The 0-based column of every rank."""
-    return (rank * STRIDE + 7) % P
+    assert math.gcd(STRIDE, p) == 1
+    return (rank * STRIDE + 7) % p
 
 
-def rule(seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def rule() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """The planted ranks, and their weights."""
     ranks = np.unique(np.geomspace(FIRST_RANK, LAST_RANK, PLANTED).astype(np.int64))
     return ranks, np.where(np.arange(ranks.size) % 2 == 0, 1.0, -1.0)
 
 
-def batch(r: np.random.Generator, rows: int, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+def batch(r: np.random.Generator, rows: int, p: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Sorted 0-based columns (rows, 29), all different in a row, and labels."""
-    span = np.log1p(P / SHIFT)
+    span = np.log1p(p / SHIFT)
     wanted = PER_ROW + 6  # some are drawn twice
-    rank = np.minimum((SHIFT * np.expm1(r.random((rows, wanted)) * span)).astype(np.int64), P - 1)
+    rank = np.minimum((SHIFT * np.expm1(r.random((rows, wanted)) * span)).astype(np.int64), p - 1)
     rank.sort(axis=1)
     fresh = np.ones(rank.shape, dtype=bool)
     fresh[:, 1:] = rank[:, 1:] != rank[:, :-1]
     key = np.where(fresh, r.random(rank.shape), 2.0)
     kept = np.take_along_axis(rank, np.argsort(key, axis=1)[:, :PER_ROW], axis=1)
-    ranks, weights = rule(seed)
+    ranks, weights = rule()
     score = np.zeros(rows)
     for one, weight in zip(ranks.tolist(), weights.tolist(), strict=True):
         score += weight * np.any(kept == one, axis=1)
     y = np.where(score != 0, np.sign(score), r.choice([-1.0, 1.0], rows))
     y = np.where(r.random(rows) < 0.05, -y, y)
-    columns = columns_of(kept)
+    columns = columns_of(kept, p)
     columns.sort(axis=1)
     return columns, y
 
 
-def generate(path: Path, rows: int, seed: int) -> None:
+def generate(path: Path, rows: int, p: int, seed: int) -> None:
     """Write svmlight, some rows at a time; digits are made by NumPy, for that is what takes the time."""
     from numba import njit
 
@@ -95,7 +101,7 @@ def generate(path: Path, rows: int, seed: int) -> None:
     out = np.empty(BATCH * (PER_ROW * 12 + 4), dtype=np.uint8)
     with path.open("wb") as stream:
         while left:
-            columns, y = batch(r, min(BATCH, left), seed)
+            columns, y = batch(r, min(BATCH, left), p)
             stream.write(out[: write(columns, y, out)].data)
             left -= y.size
 
@@ -125,13 +131,13 @@ class Peak:
         self.bytes = max(self.bytes, anonymous())
 
 
-def convert_stage(folder: Path) -> dict[str, object]:
+def convert_stage(folder: Path, p: int) -> dict[str, object]:
     """Convert, with the peak of memory."""
-    from mipfs.convert.convert import convert
+    from mipfs.convert import convert
 
     begin, cpu = time.perf_counter(), time.process_time()
     with Peak() as peak:
-        convert(folder / "kddb.svm", folder / "store", dtype="float32", n_features=P)
+        convert(folder / "kddb.svm", folder / "store", dtype="float32", n_features=p)
     return {
         "seconds": time.perf_counter() - begin, "cpu": time.process_time() - cpu, "anonymous_mb": peak.bytes / 2**20,
         "text_mb": os.path.getsize(folder / "kddb.svm") / 2**20,
@@ -155,7 +161,7 @@ def passes(store: Path, count: int) -> float:
     return seconds
 
 
-def fit_stage(folder: Path, seed: int, T: int) -> dict[str, object]:
+def fit_stage(folder: Path, T: int) -> dict[str, object]:
     """Read and fit; what of the planted rule is found."""
     import mipfs
 
@@ -171,7 +177,7 @@ def fit_stage(folder: Path, seed: int, T: int) -> dict[str, object]:
     result.save(folder / "result.json")
     parts = data.block().values.parts
     stored = sum(sum(array.nbytes for array in part.values) for part in parts)
-    planted = {f"x{j + 1}" for j in columns_of(rule(seed)[0])}
+    planted = {f"x{j + 1}" for j in columns_of(rule()[0], data.n_features)}
     assert result.relaxed is not None
     return {
         "n": data.n_samples, "p": data.n_features, "nnz": data.block().values.nnz, "csc_mb": stored / 2**20,
@@ -202,27 +208,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=float, default=1.0, help="share of the rows")
+    parser.add_argument("--features", type=int, default=P)
+    parser.add_argument("--memory", action="store_true", help="peak memory against the number of features")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--T", type=int, default=10)
     parser.add_argument("--stage", choices=("generate", "convert", "fit", "passes", "verify"))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
+    if given.memory:
+        for p in MANY:
+            folder = given.folder / str(p)
+            for stage in ("generate", "convert", "fit", "verify"):
+                about = ["--rows", str(ROWS / N), "--features", str(p), "--stage", stage]
+                subprocess.run([sys.executable, __file__, str(folder), *about], check=True)
+            shutil.rmtree(folder)
+        return
     if given.stage is None:
         for stage in ("generate", "convert", "fit", "passes", "verify"):
             subprocess.run([sys.executable, __file__, *sys.argv[1:], "--stage", stage], check=True)
         return
     rows, begin = int(N * given.rows), time.perf_counter()
     if given.stage == "generate":
-        generate(given.folder / "kddb.svm", rows, given.seed)
+        generate(given.folder / "kddb.svm", rows, given.features, given.seed)
         found: dict[str, object] = {"rows": rows, "seconds": time.perf_counter() - begin}
     elif given.stage == "convert":
-        found = convert_stage(given.folder)
+        found = convert_stage(given.folder, given.features)
     elif given.stage == "passes":
         found = {f"{given.T} passes": passes(given.folder / "store", given.T)}
     elif given.stage == "verify":
         found = verify_stage(given.folder)
     else:
-        found = fit_stage(given.folder, given.seed, given.T)
+        found = fit_stage(given.folder, given.T)
     print(json.dumps({"stage": given.stage} | found), flush=True)
 
 

@@ -227,16 +227,17 @@ class Problem:
             changes["atoms"] = self.atoms.on(changes["data"])
         return dataclasses.replace(self, **changes)
 
-    def restricted(self, ids: npt.NDArray[np.int64]) -> Problem:
+    def restricted(self, ids: npt.NDArray[np.int64], atoms: Atoms | None = None) -> Problem:
         """The problem where only the atoms `ids` (k,), ascending, may be selected; the forced ones must be among them.
 
+        `atoms` are these where they are at hand already, on data that v(σ) is the same of.
         v(σ), rows and penalties are those of this problem with σ = 0 elsewhere. Atoms that are no features become
         `mipfs.atoms.groups.Groups` of the same columns.
         """
         assert self.rows is not None
         assert self.forced_in is not None
         assert self.forced_out is not None
-        atoms = restricted(self.atoms, ids)
+        atoms = restricted(self.atoms, ids) if atoms is None else atoms
         names = set(atoms.names)
         if isinstance(self.atoms, Pairs):
             rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
@@ -372,6 +373,9 @@ class Problem:
     @cached_property
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""
+        weights = self.data.sample_weight
+        if weights.strides == (0,):
+            return np.broadcast_to(self.C, weights.shape)  # costs no memory
         return self.C * self.data.sample_weight
 
     def reported(self, value: float) -> float:
@@ -397,6 +401,7 @@ class Problem:
         columns = self.atoms.columns(chosen)
         ids, weights = columns.ids, np.asarray(w, dtype=float)
         scores = self.data.block(ids).scores(weights, float(b))
-        loss = loss_of(self).value(self.data.y * scores, self.c_i)
+        scores *= self.data.y
+        loss = loss_of(self).value(scores, self.c_i)
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

@@ -65,6 +65,7 @@ def run(
     store: Store,
     limits: Callable[[Made, str], float],
     proofs: Path | None = None,
+    client: Any = None,
 ) -> list[Line]:
     """Measure what is not stored yet, problem by problem; returns all the lines.
 
@@ -75,29 +76,60 @@ def run(
     store : Store
     limits : the time limit in seconds of a problem and a solver
     proofs : Path, optional, a folder that keeps the results as `mipfs solve --json` would write them
+    client : dask.distributed.Client, optional
+        Its workers solve the problems, each in one of its threads; the lines are added here, as they come.
     """
     lines = []
+    if client is not None:
+        problems, solvers = list(problems), list(solvers)
+        spread(problems, solvers, store, limits, client)
     for one in problems:
         problem = one.build()
         for solver in solvers:
             key, limit = f"{one.name(problem)} | {solver}", limits(one, solver)
             line = store.get(key, limit)
             if line is None:
-                facts: dict[str, Any] = {
-                    "suite": "aytug",
-                    "problem": one.name(problem),
-                    "solver": solver,
-                    "limit": limit,
-                }
-                facts |= {"n": one.n, "p": one.p, "M": problem.M, "C": one.C, "seed": one.seed, "asked_gap": GAP}
-                if solver == "scip":
-                    measured = with_scip(problem, limit)
-                else:
-                    measured = measure(problem, solver, limit=limit, gap=GAP, keep=proofs, name=one.name(problem))
-                line = store.add(key, **facts, **measured)
+                facts = told(one, problem, solver, limit)
+                line = store.add(key, **facts, **measured(one, problem, solver, limit, proofs))
             lines.append(line)
             print(shown(line), flush=True)
     return lines
+
+
+def told(one: Made, problem: Problem, solver: str, limit: float) -> dict[str, Any]:
+    """What a line says of the problem."""
+    facts: dict[str, Any] = {"suite": "aytug", "problem": one.name(problem), "solver": solver, "limit": limit}
+    return facts | {"n": one.n, "p": one.p, "M": problem.M, "C": one.C, "seed": one.seed, "asked_gap": GAP}
+
+
+def measured(one: Made, problem: Problem, solver: str, limit: float, proofs: Path | None = None) -> dict[str, Any]:
+    """What a line says of the run."""
+    if solver == "scip":
+        return with_scip(problem, limit)
+    return measure(problem, solver, limit=limit, gap=GAP, keep=proofs, name=one.name(problem))
+
+
+def spread(
+    problems: Sequence[Made], solvers: Sequence[str], store: Store, limits: Callable[[Made, str], float], client: Any
+) -> None:
+    """Let the workers of a Dask client measure what is not stored yet."""
+    import cloudpickle
+    from distributed import as_completed
+
+    import exact_parts
+
+    cloudpickle.register_pickle_by_value(exact_parts)  # the workers have mipfs, and not this folder
+    asked: dict[Any, tuple[str, dict[str, Any]]] = {}
+    for one in problems:
+        problem = one.build()
+        for solver in solvers:
+            key, limit = f"{one.name(problem)} | {solver}", limits(one, solver)
+            if store.get(key, limit) is None:
+                future = client.submit(measured, one, problem, solver, limit, pure=False)
+                asked[future] = key, told(one, problem, solver, limit)
+    for future in as_completed(list(asked)):
+        key, facts = asked[future]
+        print(shown(store.add(key, **facts, **future.result())), flush=True)
 
 
 def with_scip(problem: Problem, limit: float) -> dict[str, Any]:

@@ -93,8 +93,8 @@ class Scores:
             # the sums as they are kept, so that nothing of the columns is read
             one = scale.strides == (0,) or bool(np.all(scale == 1.0))
             self._bounds = part.sums if one else _above(part.sums, scale)
-            squares = part.statistics.squares if one else part.statistics.squares * scale * scale
-            self.norm = float(np.sqrt(squares.max(initial=0.0)))
+            most = part.most if one else float((part.statistics.squares * scale * scale).max(initial=0.0))
+            self.norm = float(np.sqrt(most))
         else:
             self._bounds, self.norm = _summed(values, divisor, scale)
         self.most = np.inf
@@ -103,7 +103,7 @@ class Scores:
             self._rest = float(self._bounds[self._heads[-1]]) if self._heads.size == heads else 0.0
             self.most = float(self._bounds[self._heads[0]]) if self._heads.size else 0.0
 
-    def best(self, v: Array, B: int, level: float = 0.0) -> Best:
+    def best(self, v: Array, B: int, level: float = 0.0, height: float | None = None) -> Best:
         """At most B columns of largest positive key; those below `level`, which B columns of all parts reach, may lack.
 
         Parameters
@@ -111,6 +111,7 @@ class Scores:
         v : (n,)
         B : int >= 0
         level : float, a key
+        height : max |v|, where it is known
         """
         if B <= 0:
             return NOTHING
@@ -120,7 +121,7 @@ class Scores:
             ids = largest(keys, B + 1)
             rest = float(keys[ids[B]]) if ids.size > B else 0.0
             return Best(ids[:B] + self.part.start, keys[ids[:B]], rest)
-        height = float(np.abs(v).max(initial=0.0))
+        height = highest(v) if height is None else height
         if self.most * height < level:
             return Best(NOTHING.ids, NOTHING.keys, level)
         columns, sizes = self._heads, self._sizes(self._heads[:FRONT], v, height, level)
@@ -205,10 +206,15 @@ class Here:
 
     def best(self, v: Array, B: int) -> Best:
         """At most B columns of largest positive key."""
-        found = NOTHING
+        found, height = NOTHING, highest(v)
         for part in self.parts:
-            found = merged([found, part.best(v, B, found.level(B))], B)
+            found = merged([found, part.best(v, B, found.level(B), height)], B)
         return found
+
+
+def highest(v: Array) -> float:
+    """max |v|."""
+    return max(float(v.max(initial=0.0)), -float(v.min(initial=0.0)))
 
 
 def largest(scores: Array, B: int) -> Integers:

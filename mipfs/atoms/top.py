@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -20,10 +22,12 @@ class TopFeatures:
     ----------
     features : Features
         Data in memory is one part, data in blocks has its own. Of dense or centred data every column is read.
+    search : Search, optional
+        Over the same columns, where others than this process hold them.
     """
 
-    def __init__(self, features: Features) -> None:
-        self.features, self._search = features, search_of(features)
+    def __init__(self, features: Features, search: parts.Search | None = None) -> None:
+        self.features, self._search = features, search or search_of(features)
         if self._search is None:
             center = np.abs(features.data.center) * features.scale
             self._norm = float(np.max(features.scale * features.norms, initial=0.0))
@@ -63,10 +67,15 @@ def search_of(features: Features) -> parts.Search | None:
 
 
 def scores_of(features: Features, number: int, heads: int) -> parts.Scores:
-    """What scores one part of data in blocks: it needs nothing but the part, and may be sent to where that lies."""
+    """What scores one part of data in blocks."""
+    return parts.Scores(*told_of(features, number, heads))
+
+
+def told_of(features: Features, number: int, heads: int) -> tuple[Any, ...]:
+    """What it is made of: nothing but the part, so it may be made where that lies."""
     X, data = features.data.X, features.data
     part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
     at = slice(part.start, part.stop)
     centred = X.is_sparse and X.scaling == "standard" and bool(np.any(data.center))
     center = data.center[at] if centred else None
-    return parts.Scores(part, features.scale[at], X.divisor(part), center, heads)
+    return part, features.scale[at], X.divisor(part), center, heads

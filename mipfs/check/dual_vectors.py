@@ -29,7 +29,9 @@ class Duals:
         atoms, self.norms = statement.atoms, np.empty(0)
         self.widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
-            self.norms = np.concatenate([_norms(X[:, j : j + step]) for j in range(0, X.shape[1], step)])
+            blocked = hasattr(X, "pieces")  # columns that lie in files: all of a block, then the next
+            pieces = (Z for _, Z in X.pieces()) if blocked else (X[:, j : j + step] for j in range(0, X.shape[1], step))
+            self.norms = np.concatenate([_norms(Z) for Z in pieces])
             self.widths += (X.shape[1], 0 if atoms.members is None else atoms.members.size)
         self.transposed = X.T.tocsr() if sparse.issparse(X) else None
         self.per_block = max(1, BLOCK // max(self.n, *self.widths))
@@ -83,7 +85,10 @@ class Duals:
         X, center, atoms = self.statement.data.block().values, self.statement.data.center, self.statement.atoms
         if isinstance(atoms, MadeAtoms):
             return self._lifted(atoms.scores_of(v, _norms(v.T), self.gamma))
-        omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
+        if hasattr(X, "pieces"):
+            omega = np.concatenate([np.ascontiguousarray((Z.T @ v.T).T) for _, Z in X.pieces()], axis=1)
+        else:
+            omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
         radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
         if np.any(center) and not self.statement.bias:  # with a bias the total is zero
             shift, most = np.outer(total, center), np.outer(np.abs(v).sum(axis=1), np.abs(center))

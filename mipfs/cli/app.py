@@ -31,7 +31,22 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for function in (
-    *(demo, solve, compare, path, bench, sketch, models, baselines, generate, convert, predict, evaluate, verify, report),
+    *(
+        demo,
+        solve,
+        compare,
+        path,
+        bench,
+        sketch,
+        models,
+        baselines,
+        generate,
+        convert,
+        predict,
+        evaluate,
+        verify,
+        report,
+    ),
 ):
     app.command()(command(function))
 

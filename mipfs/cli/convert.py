@@ -27,12 +27,13 @@ def convert(
     """Write DATA as a column store, a folder that every command takes as DATA. Called again it goes on where it was."""
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.text import show_pairs
-    from mipfs.convert.convert import convert as write
+    from mipfs.convert import convert as write
+    from mipfs.plumbing.signals import heard
     from mipfs.readers.store import Manifest
     from mipfs.report.progress import progress
 
     check_target(json, data_file)
-    with progress("converting:", "done", not quiet) as tell:
+    with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
         place = write(
             data_file, store, dtype=dtype, block=block, memory=memory, label=label, positive=positive,
             n_features=n_features, progress=tell,
@@ -40,7 +41,9 @@ def convert(
     found = Manifest.of(place)
     if json is not None:
         about = {"n_samples": found.n_samples, "n_features": found.n_features, "nnz": found.nnz, "dtype": found.dtype}
-        write_json({"schema": 1, "store": str(place), **about, "blocks": len(found.blocks), "source": found.source}, json)
+        write_json(
+            {"schema": 1, "store": str(place), **about, "blocks": len(found.blocks), "source": found.source}, json
+        )
     if json != "-" and not quiet:
         kind = "dense" if found.dense else f"{found.nnz} non-zeros"
         pairs = [("store", str(place)), ("samples", str(found.n_samples)), ("features", str(found.n_features))]

@@ -23,7 +23,10 @@ class Scaling(enum.StrEnum):
 
 
 DataFile = Annotated[
-    str, typer.Argument(metavar="DATA", help="An svmlight, CSV, Parquet or npz file, or a column store.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="DATA", help="An svmlight, CSV, Parquet or npz file, or a column store.", show_default=False
+    ),
 ]
 ResultFile = Annotated[
     str, typer.Argument(metavar="RESULT.json", help="What `mipfs solve --json` wrote.", show_default=False)

@@ -90,6 +90,7 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
     """The data, scaled as the result says and with its labels."""
     from mipfs import readers
     from mipfs.readers.files import format_of
+    from mipfs.readers.store import check
     from mipfs.result.interactions import functions_of
 
     made = functions_of(result)
@@ -101,6 +102,8 @@ def _data_of(result: Result, data_file: str, scale: str | None, label: str | Non
         given["positive"] = result.labels["positive"]
     if label is None and result.label_column is not None and format_of(Path(data_file)) != "svmlight":
         given["label"] = result.label_column
+    if format_of(Path(data_file)) == "store":
+        check(Path(data_file))  # all of it, and that its digest is that of its values
     return readers.read(data_file, **given)
 
 

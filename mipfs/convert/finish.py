@@ -55,13 +55,15 @@ def finish(
     ranges = _dense_ranges(n, p, block // item) if dense else split(counts, max(1, block // (item + 4)))
     plan, digest, files = [dense, ranges], Digest((n, p)), state["blocks"]
     if state.get("plan") != json.loads(json.dumps(plan)):  # another size of blocks was asked for
-        files, state["plan"], state["blocks"] = {}, plan, {}
+        files = {}
+        state |= {"plan": plan, "blocks": {}, "most": []}
     for k, (start, stop) in enumerate(ranges):
         chosen = order[start:stop]
         values = runs.block(chosen, counts[start:stop], dtype)
         digest.add(sparse.csc_array(tuple(values), shape=(n, stop - start)))
         if f"{k:05d}" not in files:
-            files[f"{k:05d}"] = _write_block(store, k, _dense(values, n) if dense else values, n)
+            files[f"{k:05d}"], most = _write_block(store, k, _dense(values, n) if dense else values, n)
+            state["most"] = [*state["most"][:k], most]
             state["blocks"] = files
             save_state(folder, state)
         progress(stop, p)
@@ -76,8 +78,8 @@ def finish(
     about = {"file": source.name, "bytes": state["stamp"]["about"][1], "sha256": state["sha256"]}
     label = state["position"].get("label")
     manifest = Manifest(
-        n, p, int(counts.sum()), dtype, bool(dense), labels, label, digest.hexdigest(), about,
-        [list(one) for one in ranges], listed,
+        n, p, int(counts.sum()), float(state["largest"]), dtype, bool(dense), labels, label, digest.hexdigest(), about,
+        [[*one, state["most"][k]] for k, one in enumerate(ranges)], listed,
     )  # fmt: skip
     document = {"format": FORMAT, "version": VERSION} | dataclasses.asdict(manifest)
     write_text(store / MANIFEST, json.dumps(document, indent=1, ensure_ascii=False))
@@ -115,8 +117,8 @@ def _dense(values: Csc, n: int) -> Any:
     return full
 
 
-def _write_block(store: Path, number: int, values: Any, n: int) -> dict[str, list[int]]:
-    """The files of a block: name to size and checksum."""
+def _write_block(store: Path, number: int, values: Any, n: int) -> tuple[dict[str, list[int]], float]:
+    """The files of a block, name to size and checksum; and the largest Σx² of its columns."""
     sums, known = summary(values, n)
     arrays = values._asdict() if isinstance(values, Csc) else {"data": values}
     arrays |= {"sums": sums, "statistics": np.array(dataclasses.astuple(known))}
@@ -125,7 +127,7 @@ def _write_block(store: Path, number: int, values: Any, n: int) -> dict[str, lis
         path = store / f"{number:05d}.{name}.npy"
         save(path, array)
         found[path.name] = _entry(path)
-    return found
+    return found, float(known.squares.max(initial=0.0))
 
 
 def _entry(path: Path) -> list[int]:

@@ -1,4 +1,4 @@
-"""Runs: entries in row order become files sorted by column, each as large as memory allows, and are merged by blocks."""
+"""Runs: entries in row order become files sorted by column, as large as memory allows, and are merged by blocks."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ class Runs:
     """
 
     def __init__(self, folder: Path, count: int) -> None:
-        self._runs = [
-            [np.load(folder / f"{k:05d}.{name}.npy", mmap_mode="r") for name in _PARTS] for k in range(count)
-        ]
+        self._runs = [[np.load(folder / f"{k:05d}.{name}.npy", mmap_mode="r") for name in _PARTS] for k in range(count)]
 
     def counts(self, width: int) -> Integers:
         """Entries of every column, (width,)."""
@@ -93,8 +91,10 @@ class Runs:
         from mipfs.kernels.text import place
 
         ends = np.concatenate([[0], np.cumsum(counts)])
-        indptr = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
-        indices, data, heads = np.empty(ends[-1], dtype=np.int32), np.empty(ends[-1], dtype=dtype), ends[:-1].copy()
+        data: Any  # float32 or float64
+        indptr: Any = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
+        data = np.empty(ends[-1], dtype=dtype)
+        indices, heads = np.empty(ends[-1], dtype=np.int32), ends[:-1].copy()
         for columns, rows, values in self._runs:
             for first, at in _pieces(columns, chosen):
                 place(columns[at], first, rows[at], values[at], heads, indices, data)

@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 
-CACHE = 1 << 26
+CACHE = 1 << 25
 """Bytes of columns that were asked for and are kept."""
 
 
@@ -86,6 +86,11 @@ class Part(ABC):
     @abstractmethod
     def statistics(self) -> Statistics:
         """What is known of the columns."""
+
+    @property
+    def most(self) -> float:
+        """The largest Σ_i x_ij² of a column."""
+        return float(self.statistics.squares.max(initial=0.0))
 
     @property
     def width(self) -> int:
@@ -197,6 +202,8 @@ class Blocked(matrix.Elsewhere):
         of this process.
     is_sparse : bool, optional
         What the parts are, where it is known without a look at them.
+    largest : float
+        At least every |x_ij| as it is stored, where it is known.
     """
 
     __array_ufunc__ = None  # an array times this is `__rmatmul__`
@@ -211,11 +218,13 @@ class Blocked(matrix.Elsewhere):
         scaling: str = "none",
         search: Callable[[Any], Any] | None = None,
         is_sparse: bool | None = None,
+        largest: float = np.inf,
     ) -> None:
         self.parts, self.nnz, self.sha256, self.scaling, self.search = parts, nnz, sha256, scaling, search
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
         self.shape = n, int(self.starts[-1])
         self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
+        self.largest = largest
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._bytes = 0
 
@@ -234,7 +243,7 @@ class Blocked(matrix.Elsewhere):
         if kind == "none":
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
             return self, zero, zero, one
-        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search, self.is_sparse)
+        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search, self.is_sparse, self.largest)
         shift, scale = np.zeros(p), np.empty(p)
         for part in self.parts:
             known, at = part.statistics, slice(part.start, part.stop)
@@ -331,6 +340,8 @@ class Blocked(matrix.Elsewhere):
 
     def too_large(self) -> int | None:
         """The first column with a value that may be beyond `matrix.LARGEST`; None without one."""
+        if self.scaling == "none" and self.largest <= matrix.LARGEST:
+            return None
         for part in self.parts:
             scale = self.divisor(part)
             size = np.sqrt(part.statistics.squares) / (1.0 if scale is None else scale)
@@ -415,7 +426,7 @@ def split(counts: Integers, most: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(cuts))
 
 
-MOST_COLUMNS = 1 << 22
+MOST_COLUMNS = 1 << 20
 """Columns of a part at most: what is computed of every one of them is one block too."""
 
 

@@ -46,9 +46,11 @@ def shown(value: Any) -> str:
 
 def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:
     """The p unique names; x1 ... xp, which are not stored, where none or just these are given."""
+    if isinstance(given, Numbered) and len(given) == p:
+        return given
     if given is None or (len(given) == p and given[0] == "x1" and Numbered(p) == tuple(given)):
         return Numbered(p)
-    names = tuple(given)
+    names = given if isinstance(given, Numbered) else tuple(given)
     if len(names) != p:
         raise DataError(f"{len(names)} feature names for {p} features", "give one name per feature", path=path)
     seen: set[str] = set()
@@ -64,7 +66,8 @@ def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequ
 def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     """The labels as an (n,) array of -1 and +1, of both classes when `training`; otherwise NaN will do too."""
     try:
-        found = np.array(y, dtype=np.float64)
+        mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
+        found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError("y holds a label that is no number", "map the labels to -1 and +1", path=path) from None
     if found.shape != (n,):

@@ -296,23 +296,52 @@ def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:
     first : (m,) a sample of every kind
     kind : (n,) the kind of every sample
     """
-    from mipfs.kernels.gram import hash_dense_rows, hash_sparse_rows
+    from mipfs.kernels.gram import hash_dense_rows
 
     n = y.size
     if not (sparse.issparse(X) or isinstance(X, np.ndarray)):  # columns that are made: two rows are not looked at
         return np.arange(n), np.arange(n)
-    keys = np.where(y > 0, np.uint64(1), np.uint64(2))
     if sparse.issparse(X):
-        hash_sparse_rows(X.data.view(np.uint64), X.indices, X.indptr, keys)
-    else:
-        hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
+        own = np.zeros(n, dtype=np.int32)
+        found, _ = refined(X, own, by_label(y, own))
+        return found, own.astype(np.int64)
+    keys = np.where(y > 0, np.uint64(1), np.uint64(2))
+    hash_dense_rows(np.asarray(X, dtype=float).view(np.uint64), keys)
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
     if first.size == n:
         return np.arange(n), np.arange(n)
     others = np.setdiff1d(np.arange(n), first)
-    rows = sparse.csr_array(X) if sparse.issparse(X) else X
-    same = rows[others] - rows[first[kind[others]]]
-    differ = np.asarray(abs(same).max(axis=1).toarray() if sparse.issparse(same) else np.abs(same).max(axis=1)).ravel()
+    differ = np.abs(X[others] - X[first[kind[others]]]).max(axis=1)
     if np.any(differ) or np.any(y[others] != y[first[kind[others]]]):  # two rows share a hash
         return np.arange(n), np.arange(n)
     return first.astype(np.int64), kind.astype(np.int64)
+
+
+def by_label(y: Array, kind: npt.NDArray[np.int32]) -> Integers:
+    """Set `kind` (n,) so that every label is a kind; how many samples each has."""
+    np.not_equal(y, y[0], out=kind, casting="unsafe")
+    others = int(kind.sum())
+    return np.array([kind.size - others, others] if others else [kind.size])
+
+
+def refined(
+    X: sparse.csc_array, kind: npt.NDArray[np.int32], sizes: Integers, most: int | None = None
+) -> tuple[Integers, npt.NDArray[np.int32]]:
+    """Split kinds of samples by their values in some columns.
+
+    Parameters
+    ----------
+    X : (n, k) csc_array of float64 in canonical form, without stored zeros
+    kind : (n,) the kind of every sample, which changes
+    sizes : samples of every kind
+    most : kinds from which on it is given up; by default as many as samples
+
+    Returns
+    -------
+    first, parent : (m,) of every kind its first sample, and the kind before; empty where it was given up
+    """
+    from mipfs.kernels.alike import refine
+
+    bits = np.ascontiguousarray(X.data, dtype=float).view(np.uint64)
+    first, parent = refine(bits, X.indices, X.indptr, kind, sizes, kind.size if most is None else most)
+    return first, parent

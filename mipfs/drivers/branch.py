@@ -40,8 +40,9 @@ BATCH = 8
 SPREAD = 64
 """The same where a cluster explores them, whatever its size."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
-"""Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one. It
-goes on beside the exploration, an SVM for every node that is handed out, so that nobody waits for it."""
+"""Nodes from which on a swap search around the incumbent pays, and how many times as many there are at the next one."""
+CLIMBED = 8
+"""SVMs of such a search per `BATCH` nodes: as many as take about its time, so that no thread waits for it."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +155,9 @@ def search(run: Run) -> Steps:
     if options.client is not None:
         check_client(options.client)
     if problem.loss == "structural" or problem.rows.extra.integer.any():
-        if options.nodes == "conic":
-            raise UsageError(
-                "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
-            )
-        if options.client is not None:
-            raise UsageError(
-                "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
-                "leave it out"
-            )
+        for name, given in (("nodes = 'conic'", options.nodes == "conic"), ("client", options.client is not None)):
+            if given:
+                raise UsageError(f"{name} takes neither the structural loss nor whole extra variables; leave it out")
         yield from gbd.search(run)
         return
     begun = gbd.begin(run)
@@ -196,7 +191,7 @@ def search(run: Run) -> Steps:
             if tree.n_nodes > search_at:
                 climbs = chain(climbs, tree.climbing())
                 search_at = SEARCH_GROWTH * tree.n_nodes
-            for _ in islice(climbs, batch):  # others explore meanwhile
+            for _ in islice(climbs, max(1, CLIMBED * batch // BATCH)):  # the nodes are explored meanwhile
                 pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, [node for node, _ in waiting])

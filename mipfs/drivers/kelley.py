@@ -11,7 +11,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,17 +22,20 @@ from mipfs import formulation
 from mipfs.atoms.features import Features
 from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.pairs import Pairs
+from mipfs.atoms.spread import Spread
 from mipfs.atoms.top import TopFeatures
 from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.drivers.rounding import Rounding
 from mipfs.errors import StoppedError, UsageError
+from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
+from mipfs.plumbing.cluster import check_client
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
@@ -89,6 +92,9 @@ class Options:
     eps_apg : float in [0, 1), optional
         End a restricted problem as Tan 2014, (43) does, there at 1e-4: once a step of the proximal gradient changes its
         value by no more than this share; by default the gap of the restricted problem decides.
+    client : dask.distributed.Client, optional
+        Step 1 is done by its workers, which hold the columns (`mipfs.atoms.spread`), for single features and a
+        cardinality row.
     """
 
     gap: float = 1e-4
@@ -101,12 +107,13 @@ class Options:
     polish: bool | None = None
     eps_c: float | None = None
     eps_apg: float | None = None
+    client: Any = field(default=None, repr=False, compare=False)
 
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(run), Oracle(run, options.relaxation)
+    method, most_violated = _restricted(run), Oracle(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
@@ -239,7 +246,13 @@ def _declared(problem: Problem, members: Sequence[tuple[Integers, Array]]) -> Fo
 
 
 def _first(problem: Problem) -> Array:
-    """A first dual vector: that of w = 0 with its best bias."""
+    """A first dual vector: that of w = 0 with its best bias, over two weighted samples where that is the same."""
+    merged = alike(problem, np.empty(0, dtype=np.int64))
+    if merged is not None:
+        c = merged.summed(problem.c_i)
+        solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)
+        alpha = solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
+        return feasible(problem, merged.spread(alpha, problem.c_i))
     solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
     return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
 
@@ -251,6 +264,7 @@ class Oracle:
     ----------
     run : Run
     relaxation : {"hull", "box"}
+    client : dask.distributed.Client, optional
 
     Attributes
     ----------
@@ -258,7 +272,7 @@ class Oracle:
     top : TopFeatures, where the best features are found without a score of every one
     """
 
-    def __init__(self, run: Run, relaxation: str) -> None:
+    def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
         self._must_stop = lambda: run.must_stop
@@ -268,10 +282,18 @@ class Oracle:
         self._by_best = free and not problem.has_penalty
         self.top: TopFeatures | PairSearch | None = None
         self._search: TreeSearch | None = None
-        if isinstance(problem.atoms, Pairs):
+        if client is not None:
+            check_client(client)
+        if self._by_best and isinstance(problem.atoms, Features):
+            search = None if client is None else Spread(problem.atoms, client, self._must_stop)
+            self.top = TopFeatures(problem.atoms, search)
+        elif client is not None:
+            raise UsageError(
+                "client scores single features under a cardinality row alone; leave it out with rows, penalties, "
+                "groups, trees and products"
+            )
+        elif isinstance(problem.atoms, Pairs):
             self.top = problem.atoms.search()
-        elif self._by_best and isinstance(problem.atoms, Features):
-            self.top = TopFeatures(problem.atoms)
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
 

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.restricted import restricted
 from mipfs.atoms.top import TopFeatures
+from mipfs.inner.alike import AT_A_TIME, alike
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
@@ -53,7 +55,8 @@ class Rounding:
     def of_mixture(self, pool: Pool, last: Solution) -> None:
         """Offer the selection of largest σ."""
         among = None if self.top is None else pool.used
-        round_to(self._part(among), [_mixed(pool, last, self.run.problem.atoms.count, among)])
+        run = self.run if among is None else self._part(among)
+        round_to(run, [_mixed(pool, last, self.run.problem.atoms.count, among)])
 
     def of_all(self, pool: Pool, last: Solution, most: int | None = 0) -> None:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
@@ -69,16 +72,43 @@ class Rounding:
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
-            alpha = Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha
+            alpha = part.spread(Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha)
             more = np.setdiff1d(self.top.best(alpha * y, 2 * part.incumbent.selected.size)[0], among)
             if not more.size:
                 return
             chosen, among = among[part.incumbent.selected], np.union1d(among, more)
             by = [np.isin(among, chosen).astype(float)]
 
-    def _part(self, among: Integers | None) -> Run:
-        """The run over some of the atoms."""
-        return self.run if among is None else Part(self.run, among)
+    def _part(self, among: Integers) -> Merged:
+        """The run over some of the features."""
+        return Merged(self.run, among)
+
+
+class Merged(Part):
+    """The run over some of the features, with one weighted sample for those that are alike on them.
+
+    Parameters
+    ----------
+    whole : Run, over single features
+    held : (k,) ascending positions
+    """
+
+    def __init__(self, whole: Run, held: Integers) -> None:
+        self.alike = alike(whole.problem, held)
+        super().__init__(whole, held)
+
+    def part_of(self, problem: Problem, held: Integers) -> Problem:
+        """The problem over these features and kinds of samples."""
+        if self.alike is None:
+            return problem.restricted(held)
+        data = self.alike.instance(problem.data.sample_weight)
+        assert isinstance(problem.atoms, Features)
+        kept = kept_scaling(problem.atoms.scale)
+        return problem.restricted(held, Features(data, kept if isinstance(kept, str) else problem.atoms.scale[held]))
+
+    def spread(self, alpha: Array) -> Array:
+        """α (n,) of one over the kinds."""
+        return alpha if self.alike is None else self.alike.spread(alpha, self.whole.problem.c_i)
 
 
 def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | None = None) -> list[Array]:
@@ -98,7 +128,9 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
     sizes, gains = np.zeros(sigma.size), np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
-    scores = restricted(problem.atoms, used).scores(v)
+    few = (used[start : start + AT_A_TIME] for start in range(0, used.size, AT_A_TIME))
+    whole = not isinstance(problem.atoms, Features) or not used.size
+    scores = np.concatenate([restricted(problem.atoms, ids).scores(v) for ids in ([used] if whole else few)])
     gains[place] = 0.5 * scores - problem.penalty[used]
     return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
 

@@ -8,10 +8,9 @@ The tree is that of the same batches on threads.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Event
 from types import TracebackType
@@ -24,18 +23,11 @@ from mipfs.drivers.hands import Threads
 from mipfs.drivers.tree import POLL_SECONDS, Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
-from mipfs.plumbing.cluster import threads_of
+from mipfs.plumbing.cluster import FETCH, LOST, REFRESH, TRIES, Cluster, killed, refused
 from mipfs.proof.duals import DualStore
 
-LOG = logging.getLogger("mipfs")
 AHEAD = 2
 """Bundles of a batch for every thread of the workers."""
-TRIES = 3
-"""How often a bundle goes out before it is explored here."""
-REFRESH, PATIENCE = 2.0, 10.0
-"""Seconds from one look at who the workers are to the next; and how long a run waits for one where there is none."""
-FETCH = 30.0
-"""Seconds that the pieces of a bundle may take on their way back before they are asked for again."""
 
 
 @dataclass(eq=False)
@@ -72,9 +64,8 @@ class Workers:
     def __init__(self, tree: Tree, client: Any, here: Threads) -> None:
         self.tree, self.run, self.client, self.here = tree, tree.run, client, here
         self._solver, self._there, self._version = tree.solver(), None, compiled.key()
-        self._threads, self._looked, self._seen = 0, -np.inf, time.monotonic()
+        self._cluster = Cluster(client, "the search goes on in this process")
         self._out: list[Bundle] = []
-        self._said: set[str] = set()
 
     def __enter__(self) -> Workers:
         return self
@@ -87,7 +78,7 @@ class Workers:
     def begin(self, nodes: Sequence[Node], cutoff: float) -> list[tuple[Bundle, int]]:
         """Hand out the nodes of a batch, as bundles of equal size; a ticket for each node."""
         self._out = [bundle for bundle in self._out if bundle.found is None and bundle.here is None]
-        size = max(1, -(-len(nodes) // max(1, AHEAD * self._count())))
+        size = max(1, -(-len(nodes) // max(1, AHEAD * sum(self._cluster.threads().values()))))
         bundles = [Bundle(nodes[start : start + size], cutoff) for start in range(0, len(nodes), size)]
         for bundle in bundles:
             self._send(bundle)
@@ -110,7 +101,7 @@ class Workers:
         """Whether the pieces are here, or are made here; waits a moment for that."""
         if bundle.found is not None or bundle.here is not None:
             return True
-        if self._is_alone():
+        if self._cluster.is_alone():
             self._take(bundle)
             return True
         if bundle.future is None:
@@ -119,6 +110,8 @@ class Workers:
             time.sleep(POLL_SECONDS)
             return False
         if not bundle.done.wait(POLL_SECONDS):
+            if self._there is None or self._there.status != "finished":
+                self._withdraw(bundle)  # the solver was lost just when it was asked for
             return False
         status = bundle.future.status
         if status == "finished":
@@ -126,29 +119,22 @@ class Workers:
                 bundle.found = [whole(piece) for piece in bundle.future.result(timeout=FETCH)]
                 bundle.future = None
                 return True
-            except (CancelledError, TimeoutError, OSError):
-                pass  # what held the pieces is gone
+            except LOST:
+                self._cluster.stale()  # what held the pieces is gone
         elif status == "error":
-            self._failed(bundle, bundle.future.exception())
+            error = bundle.future.exception()
+            if not killed(error):
+                raise refused(error)
+            self._take(bundle)
             return True
         bundle.future = None
         if bundle.tries >= TRIES:
             self._take(bundle)
         return False
 
-    def _failed(self, bundle: Bundle, error: BaseException) -> None:
-        """Take over what killed worker after worker; other errors are those of the exploration."""
-        from distributed import KilledWorker
-
-        if isinstance(error, (ImportError, AttributeError)):
-            raise UsageError(f"the workers cannot load mipfs ({error}); install the same version there") from error
-        if not isinstance(error, KilledWorker):
-            raise error
-        self._take(bundle)
-
     def _send(self, bundle: Bundle) -> None:
         """Give a bundle to the workers, if there are some."""
-        if not self._count():
+        if not self._cluster.threads():
             return
         try:
             if self._there is None or self._there.status != "finished":
@@ -159,8 +145,8 @@ class Workers:
             future = self.client.submit(
                 explored, self._there, orders, packed, left, self._version, pure=False, retries=0
             )
-        except (CancelledError, TimeoutError, OSError, RuntimeError):  # the last one of a client that closes just now
-            self._threads, self._looked = 0, time.monotonic()
+        except LOST:
+            self._cluster.failed()
             return
         bundle.done, bundle.tries, bundle.future = Event(), bundle.tries + 1, future
         future.add_done_callback(lambda _future, done=bundle.done: done.set())
@@ -185,28 +171,6 @@ class Workers:
         if bundle.future is not None and self.client.status == "running":
             bundle.future.cancel()
         bundle.future = None
-
-    def _count(self) -> int:
-        """Threads of all workers, as they were a moment ago."""
-        now = time.monotonic()
-        if self.client.status != "running":
-            self._threads = 0
-        elif now - self._looked >= REFRESH:
-            self._threads, self._looked = sum(threads_of(self.client).values()), now
-        if self._threads:
-            self._seen = now
-        return self._threads
-
-    def _is_alone(self) -> bool:
-        """Whether this process must go on alone, for now or, where the scheduler is gone, for good; said once."""
-        gone = self.client.status not in ("running", "connecting")
-        if not gone and (self._count() or time.monotonic() - self._seen < PATIENCE):
-            return False
-        why = "the Dask scheduler went away" if gone else "no Dask worker is left"
-        if why not in self._said:
-            self._said.add(why)
-            LOG.warning("%s; nothing is lost, the search goes on in this process", why)
-        return True
 
 
 def explored(solver: NodeSolver, orders: list[Order], packed: Packed, seconds: float | None, ours: str) -> list[Any]:

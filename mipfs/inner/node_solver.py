@@ -105,7 +105,8 @@ def slim(found: Piece | RowsOutcome) -> Any:
     shorter: dict[str, Any] = {name: getattr(found, name)[:count].copy() for name, count in used.items()}
     written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
     offers = np.where(written, found.offers[:n_offers], np.float32(0.0))
-    return found._replace(**shorter, weights=_sparse(found.weights[:n_nodes]), offers=_sparse(offers))
+    shorter |= {"weights": _sparse(found.weights[:n_nodes]), "offers": _sparse(offers)}
+    return found._replace(**shorter)
 
 
 def whole(found: Any) -> Piece | RowsOutcome:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.inner.alike import alike
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.solver import kernel_rows
@@ -122,8 +123,8 @@ class Restricted(Protocol):
 def feasible(problem: Problem, alpha: Array) -> Array:
     """α made feasible exactly."""
     whole, q = get_loss(problem.loss).feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact: Array = np.ldexp(whole.astype(float), -q)
-    return exact
+    exact = whole.astype(float)
+    return np.asarray(np.ldexp(exact, -q, out=exact))
 
 
 class Proximal:
@@ -139,9 +140,8 @@ class Proximal:
     def __init__(self, problem: Problem, change: float | None = None) -> None:
         self.problem, self._change = problem, change
         self._loss = get_loss(problem.loss)
-        values, share = problem.data.block().values, problem.c_i / problem.c_i.sum()
-        # the mean by the weights: a sample of weight two counts as two samples do
-        self._off = values.T @ share if problem.bias else problem.data.center
+        self._alike = alike(problem, np.empty(0, dtype=np.int64))
+        self._y, self._c = problem.data.y, problem.c_i
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._rows: Any = None
         self._shift = np.empty(0)
@@ -153,20 +153,21 @@ class Proximal:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         from mipfs.kernels.proximal import accelerated
 
-        problem, n = self.problem, self.problem.data.n_samples
+        problem = self.problem
         self._extend(pool)
+        n = self._y.size
         ids = np.concatenate([ids for ids, _ in self._entries])
         scale = np.concatenate([scale for _, scale in self._entries])
         sizes = [ids.size for ids, _ in self._entries]
         pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         places = np.searchsorted(self._columns, ids)
-        alpha, state = np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
+        alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old, kept = self._x.copy(), np.empty((2, n))
         kind = self._loss.kernel
         for _ in range(MAX_SLICES):
             state[1] = 0.0
             accelerated(
-                self._rows, problem.data.y, problem.c_i, kind, problem.bias,
+                self._rows, self._y, self._c, kind, problem.bias,
                 pointer, places, scale, self._x, old, kept, state, alpha, self._unit, 1e-15,
                 -1.0 if self._change is None else self._change, STEPS,
             )  # fmt: skip
@@ -181,6 +182,8 @@ class Proximal:
         mu = norms / total if total > 0 else np.full(len(pool), 1.0 / len(pool))
         w = scale * weights
         b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
+        if self._alike is not None:
+            exact = feasible(problem, self._alike.spread(exact, problem.c_i))
         return Solution(float(state[3]), exact, mu, ids, w, b)
 
     def _extend(self, pool: Pool) -> None:
@@ -193,9 +196,9 @@ class Proximal:
         held = np.union1d(self._columns, np.concatenate([ids for ids, _ in self._entries[-len(fresh) :]]))
         if self._rows is None or held.size > self._columns.size:
             self._columns = held
-            self._rows, self._shift = kernel_rows(problem.data, held, None, self._off, problem.bias, False)
+            self._rows, self._shift = self._gathered(held)
         entries = sum(ids.size for ids, _ in self._entries)
-        b, self._unit = self._unit * self._x[-1], _largest_spread(self._rows, problem.c_i)
+        b, self._unit = self._unit * self._x[-1], _largest_spread(self._rows, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(entries - self._x.size + 1), [b / self._unit]])
         if self._step == 0.0:
             self._step = 0.05 * float(problem.c_i.sum())
@@ -204,17 +207,35 @@ class Proximal:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
         from mipfs.kernels.proximal import pull
 
-        problem = self.problem
-        exact = feasible(problem, alpha)
+        c, exact = self._c, self._feasible(alpha)
         pulled = np.empty(self._columns.size)
         pull(self._rows, exact, pulled)
         level = float(_sums(np.square(scale * pulled[places]), pointer).max())
         if not self._loss.has_top:  # else the box is in the way of a multiple
-            factor = self._loss.best_multiple(exact, problem.c_i, level)
+            factor = self._loss.best_multiple(exact, c, level)
             if factor is not None and abs(factor - 1.0) > 1e-12:
-                exact = feasible(problem, factor * exact)
+                exact = self._feasible(factor * exact)
                 level *= factor * factor
-        return self._loss.dual_value(exact, problem.c_i) - 0.5 * level, exact
+        return self._loss.dual_value(exact, c) - 0.5 * level, exact
+
+    def _feasible(self, alpha: Array) -> Array:
+        """α (of the kinds, where samples are merged) made feasible exactly."""
+        whole, q = self._loss.feasible_dual(alpha, self._c, self._y, self.problem.bias)
+        return np.asarray(np.ldexp(whole.astype(float), -q))
+
+    def _gathered(self, held: Integers) -> tuple[Any, Array]:
+        """The rows of the kernels over the columns `held`, of one sample of every kind where many are alike."""
+        problem, merged = self.problem, self._alike
+        if merged is not None and not merged.take(held):
+            merged = self._alike = None
+        if merged is None:
+            data, self._c = problem.data.only(held), np.ascontiguousarray(problem.c_i)
+        else:
+            data, self._c = merged.instance(problem.data.sample_weight), merged.summed(problem.c_i)
+        self._y, off = data.y, data.center
+        if problem.bias:  # the mean by the weights: a sample of weight two counts as two samples do
+            off = data.block().values.T @ (self._c / self._c.sum())
+        return kernel_rows(data, np.arange(held.size), None, off, problem.bias, False)
 
 
 class Cutting:

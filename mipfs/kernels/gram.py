@@ -1,4 +1,4 @@
-"""Products of sparse rows with themselves, and hashes of rows."""
+"""Products of sparse rows with themselves, and hashes of dense rows."""
 
 from __future__ import annotations
 
@@ -47,12 +47,3 @@ def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
         for i in range(n):
             if bits[i, j] << np.uint64(1) != 0:
                 out[i] += _mixed(bits[i, j], j)
-
-
-@compiled(nogil=True)
-def hash_sparse_rows(bits, indices, indptr, out):  # type: ignore[no-untyped-def]
-    """The same of CSC columns."""
-    for j in range(indptr.size - 1):
-        for a in range(indptr[j], indptr[j + 1]):
-            if bits[a] << np.uint64(1) != 0:
-                out[indices[a]] += _mixed(bits[a], j)

@@ -87,7 +87,7 @@ class Loss(ABC):
 
     def top(self, c: Array) -> Array:
         """The upper ends of the dual box, (n,)."""
-        return c if self.has_top else np.full(c.size, np.inf)
+        return c if self.has_top else np.broadcast_to(np.inf, c.shape)
 
     def feasible_dual(self, alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
         """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""

@@ -5,6 +5,8 @@ An ordinary repair (clip, rescale) leaves y'α = 2e-16, which with a free bias p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,8 @@ Integers = npt.NDArray[np.int64]
 
 FAR = 1e-7
 """Relative size of y'α from which on α is projected before it is rounded."""
+PIECE = 1 << 20
+"""Samples that are looked at together where vectors over all of them would take room."""
 BITS = 50
 """Bits of the largest entry: what rounding costs is below what a certificate claims less than the run; fewer where n
 entries of that size would overflow an integer of 64 bits."""
@@ -39,11 +43,23 @@ def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:
     limit : (n,) largest k of every entry
     q : int
     """
-    bits = finest(alpha.size)
-    size = float(np.max(np.where(np.isfinite(top), top, np.maximum(alpha, 0.0)), initial=0.0))
-    q = bits - int(np.ceil(np.log2(size if size > 0 else 1.0)))
+    q = exponent(alpha, top)
     limit = np.floor(np.ldexp(top, q))
     return np.clip(np.rint(np.ldexp(alpha, q)), 0.0, limit).astype(np.int64), limit, q
+
+
+def exponent(alpha: Array, top: Array) -> int:
+    """q of the grid for α."""
+    size = 0.0
+    for at in pieces(alpha.size):
+        ends = top[at]
+        size = max(size, float(np.max(np.where(np.isfinite(ends), ends, np.maximum(alpha[at], 0.0)), initial=0.0)))
+    return finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0)))
+
+
+def pieces(n: int) -> Iterator[slice]:
+    """So many samples at a time that what is computed of them takes no room beside all of them."""
+    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
 def balance(k: Integers, limit: Array, y: Array) -> None:
@@ -91,7 +107,11 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
     """
     if bias and abs(float(y @ alpha)) > FAR * float(np.abs(alpha).sum()):
         alpha = project(alpha, top, y, True)
-    k, limit, q = grid(alpha, top)
     if bias:
+        k, limit, q = grid(alpha, top)
         balance(k, limit, y)
+        return k, q
+    k, q = np.empty(alpha.size, dtype=np.int64), exponent(alpha, top)
+    for at in pieces(alpha.size):
+        k[at] = np.clip(np.rint(np.ldexp(alpha[at], q)), 0.0, np.floor(np.ldexp(top[at], q)))
     return k, q

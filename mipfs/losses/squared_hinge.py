@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mipfs.kernels.kinds import SQUARED_HINGE
 from mipfs.losses import base, smooth
+from mipfs.losses.dyadic import pieces
 from mipfs.losses.terms import Terms
 
 Array = npt.NDArray[np.float64]
@@ -36,19 +37,20 @@ class SquaredHinge(base.Loss):
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return 0.5 * float(c @ np.square(np.maximum(0.0, 1.0 - margins)))
+        return sum(0.5 * float(c[at] @ np.square(np.maximum(0.0, 1.0 - margins[at]))) for at in pieces(c.size))
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = Σ α_i − α_i²/(2c_i)."""
-        return float(np.sum(alpha - alpha * alpha / (2.0 * c)))
+        return sum(float(np.sum(alpha[at] - alpha[at] ** 2 / (2.0 * c[at]))) for at in pieces(c.size))
 
     def dual_magnitude(self, alpha: Array, c: Array) -> float:
         """Sum of the absolute terms of g(α)."""
-        return float(np.sum(alpha + alpha * alpha / (2.0 * c)))
+        return sum(float(np.sum(alpha[at] + alpha[at] ** 2 / (2.0 * c[at]))) for at in pieces(c.size))
 
     def best_multiple(self, alpha: Array, c: Array, squares: float) -> float:
         """Σα/(Σα²/c + squares)."""
-        return float(alpha.sum()) / max(float(np.sum(alpha * alpha / c)) + squares, 1e-300)
+        own = sum(float(np.sum(alpha[at] ** 2 / c[at])) for at in pieces(c.size))
+        return float(alpha.sum()) / max(own + squares, 1e-300)
 
     def conic(self, cp: Any, xi: Any, c: Array) -> Any:
         """½ Σ c_i ξ_i²."""

@@ -94,7 +94,9 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
                 stream = bz2.BZ2File(stream, "rb")
             yield stream, hashed
         except (EOFError, zlib.error, gzip.BadGzipFile):
-            raise DataError("the compressed file is truncated or damaged", "fetch or pack it again", path=path) from None
+            raise DataError(
+                "the compressed file is truncated or damaged", "fetch or pack it again", path=path
+            ) from None
 
 
 def skip(stream: IO[bytes], size: int, path: Path) -> None:

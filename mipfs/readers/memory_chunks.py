@@ -20,7 +20,7 @@ ROWS = 1 << 16
 def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of an npz file."""
     table = read_npz(path, label)
-    X = as_matrix(table.X, path=path)
+    X = as_matrix(table.X, path=str(path))
     dense, rows = not sparse.issparse(X), sparse.csr_array(X)
     rows.eliminate_zeros()
     assert table.labels is not None
@@ -37,5 +37,10 @@ def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> 
             None if table.bags is None else np.asarray(table.bags)[at].astype(np.int64),
             None if table.sample_weight is None else np.asarray(table.sample_weight, dtype=float)[at],
             None,
-            {"rows": at.stop, "dense": dense, "names": None if table.names is None else list(table.names)},
+            {
+                "rows": at.stop,
+                "dense": dense,
+                "label": table.label,
+                "names": None if table.names is None else list(table.names),
+            },
         )

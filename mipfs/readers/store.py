@@ -1,12 +1,13 @@
 """The column store that `mipfs convert` writes: a folder of .npy files, memory-mapped, and a manifest of them.
 
-    manifest.json           shape, dtype, labels, source, and of every file its size and CRC-32
-    y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
-    names.json              names of the features, groups and words, where the data names them
-    description.toml        the .toml that stood beside the data
-    K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
-    K.indices.npy  K.indptr.npy     rows, and where each column begins
-    K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
+manifest.json           shape, dtype, labels, source; of every block its columns and the largest Σx² of one; of every
+                        file its size and CRC-32
+y.npy                   (n,) -1.0 and +1.0;  bags.npy and sample_weight.npy where the data has them
+names.json              names of the features, groups and words, where the data names them
+description.toml        the .toml that stood beside the data
+K.data.npy              block K of the columns: values, or an (n, w) array where the data is dense
+K.indices.npy  K.indptr.npy     rows, and where each column begins
+K.sums.npy  K.statistics.npy    of every column: Σ|x|, and `mipfs.data.blocked.Statistics`
 """
 
 from __future__ import annotations
@@ -48,13 +49,14 @@ class Manifest:
     n_samples: int
     n_features: int
     nnz: int
+    largest: float
     dtype: str
     dense: bool
     labels: dict[str, Any]
     label: str | None
     sha256: str
     source: dict[str, Any]
-    blocks: list[list[int]]
+    blocks: list[list[Any]]
     files: dict[str, list[int]]
 
     @classmethod
@@ -79,8 +81,10 @@ class Manifest:
             raise DataError(f"version {document.get('version')!r}; this reads {VERSION}", _AGAIN, path=place)
         try:
             found = cls(**{name: document[name] for name in cls.__dataclass_fields__})
-            ends = [0, *(stop for _, stop in found.blocks)]
-            sound = [start for start, _ in found.blocks] == ends[:-1] and ends[-1] == found.n_features > 0
+            ends = [0, *(stop for _, stop, _ in found.blocks)]
+            sound = [start for start, _, most in found.blocks if most >= 0] == ends[:-1] and ends[
+                -1
+            ] == found.n_features > 0
             sound = sound and found.dtype in ("float32", "float64") and found.labels.keys() == {"negative", "positive"}
             sizes = [(size, checksum) for size, checksum in found.files.values()]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -149,9 +153,9 @@ class FilePart(Part):
     is_known = True
 
     def __init__(self, files: Files, number: int) -> None:
-        start, stop = files.manifest.blocks[number]
+        start, stop, most = files.manifest.blocks[number]
         super().__init__(start, stop, files.manifest.n_samples)
-        self._files, self.number = files, number
+        self._files, self.number, self._most = files, number, float(most)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is mapped: whoever gets it maps anew."""
@@ -161,7 +165,7 @@ class FilePart(Part):
         return self._files.array(f"{self.number:05d}.{name}.npy", shape or None)
 
     @cached_property
-    def values(self) -> Csc | Floats:  # type: ignore[override]
+    def values(self) -> Csc | Floats:
         """The stored values."""
         if self._files.manifest.dense:
             found: Floats = self._array("data", self.n, self.width)
@@ -173,13 +177,18 @@ class FilePart(Part):
         return Csc(data, indices, indptr)
 
     @cached_property
-    def sums(self) -> npt.NDArray[np.float32]:  # type: ignore[override]
+    def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
         found: npt.NDArray[np.float32] = self._array("sums", self.width)
         return found
 
+    @property
+    def most(self) -> float:
+        """The largest Σ_i x_ij² of a column."""
+        return self._most
+
     @cached_property
-    def statistics(self) -> Statistics:  # type: ignore[override]
+    def statistics(self) -> Statistics:
         """What is known of the columns."""
         return Statistics(*self._array("statistics", 4, self.width))
 
@@ -220,7 +229,9 @@ def open_store(path: Path) -> Store:
     manifest = Manifest.of(path)
     files, n = Files(path, manifest), (manifest.n_samples,)
     parts = [FilePart(files, k) for k in range(len(manifest.blocks))]
-    X = Blocked(manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense)
+    X = Blocked(
+        manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest
+    )
     names: list[str] | None = None
     groups: dict[str, tuple[str, ...]] = {}
     if "names.json" in manifest.files:

@@ -105,7 +105,8 @@ class _Piece:
             state[3], state[5] = number, end + 1
         n, e, h = (int(k) for k in state[:3])
         self.line, self.width = int(state[3]), int(state[4])
-        self.labels, self.bags, self.lines, self.ends = (a[:n] for a in arrays[:4])
+        self.labels, self.bags = self.labels[:n], self.bags[:n]
+        self.lines, self.ends = self.lines[:n], self.ends[:n]
         self.columns, self.values = self.columns[:e], self.values[:e]
         self._read_hard(path, text, hard[:h])
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.problem import Problem
 from mipfs.run.run import Observer, Run
 
 Array = npt.NDArray[np.float64]
@@ -26,7 +27,11 @@ class Part(Run):
 
     def __init__(self, whole: Run, held: Integers, options: Any = None, observers: tuple[Observer, ...] = ()) -> None:
         self.whole, self.held = whole, held
-        super().__init__(whole.problem.restricted(held), options or whole.options, observers=observers)
+        super().__init__(self.part_of(whole.problem, held), options or whole.options, observers=observers)
+
+    def part_of(self, problem: Problem, held: Integers) -> Problem:
+        """The problem of the part."""
+        return problem.restricted(held)
 
     @property
     def deadline(self) -> float | None:

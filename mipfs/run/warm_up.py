@@ -25,7 +25,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
-from mipfs.plumbing.cluster import check_client, threads_of
+from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.run.run import Run
@@ -89,23 +89,31 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         return False
     asked = Asked()
     with announced(), handled(asked):
-        there = [] if client is None else _begun(client, kind)
         if kind not in _compiled:
             _compile(kind, asked)
-        while not asked.came and any(future.status == "pending" for future in there):
+        there = None if client is None else _Elsewhere(client, kind)  # now: on one machine they load what lies there
+        while there is not None and not asked.came and there.is_at_work():
             time.sleep(POLL_SECONDS)
     if not asked.came:
         _compiled.add(kind)
     return asked.came
 
 
-def _begun(client: Any, kind: Kind) -> list[Any]:
-    """Let every worker of a cluster prepare for the same."""
-    check_client(client)
-    return [
-        client.submit(_there, kind, workers=[worker], allow_other_workers=False, pure=False)
-        for worker in threads_of(client)
-    ]
+class _Elsewhere:
+    """The workers of a cluster, which prepare for the same meanwhile."""
+
+    def __init__(self, client: Any, kind: Kind) -> None:
+        check_client(client)
+        self._cluster = Cluster(client, "this process works alone")
+        self._futures = {
+            worker: client.submit(_there, kind, workers=[worker], allow_other_workers=False, pure=False)
+            for worker in self._cluster.threads()
+        }
+
+    def is_at_work(self) -> bool:
+        """Whether some worker is still at it."""
+        threads = self._cluster.threads()
+        return any(future.status == "pending" and worker in threads for worker, future in self._futures.items())
 
 
 def _there(kind: Kind) -> None:

@@ -133,7 +133,7 @@ def _read(
                 shutil.rmtree(folder / name, ignore_errors=True)
             (folder / "spill").mkdir()
             state = {"stamp": stamp, "stage": "reading", "runs": 0, "rows": 0, "nnz": 0, "width": 0, "position": None}
-            state |= {"labels": [], "first": [], "has": None, "blocks": {}}
+            state |= {"labels": [], "first": [], "has": None, "blocks": {}, "largest": 0.0}
             save_state(folder, state)
         if state["stage"] != "reading":
             return state
@@ -141,7 +141,9 @@ def _read(
         found = _chunks(kind, source, stream, column, n_features, state["position"])
         samples, buffer = Samples(folder, source, state), Buffer(memory * MB, dtype)
         for chunk in found:
-            buffer.add(chunk.columns, samples.take(chunk), _narrow(chunk, dtype, source))
+            values = _narrow(chunk, dtype, source)
+            buffer.add(chunk.columns, samples.take(chunk), values)
+            state["largest"] = max(state["largest"], float(np.abs(values).max(initial=0.0)))
             state |= {"position": chunk.position, "width": chunk.width}
             if buffer.is_full:
                 _settle(folder, buffer, samples, state)

@@ -1,0 +1,264 @@
+"""Step 1 of `kelley` on the workers of a Dask cluster: columns live there, v goes to all, their best come back.
+
+Every worker holds some parts of the matrix (`mipfs.atoms.parts`) and returns its B best columns and a bound on its
+others; what is merged of them is what one process finds, to the bit. Columns in memory are sent once, those of a store
+(`mipfs convert`) are mapped by the worker, from a file system that it shares. The data stay known here too: what a
+worker held when it died goes to another one, and where none is left this process scores.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Event
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from mipfs import compiled
+from mipfs.atoms import parts, top
+from mipfs.atoms.features import Features
+from mipfs.atoms.parts import Best, Here, Scores
+from mipfs.data.blocked import Blocked, Held
+from mipfs.errors import UsageError
+from mipfs.plumbing.cluster import FETCH, LOST, REFRESH, TRIES, Cluster, killed, refused
+
+Array = npt.NDArray[np.float64]
+
+POLL_SECONDS = 0.05
+"""How often it is looked whether a worker went away meanwhile."""
+WAIT = 1.0
+"""Seconds that a worker has for its answer once the run must stop; then this process scores."""
+MAKING = threading.Lock()
+
+
+class Share:
+    """The parts of one worker: what scores them is made where they are, when it is first asked.
+
+    Parameters
+    ----------
+    made : sequence of the arguments of `Scores`
+    threads : of the worker, on which a kernel may run
+    version : of the kernels, `compiled.key`
+    """
+
+    def __init__(self, made: Sequence[tuple[Any, ...]], threads: int, version: str) -> None:
+        self.made, self.threads, self.version = made, threads, version
+        self._here: Here | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_here": None}
+
+    def here(self) -> Here:
+        """The search over these parts, in a thread that is set up for it."""
+        if compiled.key() != self.version:
+            raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
+        most: Any = numba.config
+        numba.set_num_threads(max(1, min(self.threads, most.NUMBA_NUM_THREADS)))
+        with MAKING:
+            if self._here is None:
+                self._here = Here([Scores(*arguments) for arguments in self.made])
+        return self._here
+
+
+def described(share: Share) -> tuple[float, float, bool]:
+    """What a worker knows of its parts: the largest norm and centre, and what its keys are."""
+    found = share.here()
+    return found.norm, found.center, found.squared
+
+
+def best(share: Share, B: int, v: Array) -> Best:
+    """The best of a worker's parts."""
+    return share.here().best(v, B)
+
+
+@dataclass(eq=False)
+class Group:
+    """Parts that go to one worker.
+
+    Attributes
+    ----------
+    first, last : columns first … last − 1, or the same of parts
+    worker : who has them; there : the future of its `Share`, None before and after
+    """
+
+    first: int
+    last: int
+    worker: str = ""
+    there: Any = None
+
+
+class Spread:
+    """The search over the columns of some features, on the workers of a client.
+
+    Parameters
+    ----------
+    features : Features, over data that are stored
+    client : dask.distributed.Client
+    must_stop : whether the run should come to its end
+
+    Raises
+    ------
+    UsageError
+        Columns that are computed, which are made in one process.
+    """
+
+    def __init__(self, features: Features, client: Any, must_stop: Callable[[], bool]) -> None:
+        self.features, self.client, self.must_stop = features, client, must_stop
+        X = features.data.X
+        if not (
+            isinstance(X, Blocked) or features.data.is_sparse or (isinstance(X, np.ndarray) and X.flags.f_contiguous)
+        ):
+            raise UsageError("client takes columns that are stored; the columns of these atoms are computed here")
+        self.cluster = Cluster(client, "this process scores the columns")
+        self._groups = [Group(*ends) for ends in self._ends(max(1, len(self.cluster.threads())))]
+        told = self._asked(described)
+        if told is None:
+            told = [(self._local.norm, self._local.center, self._local.squared)]
+        self.norm, self.center = max(one[0] for one in told), max(one[1] for one in told)
+        self.squared = bool(told[0][2])
+
+    def best(self, v: Array, B: int) -> Best:
+        """At most B columns of largest positive key."""
+        found = self._asked(best, B, vector=v)
+        return self._local.best(v, B) if found is None else parts.merged(found, B)
+
+    @cached_property
+    def _local(self) -> parts.Search:
+        """The search of this process alone."""
+        found = top.search_of(self.features)
+        assert found is not None
+        return found
+
+    def _asked(self, function: Callable[..., Any], *given: Any, vector: Array | None = None) -> list[Any] | None:
+        """What all groups answer; None where this process must find it."""
+        there = None if vector is None else Vector(self.client, vector)
+        out, late = [Errand(self, group, function, given, there) for group in self._groups], None
+        while not all(errand.settled() for errand in out):
+            if self.cluster.is_alone() or any(errand.failed for errand in out):
+                return None
+            if self.must_stop():
+                late = late or time.monotonic() + WAIT
+                if time.monotonic() > late:
+                    return None
+        return [errand.found for errand in out]
+
+    def placed(self, group: Group) -> Any:
+        """The share of a group where it lives; on another worker where it is lost."""
+        threads = self.cluster.threads()
+        if group.there is None or group.there.status != "finished" or group.worker not in threads:
+            load = dict.fromkeys(threads, 0)
+            for other in self._groups:
+                if other is not group and other.worker in load:
+                    load[other.worker] += 1
+            group.worker = min(load, key=lambda worker: (load[worker], worker))
+            share = Share(self._made(group), threads[group.worker], compiled.key())
+            (group.there,) = self.client.scatter([share], workers=[group.worker], hash=False, timeout=REFRESH)
+        return group.there
+
+    def _ends(self, count: int) -> list[tuple[int, int]]:
+        """Groups of about equal size, each of neighbours: columns of data in memory, parts of those in blocks."""
+        X = self.features.data.X
+        if isinstance(X, Blocked):
+            widths = np.array([part.width for part in X.parts])
+        else:
+            widths = np.diff(X.indptr) if self.features.data.is_sparse else np.ones(X.shape[1])
+        whole = np.cumsum(widths + 1.0)
+        cuts = np.searchsorted(whole, whole[-1] * np.arange(1, count) / count)
+        ends = np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()
+        return list(itertools.pairwise(ends))
+
+    def _made(self, group: Group) -> list[tuple[Any, ...]]:
+        """The arguments of `Scores` for the parts of a group."""
+        features, X = self.features, self.features.data.X
+        if isinstance(X, Blocked):
+            heads = max(parts.FRONT, parts.HEADS // len(X.parts))
+            return [top.told_of(features, k, heads) for k in range(group.first, group.last)]
+        at = slice(group.first, group.last)
+        center = features.data.center[at] if np.any(features.data.center * features.scale) else None
+        return [(Held(group.first, X[:, at]), features.scale[at], None, center, parts.HEADS)]
+
+
+class Vector:
+    """v on all workers.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    v : (n,)
+    """
+
+    def __init__(self, client: Any, v: Array) -> None:
+        self._client, self._v, self._there = client, v, None
+
+    def there(self) -> Any:
+        """Its future, sent again where it is lost."""
+        if self._there is None or self._there.status != "finished":
+            (self._there,) = self._client.scatter([self._v], broadcast=True, hash=False, timeout=REFRESH)
+        return self._there
+
+
+class Errand:
+    """A question to a group, which is asked again of another worker where one dies.
+
+    Attributes
+    ----------
+    found : the answer, once it is here
+    failed : whether nobody could answer
+    """
+
+    def __init__(
+        self, spread: Spread, group: Group, function: Callable[..., Any], given: tuple[Any, ...], v: Vector | None
+    ) -> None:
+        self.spread, self.group, self.function, self.given, self.v = spread, group, function, given, v
+        self.found: Any = None
+        self.failed, self._tries, self._future, self._done = False, 0, None, Event()
+        self._send()
+
+    def settled(self) -> bool:
+        """Whether the answer is here; waits a moment for it."""
+        if self.found is not None:
+            return True
+        if self._future is None:
+            time.sleep(POLL_SECONDS)
+            self._send()
+            return False
+        if not self._done.wait(POLL_SECONDS):
+            if self.group.worker not in self.spread.cluster.threads():
+                self._future = None  # it was asked just when it died
+            return False
+        future: Any = self._future
+        if future.status == "finished":
+            try:
+                self.found = future.result(timeout=FETCH)
+                return True
+            except LOST:
+                self.spread.cluster.stale()
+        elif future.status == "error":
+            error = future.exception()
+            if not killed(error):
+                raise refused(error)
+            self.failed = True
+        self._future = None
+        self.failed = self.failed or self._tries >= TRIES
+        return False
+
+    def _send(self) -> None:
+        """Ask the worker that has the parts, if there are workers."""
+        spread = self.spread
+        if not spread.cluster.threads():
+            return
+        try:
+            given = (spread.placed(self.group), *self.given, *([] if self.v is None else [self.v.there()]))
+            future = spread.client.submit(self.function, *given, workers=[self.group.worker], pure=False, retries=0)
+        except LOST:
+            spread.cluster.failed()
+            return
+        self._tries, self._future, self._done = self._tries + 1, future, Event()
+        future.add_done_callback(lambda _future, done=self._done: done.set())

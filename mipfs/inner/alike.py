@@ -1,0 +1,101 @@
+"""Samples that are alike on the columns of a restricted problem: one weighted sample of every kind stands for them.
+
+In kddb a row has 29 of thirty million features: of the hundred columns that a restricted problem sees most rows have
+none or few, and 19 million rows are some ten thousand kinds. v(σ), its weights and its dual values are the same,
+    min over w of Σ_i c_i ℓ(m_i) = Σ_K (Σ_{i in K} c_i) ℓ(m_K),    α_i = c_i / c_K · α_K.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data.instance import Instance
+from mipfs.data.matrix import by_label, refined
+from mipfs.losses.solver import MERGE_ABOVE, MERGE_BELOW
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+AT_A_TIME = 8
+"""Columns that are looked at together: so many of all samples are in memory at once."""
+
+
+class Alike:
+    """The kinds of samples on columns that become more.
+
+    Parameters
+    ----------
+    data : Instance of sparse columns
+
+    Attributes
+    ----------
+    kind : (n,) int32, the kind of every sample
+    columns : (k,) the columns so far, ascending
+    rows : (m, k) csc_array, what the samples of a kind have in them
+    first : (m,) a sample of every kind
+    """
+
+    def __init__(self, data: Instance) -> None:
+        self.data, self.columns = data, np.empty(0, dtype=np.int64)
+        self.kind = np.zeros(data.n_samples, dtype=np.int32)
+        self._sizes = by_label(data.y, self.kind)
+        self.first = np.array([0, int(np.argmax(self.kind))])[: self._sizes.size]
+        self.rows: Any = sparse.csc_array((self._sizes.size, 0))
+
+    def take(self, columns: Integers) -> bool:
+        """Tell the samples apart by further columns too; whether so few kinds are left that they are worth it."""
+        most = int(MERGE_BELOW * self.kind.size)
+        fresh = np.setdiff1d(columns, self.columns)
+        for start in range(0, fresh.size, AT_A_TIME):
+            ids = fresh[start : start + AT_A_TIME]
+            part = sparse.csc_array(self.data.block(ids).values)
+            first, parent = refined(part, self.kind, self._sizes, most)
+            if not first.size:
+                return False
+            self._sizes, self.first = np.bincount(self.kind, minlength=first.size), first
+            self.rows = sparse.csc_array(sparse.hstack([self.rows[parent], part[first]]))
+            self.columns = np.concatenate([self.columns, ids])
+        order = np.argsort(self.columns, kind="stable")
+        if fresh.size:
+            self.columns, self.rows = self.columns[order], sparse.csc_array(self.rows[:, order])
+        return True
+
+    def instance(self, weights: Array) -> Instance:
+        """The kinds as samples of `columns`, with the weights (n,) of theirs added up."""
+        data, ids = self.data, self.columns
+        return data.over(
+            self.rows,
+            [data.feature_names[j] for j in ids.tolist()],
+            y=np.array(data.y[self.first]),
+            sample_weight=self.summed(weights),
+            center=data.center[ids],
+            shift=data.shift[ids],
+            scale=data.scale[ids],
+            bags=None,
+            values_sha256="",
+        )
+
+    def summed(self, weights: Array) -> Array:
+        """Sums (m,) of numbers (n,) over every kind; the same number of all is one product."""
+        if weights.strides == (0,):
+            return np.asarray(self._sizes * float(weights[0]), dtype=float)
+        return np.bincount(self.kind, weights, self.first.size).astype(float)
+
+    def spread(self, alpha: Array, c: Array) -> Array:
+        """α (n,) of a dual vector (m,) over the kinds, for weights c (n,)."""
+        share = alpha / self.summed(c)
+        return np.asarray(share[self.kind] * (float(c[0]) if c.strides == (0,) else c))
+
+
+def alike(problem: Problem, columns: Integers) -> Alike | None:
+    """The kinds of samples on some columns; None where there are too many, or nothing is known of equal ones."""
+    data = problem.data
+    if not data.is_sparse or data.n_samples < MERGE_ABOVE or np.any(data.center):
+        return None
+    found = Alike(data)
+    return found if found.take(columns) else None
