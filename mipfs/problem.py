@@ -29,6 +29,7 @@ from mipfs.data.checks import anywhere, as_float, shown
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
+from mipfs.losses.dyadic import PIECE
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -374,7 +375,7 @@ class Problem:
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""
         weights = self.data.sample_weight
-        if weights.strides == (0,):
+        if weights.strides == (0,) and weights.size > PIECE:
             return np.broadcast_to(self.C, weights.shape)  # costs no memory
         return self.C * self.data.sample_weight
 

@@ -37,7 +37,8 @@ class SquaredHinge(base.Loss):
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return sum(0.5 * float(c[at] @ np.square(np.maximum(0.0, 1.0 - margins[at]))) for at in pieces(c.size))
+        squares = ((at, np.square(np.maximum(0.0, 1.0 - margins[at]))) for at in pieces(c.size))
+        return sum(0.5 * float(np.ascontiguousarray(c[at]) @ one) for at, one in squares)
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = Σ α_i − α_i²/(2c_i)."""

@@ -30,7 +30,7 @@ from mipfs.readers.files import MANIFEST
 
 FORMAT, VERSION = "mipfs column store", 1
 _AGAIN = "convert the data again, or fetch the store again"
-_PIECE = 1 << 24
+_PIECE = 1 << 20
 
 
 def crc(path: Path) -> int:
