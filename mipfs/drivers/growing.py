@@ -177,6 +177,8 @@ def _check(run: Run) -> None:
     """
     problem, options = run.problem, run.options
     assert problem.rows is not None
+    if isinstance(problem.atoms, Pairs) and problem.loss == "structural":
+        raise UsageError("products of features go with losses that are a sum over the samples; take another loss")
     if problem.loss == "structural" or problem.rows.extra.integer.any():
         raise UsageError("active takes neither the structural loss nor whole extra variables; leave it out")
     for name in ("pool", "validation", "pool_gap", "pool_size"):

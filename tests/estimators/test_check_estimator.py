@@ -15,6 +15,7 @@ ESTIMATORS = [
     mipfs.FGMClassifier(),
     mipfs.FGMSelector(),
     mipfs.GroupFGMClassifier(),
+    mipfs.PolynomialFGMClassifier(),
     mipfs.MeasureClassifier(),
     mipfs.BSSSelector(),
     mipfs.LeverageSelector(),
