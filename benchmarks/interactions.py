@@ -148,8 +148,8 @@ def exact(args: argparse.Namespace) -> None:
             held, count = len((result.atoms or {})["names"]), problem.atoms.count
             verified = mipfs.verify(result, data).accepted
             print(
-                f"| {name} | {count} | {C:g} | {result.status.name} | {result.objective:.6g} | {result.gap:.1e} | {held} "
-                f"| {', '.join(result.selected)} | {verified} | {seconds:.1f} |",
+                f"| {name} | {count} | {C:g} | {result.status.name} | {result.objective:.6g} | {result.gap:.1e} "
+                f"| {held} | {', '.join(result.selected)} | {verified} | {seconds:.1f} |",
                 flush=True,
             )
             if count < 1000:

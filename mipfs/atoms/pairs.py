@@ -194,7 +194,9 @@ def _check(data: Instance, gamma: Any, r: Any, degree: Any, heredity: Any) -> No
             zero = "0 or " if may else ""
             raise UsageError(f"{name} = {value!r} must be {zero}a number from {LEAST:g} to {MOST:g}")
     if isinstance(degree, bool) or degree not in (2, 3):
-        raise UsageError(f"degree = {degree!r} must be 2 or 3; the cost of degree d grows with the number of features^d")
+        raise UsageError(
+            f"degree = {degree!r} must be 2 or 3; the cost of degree d grows with the number of features^d"
+        )
     if heredity not in (None, "weak", "strong"):
         raise UsageError(f"heredity = {heredity!r} is unknown; it is 'weak', 'strong' or None")
     if heredity and r == 0:

@@ -70,9 +70,7 @@ class TripleSearch(PairSearch):
                 sums[start : start + step] = weight @ np.abs(self.X[:, start : start + step]) ** 3
         return np.asarray(np.cbrt(sums) * (1.0 + 1e-9))
 
-    def _ending(
-        self, best: Best, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]
-    ) -> None:
+    def _ending(self, best: Best, v: Array, columns: Integers, factor: float, must_stop: Callable[[], bool]) -> None:
         """Take in the best monomials of the last of `columns` and two of them."""
         third = int(columns[-1])
         x = self.X[:, [third]].toarray()[:, 0] if self.is_sparse else self.X[:, third]
@@ -117,6 +115,6 @@ class TripleSearch(PairSearch):
             cost = float((np.minimum(partners, np.arange(kept.size)).astype(float) ** 2).sum()) * self.X.shape[0] / 2.0
         if cost > MOST:
             raise UsageError(
-                f"degree 3 over {self.monomials.p} features takes up to {cost:.1g} products a search, more than {MOST:g}; "
-                "take degree 2 or fewer features"
+                f"degree 3 over {self.monomials.p} features takes up to {cost:.1g} products a search, more than "
+                f"{MOST:g}; take degree 2 or fewer features"
             )

@@ -339,17 +339,13 @@ class Oracle:
             self.best = found[2], alpha
         return found
 
-    def at(
-        self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False
-    ) -> tuple[Integers, Array, float]:
+    def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
         """The same of a dual vector that is known by v (n,) and its g, rounded down."""
         problem = self.problem
         M = problem.atoms.count if problem.M is None else problem.M
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
             top = self.top
-            ids, sizes = (
-                top.search(v, M, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, M)
-            )
+            ids, sizes = top.search(v, M, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, M)
             inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         if self._search is not None:

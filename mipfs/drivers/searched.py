@@ -1,10 +1,10 @@
 """The relaxation over atoms that are too many to hold: what its dual vector proves of those that nobody looks at.
 
-    A      some atoms, those of largest score first
-    repeat α = the dual vector of the relaxation over A
-           find the best atoms of all for α (`mipfs.atoms.pair_search`): lower(α) bounds the relaxation over all of them
-           A takes them in
-    until  the relaxation over A lies no further above lower(α) than it was solved to
+A      some atoms, those of largest score first
+repeat α = the dual vector of the relaxation over A
+       find the best atoms of all for α (`mipfs.atoms.pair_search`): lower(α) bounds the relaxation over all of them
+       A takes them in
+until  the relaxation over A lies no further above lower(α) than it was solved to
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ def certificate_words(result: Result) -> str:
 def problem_words(result: Result) -> list[str]:
     """The problem without its rows, a line for each of its parts."""
     params, single = result.params, result.atoms is None or result.atoms.get("names") is None
-    what = "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
+    what = (
+        "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
+    )
     loss = LOSSES.get(str(params.get("loss")), f"C times the loss {params.get('loss')}")
     if params.get("margin") == "rho":
         loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"

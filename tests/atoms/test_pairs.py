@@ -187,7 +187,9 @@ def test_a_million_million_of_them() -> None:
     X.data[:] = 1.0
     y = np.where(np.arange(300) % 2 == 0, 1.0, -1.0)
     both = np.flatnonzero(y > 0)[::2]
-    X = sparse.csc_array(sparse.hstack([sparse.csc_array((np.ones(75), (both, np.zeros(75, int))), (300, 1))] * 2 + [X]))
+    X = sparse.csc_array(
+        sparse.hstack([sparse.csc_array((np.ones(75), (both, np.zeros(75, int))), (300, 1))] * 2 + [X])
+    )
     data = Instance.from_arrays(X, y)
     problem = Problem(data, atoms=Pairs(data, r=0.0), M=1, C=0.01, loss="squared-hinge", bias=False)
     assert problem.atoms.count > 1e12

@@ -31,7 +31,9 @@ def drawn(seed: int, p: int = 5, **options: Any) -> Problem:
     y = np.where(X[:, [0]].sum(axis=1) * X[:, [p - 1]].sum(axis=1) + 0.3 * r.normal(size=n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     data = Instance.from_arrays(X, y)
-    atoms = Pairs(data, 0.8, options.pop("r", 0.5), **{k: options.pop(k) for k in ("degree", "heredity") if k in options})
+    atoms = Pairs(
+        data, 0.8, options.pop("r", 0.5), **{k: options.pop(k) for k in ("degree", "heredity") if k in options}
+    )
     return Problem(data, atoms=atoms, C=float(10 ** r.uniform(-2, 1)), bias=bool(seed % 3), **{"M": 2, **options})
 
 
