@@ -12,6 +12,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import formulation
+from mipfs.atoms import make
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
@@ -41,6 +42,7 @@ def atoms_on(data: Instance, kind: str) -> Any:
         "scaled features": lambda: Features(data, np.array([0.5, 2.0, 1.0, 0.3, 1.5])),
         "groups": lambda: Groups(data, {"a": ["x1", "x2"], "b": ["x2", "x3"], "c": ["x4"], "d": ["x5", "x1"]}, "norm"),
         "trees": lambda: Tree(data, {"x1": "u", "x2": "u", "u": "v", "x3": "v"}),
+        "made groups": lambda: make("splines", data, knots=3, degree=1),
     }[kind]()
     assert made.kind == kind
     return made
@@ -169,5 +171,6 @@ def test_the_message_names_what_is_missing_and_who_can() -> None:
 
 
 def test_the_tables_of_the_manual_are_what_the_code_prints() -> None:
-    text = readme_tables.PAGE.read_text(encoding="utf-8")
-    assert readme_tables.rendered(text) == text, "run: python -m tests.readme_tables"
+    for page in (readme_tables.PAGE, readme_tables.ADDITIVE):
+        text = page.read_text(encoding="utf-8")
+        assert readme_tables.rendered(text) == text, "run: python -m tests.readme_tables"

@@ -180,7 +180,10 @@ def _check(run: Run) -> None:
     if isinstance(problem.atoms, Pairs) and problem.loss == "structural":
         raise UsageError("products of features go with losses that are a sum over the samples; take another loss")
     if problem.loss == "structural" or problem.rows.extra.integer.any():
-        raise UsageError("active takes neither the structural loss nor whole extra variables; leave it out")
+        raise UsageError(
+            "active takes neither the structural loss nor whole extra variables; leave it out, or where atoms are made "
+            "take driver 'gbd'"
+        )
     for name in ("pool", "validation", "pool_gap", "pool_size"):
         if getattr(options, name) is not None:
             raise UsageError(f"active and {name} do not go together; leave one of them out")
