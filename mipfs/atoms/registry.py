@@ -90,6 +90,12 @@ KINDS: dict[str, Kind] = {
         "functions of single features: B-splines, sparse additive models",
         "scikit-learn's SplineTransformer",
     ),
+    "pairs": Kind(
+        "mipfs.atoms.pairs",
+        "Pairs",
+        "squares and products of features, as many as there are: the polynomial kernel",
+        "Tan 2014, 4.4",
+    ),
 }
 
 

@@ -46,9 +46,10 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
             raise ValueError(f"not a complete result: it has no {name!r}")
         if name in document:
             found[name] = _one(read, document[name], name)
-    known = found["columns"] if "made" not in (found.get("atoms") or {}) else {*found["atoms"]["names"]}
+    products = "kind" in ((found.get("atoms") or {}).get("made") or {})
+    known = {*found["atoms"]["names"]} if products else found["columns"]
     strangers = [name for name in found["weights"] if name not in known]
-    if "made" in (found.get("atoms") or {}):
+    if products:
         strangers += _without_parts(found)
     if strangers:
         raise ValueError(f"not a complete result: the weight of {strangers[0]!r} has no column")
