@@ -26,29 +26,30 @@ def column_sums(data, indptr, scale, bounds, largest):  # type: ignore[no-untype
         largest[chunk] = most
 
 
-@compiled(parallel=True, nogil=True)
-def bounded_pull(data, indices, indptr, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
-    """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the given columns; 0 where bounds_j·height < least (it is not read then).
+@compiled(nogil=True)
+def pull(data, indices, indptr, columns, scale, v, sizes, low, high):  # type: ignore[no-untyped-def]
+    """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the columns low … high − 1 among the given ones.
 
     Parameters
     ----------
     data, indices, indptr : the CSC matrix
     columns : (k,) positions
-    bounds : (p,) array with |λ_j ω_j| ≤ bounds_j·height
     scale : (p,) λ
-    height : float, max |v|
-    least : float
     v : (n,)
     sizes : (k,) out
+    low, high : int
     """
+    for r in range(low, high):
+        j = columns[r]
+        total = 0.0
+        for s in range(indptr[j], indptr[j + 1]):
+            total += data[s] * v[indices[s]]
+        sizes[r] = abs(total) * scale[j]
+
+
+@compiled(parallel=True, nogil=True)
+def pull_at_once(data, indices, indptr, columns, scale, v, sizes):  # type: ignore[no-untyped-def]
+    """The same of all given columns, on all threads."""
     k = columns.size
     for chunk in prange(CHUNKS):
-        for r in range(chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS):
-            j = columns[r]
-            sizes[r] = 0.0
-            if bounds[j] * height < least:
-                continue
-            total = 0.0
-            for s in range(indptr[j], indptr[j + 1]):
-                total += data[s] * v[indices[s]]
-            sizes[r] = abs(total) * scale[j]
+        pull(data, indices, indptr, columns, scale, v, sizes, chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS)

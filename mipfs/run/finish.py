@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def result_of(run: Run, driver: str) -> Result:
         relaxed=_relaxed(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
-        versions=_versions(),
+        versions=dict(_versions()),
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
         atoms=_stated_atoms(run.problem.atoms),
@@ -183,6 +184,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@cache
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -180,6 +180,8 @@ class Rows:
     def of_features(self, ids: npt.NDArray[np.int64]) -> Rows:
         """The rows as they hold where all features but `ids` (k,) are out: with the allowances that they have here."""
         p, e = self.matrix.shape[1] - len(self.extra), len(self.extra)
+        if not len(self) and not e:
+            return Rows.empty(ids.size)
         kept = self.matrix[:, np.concatenate([ids, p + np.arange(e)])]
         return Rows(kept, self.lb, self.ub, self.names, self.origins, self.extra, self._largest)
 

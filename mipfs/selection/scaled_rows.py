@@ -61,6 +61,9 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
         A row whose coefficients, or a bound beside them, are too far apart; by name.
     """
     matrix, extra, p = rows.matrix, rows.extra, n_features
+    if not len(rows) and not len(extra):
+        none = np.empty(0)
+        return ScaledRows(matrix, none, none, none, none, none, none)
     low, high = np.concatenate([np.zeros(p), extra.box[0]]), np.concatenate([np.ones(p), extra.box[1]])
     lb, ub = _within_reach(rows, low, high)
     row, column = np.repeat(np.arange(len(rows)), np.diff(matrix.indptr)), matrix.indices
