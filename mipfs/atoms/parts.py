@@ -26,6 +26,8 @@ Integers = npt.NDArray[np.int64]
 
 ONE_AT_A_TIME = threading.Lock()
 """Kernels on all threads, one after the other: numba's workqueue ends the process when two Python threads begin one."""
+AT_ONCE = 1 << 23
+"""Entries from which on it is worth waking the other threads."""
 HEADS, FRONT = 1 << 16, 1 << 11
 """Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
 _SAMPLED = 64
@@ -160,17 +162,26 @@ class Scores:
 
     def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import bounded_pull
+        from mipfs.kernels.scores import bounded_pull, pull_at_once
 
         values, sizes = self.part.values, np.empty(columns.size)
         assert isinstance(values, Csc)
         divisor = _ONE if self.divisor is None else self.divisor
-        with ONE_AT_A_TIME:
-            bounded_pull(
-                *values, only_read(divisor), self.divisor is not None, columns, only_read(self._bounds),
-                only_read(self.scale), height, least, v, sizes,
-            )  # fmt: skip
+        asked = (
+            *values, only_read(divisor), self.divisor is not None, columns, only_read(self._bounds),
+            only_read(self.scale), height, least, v, sizes,
+        )  # fmt: skip
+        few = columns.size <= HEADS
+        if (self._entries(columns) if few else values.data.size) <= AT_ONCE:
+            bounded_pull(*asked, 0, columns.size)
+        else:
+            with ONE_AT_A_TIME:
+                pull_at_once(*asked)
         return sizes
+
+    def _entries(self, columns: npt.NDArray[np.int32]) -> int:
+        pointer = self.part.values[2]
+        return int((pointer[columns + 1].astype(np.int64) - pointer[columns]).sum())
 
 
 class Search(Protocol):

@@ -30,10 +30,10 @@ class TopFeatures:
         self.features, self._search = features, search or search_of(features)
         if self._search is None:
             center = np.abs(features.data.center) * features.scale
-            self._norm = float(np.max(features.scale * features.norms, initial=0.0))
-            self._center = float(np.max(center, initial=0.0))
+            self.largest_norm = float(np.max(features.scale * features.norms, initial=0.0))
+            self.largest_center = float(np.max(center, initial=0.0))
         else:
-            self._norm, self._center = self._search.norm, self._search.center
+            self.largest_norm, self.largest_center = self._search.norm, self._search.center
 
     def best(self, v: Array, B: int) -> tuple[Integers, Array]:
         """At most B features of largest positive score, and their |λω|; of equal ones the lowest id first."""
@@ -47,7 +47,7 @@ class TopFeatures:
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |λω|."""
         gamma = (v.size + 4) * UNIT_ROUNDOFF
-        norms = self._norm * float(np.linalg.norm(v)) + self._center * float(np.abs(v).sum())
+        norms = self.largest_norm * float(np.linalg.norm(v)) + self.largest_center * float(np.abs(v).sum())
         return 2.0 * gamma * norms
 
 

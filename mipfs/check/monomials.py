@@ -164,9 +164,8 @@ class Monomials:
         what = f"select at most {self.M} of the {self.count} monomials of {kernel}, of which {len(self.held)} are held"
         kept.insert(2, what)
         if self.heredity:
-            kept.append(
-                f"{self.heredity} heredity: a product only with {'its' if self.heredity == 'strong' else 'one of its'} features"
-            )
+            which = "its" if self.heredity == "strong" else "one of its"
+            kept.append(f"{self.heredity} heredity: a product only with {which} features")
         return tuple(kept)
 
     def bound(self, statement: Statement, duals: Duals, arrays: Arrays, level: float) -> float:

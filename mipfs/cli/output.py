@@ -14,6 +14,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import held
 from mipfs.proof.sidecar import sidecar_of
+from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
@@ -131,7 +132,7 @@ def check_page(
 def _read_beside(path: Path) -> list[Path]:
     """What is read along with a data file or a result."""
     try:
-        return [description_of(path), sidecar_of(path)]
+        return [description_of(path), sidecar_of(path), names_of(path), labels_of(path, "y")]
     except (DataError, ValueError):
         return []  # no data file at all: its reader will say so
 

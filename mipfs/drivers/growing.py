@@ -8,8 +8,8 @@
     until  B closes the gap, or a limit strikes
 
 What the incumbent leaves open of the atoms outside A is what the choice of A may have cost. The proof begins with a
-screening by α, which rules out the atoms outside A, and goes on with the tree over A. Of atoms that are too many to hold
-those outside A are found by a search (`mipfs.drivers.searched`), and the proof names α as what rules them out.
+screening by α, which rules out the atoms outside A, and goes on with the tree over A. Of atoms that are too many to
+hold those outside A are found by a search (`mipfs.drivers.searched`), and the proof names α as what rules them out.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Root:
         return float(np.delete(self.least, held).min(initial=math.inf))
 
     def missing(self, held: Integers, level: float, most: int) -> Integers:
-        """At most so many of the atoms that are not held and that are not ruled out at a level, of least bound first."""
+        """At most so many of the atoms that are not held and not ruled out at a level, those of least bound first."""
         absent = np.setdiff1d(np.flatnonzero(self.least < level), held)
         return absent[np.argsort(self.least[absent], kind="stable")[:most]]
 

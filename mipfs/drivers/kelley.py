@@ -32,7 +32,8 @@ from mipfs.errors import StoppedError, UsageError
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
-from mipfs.inner.restricted import Cutting, Pool, Proximal, Restricted, Solution, feasible
+from mipfs.inner.proximal import FaceProximal, Proximal
+from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.plumbing.cluster import check_client
@@ -57,6 +58,10 @@ STUCK = 1e-3
 """The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
 RAY = 1e-3
 """A dual vector whose best multiple is no further from it is judged as it is."""
+NEAR, ROUNDED = 3e-12, 1e-15
+"""Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
+MORE, LEAST_MORE = 4, 40
+"""Atoms that a face takes in beside the M that α violates most: so many times M, and at least so many."""
 EXACT_RESTRICTED = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -75,10 +80,12 @@ class Options:
     iteration_limit : int, optional, the same as T
     relaxation : {"hull", "box"}
         Over the convex hull of S (Step 1 is a MILP where S has rows), or over its rows with 0 ≤ σ ≤ 1 (an LP).
-    restricted : {"auto", "proximal", "interior", "cutting", "conic", "simple-mkl"}
-        How the restricted problem is solved: proximal gradient for smooth losses without penalties (Tan 2014), an
-        interior point for any loss where S has no rows, cutting planes for all; "auto" takes the first that applies,
-        and the next where the proximal gradient gets no further (columns of very different norms).
+    restricted : {"auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"}
+        How the restricted problem is solved: by proximal gradient for smooth losses without penalties, over all
+        selections that can be made of the atoms found so far ("face", where S is a cardinality row alone and none of
+        the papers' stops is asked for) or over the selections themselves ("proximal": Tan 2014), by an interior point
+        for any loss where S has no rows, by cutting planes for all; "auto" takes the first that applies, and the next
+        where the proximal gradient gets no further (columns of very different norms).
         "conic": declared in CVXPY, by Clarabel, for all. "simple-mkl": a reduced gradient with an SVM per step
         (Tan 2010), for the squared hinge without bias and penalties (`mipfs.drivers.reduced_mkl`).
     refit : bool, default True
@@ -102,7 +109,7 @@ class Options:
     time_limit: float | None = None
     iteration_limit: int | None = None
     relaxation: Literal["hull", "box"] = "hull"
-    restricted: Literal["auto", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
+    restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
     polish: bool | None = None
     eps_c: float | None = None
@@ -125,7 +132,8 @@ def run(run: Run) -> Steps:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     alpha, last, sharpness = _first(problem), None, 1.0
-    pool = Face() if isinstance(method, FaceInterior) else Pool()
+    pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
+    most_violated.is_wide = isinstance(method, FaceProximal)
     if run.resume is not None:
         alpha = _taken_up(run, pool, most_violated)
     while run.stop() is None:
@@ -134,11 +142,13 @@ def run(run: Run) -> Steps:
         if run.stop() is not None:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
-        if sharpness < STUCK and isinstance(method, Proximal) and options.restricted == "auto":
+        if sharpness < STUCK and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
             (method, pool), sharpness = _handed_over(problem, pool), 1.0
         if sharpness < EXACT_RESTRICTED:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
+        if isinstance(pool, Face):
+            pool.take_in(most_violated.next_best)
         last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
         alpha, before = last.alpha, run.upper
         run.lower_upper(last.upper)
@@ -162,7 +172,8 @@ def run(run: Run) -> Steps:
             run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
         if options.refit:
-            most = SPLICES * run.iteration if options.polish is None else None if options.polish else 0
+            rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
+            most = SPLICES * rounds if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
     most_violated.prove(run)
 
@@ -207,9 +218,13 @@ def _restricted(run: Run) -> Restricted:
             raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     loss = get_loss(problem.loss)
     smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
-    if options.restricted == "proximal" and not smooth:
-        raise UsageError("restricted = 'proximal' needs a smooth loss without penalties; leave it at 'auto'")
-    proximal = smooth and options.restricted in ("auto", "proximal")
+    if options.restricted in ("face", "proximal") and not smooth:
+        raise UsageError(
+            f"restricted = {options.restricted!r} needs a smooth loss without penalties; leave it at 'auto'"
+        )
+    proximal = smooth and options.restricted in ("auto", "face", "proximal")
+    papers = options.T is not None or options.eps_c is not None or options.eps_apg is not None
+    free = problem.selection.is_plain and not problem.selection.forced_in
     if options.eps_apg is not None and not proximal:
         raise UsageError(
             "eps_apg belongs to restricted = 'proximal', for a smooth loss without penalties; leave it out"
@@ -220,6 +235,10 @@ def _restricted(run: Run) -> Restricted:
         from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
 
         return Conic(problem, lambda: run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+    if options.restricted == "face" and not free:
+        raise UsageError("restricted = 'face' needs a selection without rows and forced features; leave it at 'auto'")
+    if proximal and free and (options.restricted == "face" or (options.restricted == "auto" and not papers)):
+        return FaceProximal(problem, options.eps_apg)
     if proximal:
         return Proximal(problem, options.eps_apg)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):
@@ -231,8 +250,8 @@ def _handed_over(problem: Problem, pool: Pool) -> tuple[Restricted, Pool]:
     """A method that no scale stops, with the selections so far."""
     if not problem.selection.is_plain:
         return Cutting(problem), pool
-    face = Face()
-    for member in pool.members:
+    face = pool if isinstance(pool, Face) else Face()
+    for member in pool.members if face is not pool else ():
         face.add(*member)
     return FaceInterior(problem), face
 
@@ -270,12 +289,15 @@ class Oracle:
     ----------
     best : the largest lower(α) so far, and its α (a `Combination` over labellings)
     top : TopFeatures, where the best features are found without a score of every one
+    is_wide : bool, whether the next best atoms are wanted too
+    next_best : (k,) ndarray, these at the last dual vector, best first
     """
 
     def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
         self.best: tuple[float, Array | Combination | None] = -np.inf, None
         self._must_stop = lambda: run.must_stop
+        self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
         self._loss = get_loss(run.problem.loss)
         problem, selection = run.problem, run.problem.selection
         free = selection.is_plain and not selection.forced_in and not selection.forced_out
@@ -306,7 +328,7 @@ class Oracle:
             if dual is None or lower < run.bound:
                 dual = np.zeros(self.problem.data.n_samples)
             assert not isinstance(dual, Combination)
-            prove_plain(run, dual, lambda exact, g: self.at(exact * self.problem.data.y, g)[::2])
+            prove_plain(run, dual, self._again)
 
     def counters(self) -> dict[str, int]:
         """Of a tree, how many scores were computed and how many a bound saved."""
@@ -319,7 +341,7 @@ class Oracle:
             ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
         except StoppedError:  # a long search: what was proven before it stands
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
-        squares = 2.0 * (g - lower)
+        squares, values = 2.0 * (g - lower), abs(g) + abs(lower)
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
         if multiple is None or abs(multiple - 1.0) < RAY:
             return ids, sigma, lower
@@ -328,7 +350,39 @@ class Oracle:
             return ids, sigma, lower
         exact = feasible(self.problem, best)
         g = dual_value_below(self._loss, exact, self.problem.c_i)
-        return ids, sigma, max(lower, self._noted(self.at(exact * self.problem.data.y, g), exact)[2])
+        found = self._near(exact, multiple * alpha, multiple * multiple * (squares + ROUNDED * values), g) or self.at(
+            exact * self.problem.data.y, g
+        )
+        return ids, sigma, max(lower, self._noted(found, exact)[2])
+
+    def _wide(self, M: int) -> int:
+        """How many of the best atoms are looked for."""
+        return M + max(LEAST_MORE, MORE * M) if self.is_wide else M
+
+    def _near(self, exact: Array, wanted: Array, squares: float, g: float) -> tuple[Integers, Array, float] | None:
+        """lower of a dual vector near one whose scores are known, without a look at the data; None where it is too far.
+
+        The root of the sum of the M largest scores is a norm of v, at most √M max_j ‖λ_j x_j‖ ‖v‖: at `exact` it is at
+        most √squares, that at `wanted`, and √M max_j ‖λ_j x_j‖ ‖exact − wanted‖.
+        """
+        if not isinstance(self.top, TopFeatures):
+            return None
+        M = self.problem.atoms.count if self.problem.M is None else self.problem.M
+        off = float(np.linalg.norm(exact - wanted)) + ROUNDED * float(np.linalg.norm(exact))
+        largest = self.top.largest_norm + np.sqrt(exact.size) * self.top.largest_center
+        root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDED)
+        if root * root > squares * (1.0 + NEAR):
+            return None
+        return np.empty(0, dtype=np.int64), np.empty(0), g - 0.5 * root * root * (1.0 + ROUNDED)
+
+    def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
+        """lower of a feasible dual vector, at hand where that is the best so far, and of `Pairs` its best atoms."""
+        lower, dual = self.best
+        at_hand = isinstance(dual, np.ndarray) and np.array_equal(dual, exact)
+        if at_hand and not isinstance(self.problem.atoms, Pairs):
+            return np.empty(0, dtype=np.int64), lower
+        ids, _, lower = self.at(exact * self.problem.data.y, g)
+        return ids, lower
 
     def of(self, dual: Combination) -> tuple[Integers, Array, float]:
         """The same of a dual vector over labellings."""
@@ -344,8 +398,9 @@ class Oracle:
         problem = self.problem
         M = problem.atoms.count if problem.M is None else problem.M
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            top = self.top
-            ids, sizes = top.search(v, M, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, M)
+            top, wide = self.top, self._wide(M)
+            ids, sizes = top.search(v, wide, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, wide)
+            ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
             inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
         if self._search is not None:
@@ -355,7 +410,8 @@ class Oracle:
             return np.sort(ids), np.ones(ids.size), g + inner
         scores = problem.atoms.scores(v)
         if self._by_best:
-            ids = problem.atoms.best(v, M)
+            ids = problem.atoms.best(v, self._wide(M))
+            ids, self.next_best = ids[:M], ids[M:]
             error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner

@@ -13,6 +13,7 @@ from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.restricted import restricted
 from mipfs.atoms.top import TopFeatures
 from mipfs.inner.alike import AT_A_TIME, alike
+from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
@@ -23,6 +24,8 @@ from mipfs.run.run import Run
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+STARTS = 10
+"""Selections of a face that incumbents are looked for from, the last ones."""
 REFIT, ROUGH = 1e-7, 1e-4
 """Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
 WIDE = 100
@@ -60,12 +63,13 @@ class Rounding:
 
     def of_all(self, pool: Pool, last: Solution, most: int | None = 0) -> None:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
+        count = self.run.problem.atoms.count
         if self.top is None:
-            round_to(self.run, rankings(self.run.problem, pool, last), most)
+            round_to(self.run, rankings(self.run.problem, pool, last) + generated(pool, np.arange(count)), most)
             return
         y, left = self.run.problem.data.y, sys.maxsize if most is None else most
         among = np.union1d(pool.used, self.top.best(last.alpha * y, self.wide)[0])
-        by = rankings(self.run.problem, pool, last, among)
+        by = rankings(self.run.problem, pool, last, among) + generated(pool, among)
         for _ in range(ROUNDS):
             part = self._part(among)
             left -= round_to(part, by, left)
@@ -133,6 +137,13 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     scores = np.concatenate([restricted(problem.atoms, ids).scores(v) for ids in ([used] if whole else few)])
     gains[place] = 0.5 * scores - problem.penalty[used]
     return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
+
+
+def generated(pool: Pool, among: Integers) -> list[Array]:
+    """The last selections of a `Face`, over the atoms `among` (k,), ascending: as there are few, they differ."""
+    if not isinstance(pool, Face):
+        return []
+    return [np.isin(among, ids).astype(float) for ids, _ in pool.members[-STARTS:]]
 
 
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:

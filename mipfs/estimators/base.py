@@ -172,7 +172,7 @@ class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
 
     def _keep(self, fits: list[Fitted]) -> None:
         super()._keep(fits)
-        self.coef_ = np.array([fitted.coef for fitted in fits])
+        self.coef_ = stacked([fitted.coef for fitted in fits])
         self.intercept_ = np.array([fitted.intercept for fitted in fits])
 
     def decision_function(self, X: Any) -> Array:
@@ -197,6 +197,11 @@ class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
         best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[best]
         return predicted
+
+
+def stacked(rows: list[Array]) -> Array:
+    """Rows (p,) as an array (K, p); of one row without a copy."""
+    return rows[0][None, :] if len(rows) == 1 else np.array(rows)
 
 
 def at_most(M: Any, p: int) -> Any:

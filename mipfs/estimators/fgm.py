@@ -66,8 +66,8 @@ class FGMClassifier(RelaxationClassifier):
     sigma_ : (1, p) or (K, p) ndarray
         1 for the kept features; with ``keep="all"`` their σ in [0, 1].
     result_ : Result, or list of K Results for more than two classes
-        Objective, bound and gap of M features, and the relaxation's two sides under ``relaxed``. Features without a
-        name are called x1, x2, ... there.
+        Objective, bound and gap of M features, and the relaxation's two sides under ``relaxed``; with ``keep="all"``
+        these M are not polished. Features without a name are called x1, x2, ... there.
     n_iter_ : int
         Iterations, the largest number of all classes.
     n_features_in_ : int

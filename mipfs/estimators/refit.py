@@ -45,5 +45,7 @@ def refit(
     if bias:
         values = data.block(ids).scores(svm.w)
         b = kind.intercept(values, data.y, c, b)
-    coef = np.bincount(ids, svm.w, data.n_features) / data.scale
-    return coef, b - float(coef @ data.shift)
+    coef, used = np.zeros(data.n_features), np.unique(ids)
+    np.add.at(coef, ids, svm.w)
+    coef[used] /= data.scale[used]
+    return coef, b - float(coef[used] @ data.shift[used])

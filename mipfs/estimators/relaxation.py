@@ -12,7 +12,7 @@ from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved
+from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved, stacked
 from mipfs.estimators.refit import refit
 from mipfs.problem import Problem
 from mipfs.result.result import Result
@@ -53,7 +53,9 @@ class Relaxation(SupportSelector):
             atoms=atoms,
             **self._allowed(atoms.names),
         )
-        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit)
+        # what the estimator throws away is not polished
+        polish = False if self.keep == "all" else None
+        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=polish)
         sigma = kept_sigma(problem, result, everything=self.keep == "all")
         support = np.zeros(data.n_features, dtype=bool)
         support[atoms.columns(np.flatnonzero(sigma)).ids] = True
@@ -66,7 +68,7 @@ class Relaxation(SupportSelector):
 
     def _keep(self, fits: list[Fitted]) -> None:
         super()._keep(fits)
-        self.sigma_ = np.array([fitted.sigma for fitted in fits])
+        self.sigma_ = stacked([fitted.sigma for fitted in fits])
 
 
 class RelaxationClassifier(Relaxation, LinearClassifier):

@@ -25,7 +25,7 @@ from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.losses import get_loss
-from mipfs.losses.solver import DENSE_ROWS_ABOVE, taken_off
+from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
 
@@ -98,7 +98,7 @@ class Boolean:
         data = problem.data
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
-        self.off = taken_off(data, problem.bias)
+        self.off = TakenOff(data, problem.bias)
         every = np.arange(data.n_samples)
         self.first, self.kind = equal_rows(data.block().values, data.y) if every.size >= MERGE_ABOVE else (every, every)
         self.c = np.bincount(self.kind, problem.c_i) / self.size
@@ -154,7 +154,11 @@ class Boolean:
         sigma = self.low.copy()
         sigma[columns.movable] = np.clip(point.x[: columns.movable.size], 0.0, 1.0)
         w = point.w * columns.scale
-        b = point.b - float((self.off - self.problem.data.center)[columns.ids] @ w) if self.problem.bias else 0.0
+        b = (
+            point.b - float((self.off[columns.ids] - self.problem.data.center[columns.ids]) @ w)
+            if self.problem.bias
+            else 0.0
+        )
         gap = (upper - best.lower) / max(1e-300, abs(upper))
         sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
         return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol)

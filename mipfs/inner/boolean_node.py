@@ -27,7 +27,7 @@ from mipfs.kernels.columns import by_rows
 from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Limits, Piece, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
-from mipfs.losses.solver import DENSE_ROWS_ABOVE, taken_off
+from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 
@@ -144,7 +144,7 @@ class Relaxation:
             self._Z: Any = (*triple, *by_rows(*triple, data.n_samples))
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
-            off = taken_off(data, problem.bias)[alive]
+            off = TakenOff(data, problem.bias)[alive]
             self._Z = np.asfortranarray((dense - off) * (data.y * root)[:, None])
             self._X = np.asfortranarray(dense)
         if sparse.issparse(self._X):

@@ -17,7 +17,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.problem import Problem
 
-Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 class FaceInterior:
@@ -30,19 +30,21 @@ class FaceInterior:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._boolean: Boolean | None = None
+        self._forced = problem.atoms_of(problem.forced_in or ())
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
-        """Solve to an absolute gap `tol`."""
+        """Solve to an absolute gap `tol`; nothing is as long as all atoms are."""
         assert isinstance(pool, Face)
-        problem = self.problem
-        if self._boolean is None:
-            self._boolean = Boolean(problem, must_stop)
-        low, high = problem.selection.sigma_bounds()
-        reachable = low.copy()
-        reachable[pool.atoms] = high[pool.atoms]
-        solved = self._boolean.solve(low, reachable, 0.0, lambda lower, upper: upper - lower <= tol)
+        atoms = np.union1d(pool.atoms, self._forced)
+        part = self.problem.restricted(atoms)
+        low, high = part.selection.sigma_bounds()
+        solved = Boolean(part, must_stop).solve(low, high, 0.0, lambda lower, upper: upper - lower <= tol)
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         alpha = np.ldexp(whole.astype(float), -q)
-        return Solution(solved.upper, alpha, solved.sigma[pool.atoms], solved.ids, solved.w, solved.b)
+        ids = self._columns(atoms)[solved.ids]
+        return Solution(solved.upper, alpha, solved.sigma[np.searchsorted(atoms, pool.atoms)], ids, solved.w, solved.b)
+
+    def _columns(self, atoms: Integers) -> Integers:
+        """The columns (k,) of the data that the restricted problem has: those of the atoms, each once, ascending."""
+        return np.unique(self.problem.atoms.columns(atoms).ids)

@@ -52,9 +52,19 @@ class Face(Pool):
 
     def add(self, ids: Integers, sigma: Array) -> bool:
         """Add a selection; False when it is made of atoms that are there already."""
+        fresh = self.take_in(ids)
+        return super().add(ids, sigma) and (fresh > 0 or len(self) == 1)
+
+    def take_in(self, ids: Integers) -> int:
+        """Let atoms be among those that selections are made of; how many were not."""
         fresh = np.setdiff1d(ids, self.atoms)
         self.atoms = np.concatenate([self.atoms, fresh])
-        return super().add(ids, sigma) and (fresh.size > 0 or len(self) == 1)
+        return int(fresh.size)
+
+    @property
+    def used(self) -> Integers:
+        """The atoms, ascending."""
+        return np.sort(self.atoms)
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
         """σ by position."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.rows import mixed
 
 
 @compiled(nogil=True)
@@ -32,18 +33,10 @@ def scale_lower(M, factors):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _mixed(bits, j):  # type: ignore[no-untyped-def]
-    x = bits ^ (np.uint64(j + 1) * np.uint64(0x9E3779B97F4A7C15))
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@compiled(nogil=True)
 def hash_dense_rows(bits, out):  # type: ignore[no-untyped-def]
     """Add a hash of every row to out (n,); bits (n, k) are the values as uint64, zeros count for nothing."""
     n, k = bits.shape
     for j in range(k):
         for i in range(n):
             if bits[i, j] << np.uint64(1) != 0:
-                out[i] += _mixed(bits[i, j], j)
+                out[i] += mixed(bits[i, j], j)

@@ -1,14 +1,16 @@
 """The reduced MKL by accelerated proximal gradient (Tan 2014, Algorithm 4; its prox is Algorithm 3): the numba kernels.
 
-    min over w_1 … w_t, b of  ½ (Σ_t ‖w_t‖)² + L(A u + y b),   u = Σ_t D_t w_t
+    min over w_1 … w_t, b of  ½ (Σ_t ‖w_t‖)² + L(Z u + y b),   u = Σ_t D_t w_t
 
-Rows a_i = y_i x_i over the distinct columns of the pool; D_t places group t's weights on them, scaled by
-the square root of its selection. Margins are kept for the iterate and the one before, so extrapolation costs no pass; a
-pass is one product with A, or with A', over the columns of the pool only: one for the gradient and one per trial of the
-line search. The step constant goes on from step to step, and 1.05 trials a step are what is needed (measured on texts
-and dense data). Tan 2014, (42), which begins every search anew, keeps the margins of every group, n·t numbers, so that
-trials cost no pass; here that would save a fortieth of the passes, and make each as long as all groups together, where
-the groups share their columns.
+Rows z_i = y_i x_i over the distinct columns of the pool, held by columns, for the rows of text have few words each; D_t
+places group t's weights on them, scaled by the square root of its selection. Margins are kept for the iterate and the
+one before, so extrapolation costs no pass; a pass is one product with Z, or with Z', over the columns of the pool only:
+one for the gradient and one per trial of the line search. The step constant goes on from step to step, and 1.05 trials
+a step are what is needed (measured on texts and dense data). Tan 2014, (42), which begins every search anew, keeps the
+margins of every group, n·t numbers, so that trials cost no pass; here that would save a fortieth of the passes, and
+make each as long as all groups together, where the groups share their columns.
+
+Over a face (`mipfs.inner.proximal`) the groups are its atoms, and ½ min over σ of Σ‖w_t‖²/σ_t stands for ½ (Σ ‖w_t‖)².
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.columns import add_columns, dot_columns
 from mipfs.kernels.kinds import SQUARED_HINGE
-from mipfs.kernels.newton import add_row, margins, n_rows, smooth_terms
+from mipfs.kernels.newton import smooth_terms
 
 SHRINK = 0.97
 """How much the step constant relaxes after every accepted step."""
@@ -49,6 +52,89 @@ def group_norms(x, pointer, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
+def filling(norms, step, room):  # type: ignore[no-untyped-def]
+    """θ with Σ_t min(max(θ norms_t − step, 0), 1) = room; inf where no more than `room` norms are above 0.
+
+    The sum rises with θ, and is linear between its kinks: Newton's steps within a bracket.
+    """
+    held, total, least = 0, 0.0, np.inf
+    for t in range(norms.size):
+        if norms[t] > 0.0:
+            held += 1
+            total += norms[t]
+            least = min(least, norms[t])
+    if held <= room:
+        return np.inf
+    if room <= 0.0:
+        return 0.0
+    low, high = 0.0, (1.0 + step) / least
+    theta = min((room + step * held) / total, high)
+    for _ in range(200):
+        found, slope = -room, 0.0
+        for t in range(norms.size):
+            sigma = norms[t] * theta - step
+            if sigma >= 1.0:
+                found += 1.0
+            elif sigma > 0.0:
+                found += sigma
+                slope += norms[t]
+        if abs(found) <= 1e-14 * room:
+            break
+        if found > 0.0:
+            high = theta
+        else:
+            low = theta
+        theta = theta - found / slope if slope > 0.0 else 0.5 * (low + high)
+        if not low < theta < high:
+            theta = 0.5 * (low + high)
+        if high - low <= 1e-15 * high:
+            break
+    return theta
+
+
+@compiled()
+def half_square(norms, room):  # type: ignore[no-untyped-def]
+    """½ (Σ norms_t)² of a mixture; of a face the least ½ Σ norms_t²/σ_t over 0 ≤ σ ≤ 1, Σσ ≤ room."""
+    if room < 0.0:
+        return 0.5 * norms.sum() ** 2
+    theta, total = filling(norms, 0.0, room), 0.0
+    for t in range(norms.size):
+        if norms[t] > 0.0:
+            total += norms[t] * norms[t] / min(norms[t] * theta, 1.0)
+    return 0.5 * total
+
+
+@compiled()
+def shrink(x, pointer, step, room, norms):  # type: ignore[no-untyped-def]
+    """Replace x by the prox of step·`half_square` at x, and `norms` by its norms; returns `half_square` there.
+
+    Of a face: min over x' and σ of ½ ‖x' − x‖² + (step/2) Σ ‖x'_t‖²/σ_t has x'_t = σ_t/(σ_t + step) x_t, and what is
+    left, (step/2) Σ ‖x_t‖²/(σ_t + step), is least where σ_t + step is a multiple of ‖x_t‖, within its bounds.
+    """
+    group_norms(x, pointer, norms)
+    total, level, theta = 0.0, 0.0, 0.0
+    if room < 0.0:
+        level = threshold(norms, step)
+    else:
+        theta = filling(norms, step, room)
+    for t in range(norms.size):
+        factor, sigma = 0.0, 0.0
+        if room < 0.0 and norms[t] > level:
+            factor = 1.0 - level / norms[t]
+        elif room >= 0.0 and norms[t] > 0.0:
+            sigma = min(max(norms[t] * theta - step, 0.0), 1.0)
+            factor = sigma / (sigma + step)
+        norms[t] *= factor
+        if room < 0.0:
+            total += norms[t]
+        elif factor > 0.0:
+            total += norms[t] * norms[t] / sigma
+        for r in range(pointer[t], pointer[t + 1]):
+            x[r] *= factor
+    return 0.5 * total * total if room < 0.0 else 0.5 * total
+
+
+@compiled()
 def spread(x, columns, scale, out):  # type: ignore[no-untyped-def]
     """u = Σ_t D_t x_t."""
     out[:] = 0.0
@@ -57,12 +143,17 @@ def spread(x, columns, scale, out):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def pull(A, alpha, out):  # type: ignore[no-untyped-def]
-    """out = A'α."""
-    out[:] = 0.0
-    for i in range(alpha.size):
-        if alpha[i] != 0.0:
-            add_row(A, i, alpha[i], out)
+def pull(Z, alpha, out):  # type: ignore[no-untyped-def]
+    """out = Z'α."""
+    dot_columns(Z, np.arange(out.size), alpha, out)
+
+
+@compiled()
+def margins_of(Z, every, y, u, b, out):  # type: ignore[no-untyped-def]
+    """out = Zu + by."""
+    for i in range(y.size):
+        out[i] = b * y[i]
+    add_columns(Z, every, u, out)
 
 
 @compiled(fastmath=True)
@@ -82,12 +173,14 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, unit, tol, change, max_steps):  # type: ignore[no-untyped-def]
+def accelerated(  # type: ignore[no-untyped-def]
+    Z, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, unit, room, tol, change, max_steps
+):
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
     ----------
-    A : (n, U) row-major array or CSR triple of y_i x_i over the pool's distinct columns
+    Z : (n, U) column-major array or CSC triple of y_i x_i over the pool's distinct columns
     y : (n,) labels (the bias's column)
     c : (n,) loss weights
     kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`
@@ -101,12 +194,14 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
     alpha : (n,) out, −L' at x
     tol : relative size of the prox-gradient step at which to stop
     unit : float > 0, of the bias: one step constant has to serve it and the columns
+    room : M where the groups are atoms of a face, below 0 where they are selections that are mixed
     change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
-    n, K, groups = n_rows(A), columns.size, pointer.size - 1
+    n, K, groups = y.size, columns.size, pointer.size - 1
     size = 0
     for r in range(K):
         size = max(size, columns[r] + 1)
+    every = np.arange(size)
     u = np.zeros(size)
     pulled = np.zeros(size)
     norms = np.empty(groups)
@@ -114,14 +209,11 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
     mid, new, g = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1)
     if state[2] == 0.0:
         spread(x[:K], columns, scale, u)
-        margins(A, u, m)
-        if bias:
-            for i in range(n):
-                m[i] += y[i] * unit * x[K]
+        margins_of(Z, every, y, u, unit * x[K] if bias else 0.0, m)
         m_old[:] = m
     L, momentum = state[0], state[4]
     group_norms(x, pointer, norms)
-    objective = loss_and_dual(kind, m, c, alpha) + 0.5 * norms.sum() ** 2
+    objective = loss_and_dual(kind, m, c, alpha) + half_square(norms, room)
     for _ in range(max_steps):
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         beta = (momentum - 1.0) / following
@@ -130,7 +222,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         for i in range(n):
             m_mid[i] = m[i] + beta * (m[i] - m_old[i])
         value = loss_and_dual(kind, m_mid, c, alpha)
-        pull(A, alpha, pulled)
+        dot_columns(Z, every, alpha, pulled)
         for r in range(K):
             g[r] = -scale[r] * pulled[columns[r]]
         g[K] = 0.0
@@ -140,18 +232,9 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
         for _trial in range(60):
             for r in range(K + 1):
                 new[r] = mid[r] - g[r] / L
-            group_norms(new, pointer, norms)
-            level = threshold(norms, 1.0 / L)
-            for t in range(groups):
-                factor = 1.0 - level / norms[t] if norms[t] > level else 0.0
-                norms[t] *= factor
-                for r in range(pointer[t], pointer[t + 1]):
-                    new[r] *= factor
+            half = shrink(new, pointer, 1.0 / L, room, norms)
             spread(new[:K], columns, scale, u)
-            margins(A, u, m_new)
-            if bias:
-                for i in range(n):
-                    m_new[i] += y[i] * unit * new[K]
+            margins_of(Z, every, y, u, unit * new[K] if bias else 0.0, m_new)
             linear, square = 0.0, 0.0
             for r in range(K + 1):
                 step = new[r] - mid[r]
@@ -161,8 +244,7 @@ def accelerated(A, y, c, kind, bias, pointer, columns, scale, x, old, kept, stat
             if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
                 break
             L *= 2.0
-        total = norms.sum()
-        now = reached + 0.5 * total * total
+        now = reached + half
         state[2] += 1
         if now > objective and momentum > 1.0:
             momentum = 1.0

@@ -32,9 +32,11 @@ def column_sums(data, indptr, divisor, divided, scale, bounds, largest):  # type
         largest[chunk] = most
 
 
-@compiled(parallel=True, nogil=True)
-def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
-    """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the given columns; 0 where bounds_j·height < least (it is not read then).
+@compiled(nogil=True)
+def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes, low, high):  # type: ignore[no-untyped-def]
+    """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the columns low … high − 1 among the given ones.
+
+    It is 0 where bounds_j·height < least: such a column is not read.
 
     Parameters
     ----------
@@ -47,23 +49,33 @@ def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale
     least : float
     v : (n,)
     sizes : (k,) out
+    low, high : int
     """
+    for r in range(low, high):
+        j = columns[r]
+        sizes[r] = 0.0
+        if bounds[j] * height < least:
+            continue
+        total = 0.0
+        if divided:
+            by = divisor[j]
+            for s in range(indptr[j], indptr[j + 1]):
+                total += data[s] / by * v[indices[s]]
+        else:
+            for s in range(indptr[j], indptr[j + 1]):
+                total += data[s] * v[indices[s]]
+        sizes[r] = abs(total) * scale[j]
+
+
+@compiled(parallel=True, nogil=True)
+def pull_at_once(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
+    """The same of all given columns, on all threads."""
     k = columns.size
     for chunk in prange(CHUNKS):
-        for r in range(chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS):
-            j = columns[r]
-            sizes[r] = 0.0
-            if bounds[j] * height < least:
-                continue
-            total = 0.0
-            if divided:
-                by = divisor[j]
-                for s in range(indptr[j], indptr[j + 1]):
-                    total += data[s] / by * v[indices[s]]
-            else:
-                for s in range(indptr[j], indptr[j + 1]):
-                    total += data[s] * v[indices[s]]
-            sizes[r] = abs(total) * scale[j]
+        low, high = chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS
+        bounded_pull(
+            data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes, low, high
+        )
 
 
 @compiled(parallel=True, nogil=True)

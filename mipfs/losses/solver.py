@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.block import Block
 from mipfs.data.instance import Instance
-from mipfs.data.matrix import equal_rows
 
 if TYPE_CHECKING:
     from mipfs.losses.base import Loss
@@ -91,7 +91,7 @@ class Solver(ABC):
         self.loss, self.data, self.c, self.bias = loss, data, np.ascontiguousarray(c, dtype=float), bias
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
-        self._taken_off = taken_off(data, bias)
+        self._taken_off = TakenOff(data, bias)
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
@@ -167,11 +167,13 @@ class Solver(ABC):
         c : (m,) weights, sums over the samples of a kind
         kind : (n,) the kind of every sample, or None where every sample is on its own
         """
+        from mipfs.kernels.rows import kinds
+
         data = self.data
         if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
             return A, self.unit_c, None
-        first, kind = equal_rows(sparse.csc_array(data.block(ids).values), data.y)
-        if first.size > MERGE_BELOW * data.n_samples:
+        first, kind = kinds(A, int(MERGE_BELOW * data.n_samples))
+        if first.size == 0:
             return A, self.unit_c, None
         c = np.bincount(kind, self.unit_c).astype(float)
         if not isinstance(A, tuple):
@@ -217,16 +219,41 @@ class Solver(ABC):
         return SVM(w, b, exact, primal, dual, rho, steps, q)
 
 
-def taken_off(data: Instance, bias: bool) -> Array:
-    """What is subtracted from dense columns, shape (p,): the mean when a free bias can carry it, else the centre."""
-    return data.block().means() if bias else data.center
+class TakenOff:
+    """What is subtracted from dense columns: their mean when a free bias can carry it, else the centre.
+
+    Parameters
+    ----------
+    data : Instance
+    bias : bool, whether the bias is free
+    share : (n,) weights of the mean, which add up to 1; by default all samples count alike
+
+    Notes
+    -----
+    Means of stored dense columns are computed once, others for the columns that are asked for: sparse ones mostly stay
+    as they are, and nothing is as long as all features.
+    """
+
+    def __init__(self, data: Instance, bias: bool, share: Array | None = None) -> None:
+        self._data, self._bias, self._share = data, bias, share
+        whole = data.block()
+        self._all = self._means(whole) if bias and whole.is_stored and not whole.is_sparse else None
+
+    def __getitem__(self, ids: Integers) -> Array:
+        """Of the columns `ids` (k,), shape (k,)."""
+        if not self._bias:
+            return np.asarray(self._data.center[ids])
+        return self._means(self._data.block(ids)) if self._all is None else self._all[ids]
+
+    def _means(self, block: Block) -> Array:
+        return block.means() if self._share is None else np.asarray(block.values.T @ self._share)
 
 
 def kernel_rows(
     data: Instance,
     ids: Integers,
     root: Array | None,
-    off: Array,
+    off: TakenOff,
     bias: bool,
     ones: bool,
     room: Callable[[int], Array] = np.empty,
@@ -238,7 +265,7 @@ def kernel_rows(
     data : Instance
     ids : (k,) positions of the columns
     root : (k,) factors √σ, or None
-    off : (p,) as `taken_off` has it
+    off : TakenOff, z
     bias : whether the bias is free
     ones : whether the rows end with y_i·1
     room : gives at least so many floats, for dense rows; sparse ones do not ask
@@ -249,35 +276,43 @@ def kernel_rows(
     shift : (k,) ndarray, center − z: the intercept is the rows' own plus shift'w
     """
     from mipfs.kernels.newton import gather
+    from mipfs.kernels.rows import signed_rows
 
-    y, n, k = data.y, data.n_samples, ids.size
-    center, away = data.center[ids], off[ids]
-    stored = data.block().is_stored
-    part = data.block(ids).values if data.is_sparse or not stored else None
-    if sparse.issparse(part):
-        part = sparse.csc_array(part)
-        if part.nnz <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(away)):
-            return _sparse_rows(part, y, root, ones), center
+    y, n, k, whole = data.y, data.n_samples, ids.size, data.block()
+    center, X, places = data.center[ids], whole.values, ids
+    scale = np.ones(k) if root is None else root
+    if not whole.is_stored:  # in files, or made: these columns alone
+        X, places = data.block(ids).values, np.arange(k)
+    if sparse.issparse(X):
+        stored = int((X.indptr[places + 1].astype(np.int64) - X.indptr[places]).sum())
+        if stored <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(center)):
+            return signed_rows(X.data, X.indices, X.indptr, places, y, scale, ones, stored), center
+    away = off[ids]
     d = k + int(ones)
     A = room(n * d)[: n * d].reshape(n, d)
-    scale = np.ones(k) if root is None else root
-    if part is None:
-        gather(data.block().values, ids, y, away, scale, A)
+    if not data.is_sparse and whole.is_stored:
+        gather(X, ids, y, away, scale, A)
     else:
-        A[:, :k] = ((part.toarray() if sparse.issparse(part) else part) - away) * scale * y[:, None]
+        part = X[:, places].toarray() if sparse.issparse(X) else X
+        A[:, :k] = (part - away) * scale * y[:, None]
         A[:, k:] = y[:, None]
     return A, center - away
 
 
-def _sparse_rows(part: Any, y: Array, root: Array | None, ones: bool) -> tuple[Any, Any, Any]:
-    """The CSR triple of y_i (√σ∘x_i, 1)."""
-    if root is not None:
-        part = part * root[None, :]
-    if ones:
-        part = sparse.hstack([part, np.ones((part.shape[0], 1))])
-    rows = sparse.csr_array(part)
-    rows.data *= np.repeat(y, np.diff(rows.indptr))
-    return _triple(rows)
+def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> tuple[Any, Array]:
+    """The columns y∘(x_j − z_j) of the kernels; see `kernel_rows`.
+
+    Returns
+    -------
+    Z : (n, k) ndarray in Fortran order, or a CSC triple
+    shift : (k,) ndarray, center − z
+    """
+    part, y, center = data.block(ids), data.y, data.center[ids]
+    if part.stays_sparse(DENSE_ROWS_ABOVE) and (bias or not part.is_centred):
+        X = sparse.csc_array(part.values)
+        return (X.data * y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
+    away = off[ids]
+    return np.asfortranarray(part.dense(away) * y[:, None]), center - away
 
 
 def _triple(rows: Any) -> tuple[Any, Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.errors import UsageError
 from mipfs.readers.advice import advise_scale
+from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import format_of
@@ -47,13 +49,16 @@ def read(
     path : path-like, or a pandas data frame
         A data frame is read as a CSV file is: a column of words (or of pandas's categories) makes a feature of each
         word, a column ``bag`` or ``sample_weight`` is none. A file is svmlight (.svm, .svmlight, .libsvm, .txt, .binary
-        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz; or the folder
-        that `mipfs convert` made, of which nothing is read before it is needed.
+        or no suffix) or CSV, each also with .gz or .bz2; Parquet (needs the extra ``parquet``); npz, with its labels
+        inside or in ``y.npy`` beside it; or the folder that `mipfs convert` made, of which nothing is read before it is
+        needed. Names of features that svmlight and npz lack are the lines of ``names.txt`` in the same folder, where
+        there is one.
     scale : {"none", "standard", "unit"}, optional
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
     label : str, optional
-        The label column of a data frame, CSV and Parquet (default ``label``) or array of npz (default ``y``).
+        The label column of a data frame, CSV and Parquet (default ``label``) or array of npz (default ``y``), which may
+        stand in a file of its own, ``y.npy``.
     positive : str or number, optional
         The label that becomes +1. Default: the larger number, or the last in sorted order.
     n_features : int, optional
@@ -228,7 +233,7 @@ def _load(
 ) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
-    given = sidecar.names
+    given, stated = sidecar.names, None
     if kind == "store":
         return _opened(path, label)
     column: Label = label
@@ -243,9 +248,17 @@ def _load(
         if given is not None and n_features is not None and len(given) != n_features:
             message = f"[features] has {len(given)} names, but {n_features} features are asked for"
             sidecar.fail(message, "make the two agree", "features", "names")
-        table = read_svmlight(path, len(given) if given is not None else n_features)
+        stated = read_names(path) if given is None else None
+        if stated is not None and n_features is not None:
+            check_count(path, stated, n_features)
+        asked = given if given is not None else stated
+        table = read_svmlight(path, n_features if asked is None else len(asked))
     else:
         table = READERS[kind](path, column, labelled)
+        stated = read_names(path) if kind == "npz" and given is None and table.names is None else None
+    if stated is not None:
+        check_count(path, stated, table.X.shape[1])
+        table = replace(table, names=stated)
     if given is not None and table.names is not None and tuple(given) != table.names:
         message = "[features] names differ from those in the data file"
         sidecar.fail(message, "leave the list out: the data file names its features", "features", "names")

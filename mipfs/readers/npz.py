@@ -1,7 +1,8 @@
-"""npz: the arrays of SciPy's ``save_npz`` plus ``y``, or dense ``X`` and ``y``."""
+"""npz: the arrays of SciPy's ``save_npz`` plus ``y``, or dense ``X`` and ``y``, which may stand in y.npy beside."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy import sparse
 from mipfs.data.instance import nearest
 from mipfs.errors import DataError, LabelError
 from mipfs.readers.arrays import load_arrays
+from mipfs.readers.beside import labels_of, read_array
 from mipfs.readers.columns import Label, label_among
 from mipfs.readers.files import MAX_FEATURES
 from mipfs.readers.table import Table
@@ -27,7 +29,8 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """Read an npz file.
 
     It holds a sparse matrix as `scipy.sparse.save_npz` stores it, or a dense ``X``; the labels ``y`` (another
-    name by `label`); and, where they are wanted, ``feature_names``, ``bag`` and ``sample_weight``.
+    name by `label`); and, where they are wanted, ``feature_names``, ``bag`` and ``sample_weight``. Labels that it does
+    not hold are those of ``y.npy`` (``LABEL.npy``) in the same folder.
 
     Raises
     ------
@@ -36,6 +39,11 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     """
     arrays = load_arrays(path)
     label = label_among("y" if label is None else label, tuple(arrays))
+    beside = labels_of(path, label)
+    if label not in arrays and os.path.isfile(beside):
+        arrays[label], source = read_array(beside), beside
+    else:
+        source = path
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
@@ -50,15 +58,16 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     n, p = shape
     if label not in arrays and labelled:
         remedy = f"say by --label which of these holds the labels: {', '.join(map(repr, arrays))}"
-        raise LabelError(f"no array is called {label!r}", remedy, path=path)
+        message = f"no array is called {label!r}, and no {beside.name} stands beside it"
+        raise LabelError(message, f"{remedy}; or save them there", path=path)
     for name, length in ((label, n), ("bag", n), ("sample_weight", n), ("feature_names", p)):
         if name in arrays and arrays[name].shape != (length,):
             message = f"{name!r} has shape {arrays[name].shape} beside a matrix of shape {(n, p)}"
-            raise DataError(message, f"give {length} entries", path=path)
+            raise DataError(message, f"give {length} entries", path=source if name == label else path)
     names = arrays.get("feature_names")
     return Table(
         arrays["X"] if "X" in arrays else _sparse(arrays, n, p, path),
-        _labels(arrays[label], label, path) if label in arrays else None,
+        _labels(arrays[label], label, source) if label in arrays else None,
         None if names is None else tuple(_texts(names, "feature_names", path)),
         bags=arrays.get("bag"),
         sample_weight=arrays.get("sample_weight"),

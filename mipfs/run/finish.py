@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def result_of(run: Run, driver: str) -> Result:
         relaxed=_relaxed(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
-        versions=_versions(),
+        versions=dict(_versions()),
         extra=_with_values(run, described["extra"]),
         near_optimal=near_optimal(run),
         atoms=None if made else _stated_atoms(run.problem.atoms, selected_ids),
@@ -198,6 +199,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@cache
 def _versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 

@@ -89,7 +89,7 @@ def test_the_driver_says_how_many_scores_it_saved() -> None:
     data = Instance.from_arrays(X, y)
     tree = Tree(data, {f"x{j + 1}": f"g{j // 10}" for j in range(300)})
     problem = Problem(data, loss="squared-hinge", bias=False, M=3, C=0.05, atoms=tree)
-    result = mipfs.solve(problem, "kelley", gap=1e-6)
+    result = mipfs.solve(problem, "kelley", gap=1e-6, restricted="proximal")
     exact = mipfs.solve(problem, "branch")
     assert result.bound <= exact.objective * (1 + 1e-9)
     assert mipfs.verify(result, data).accepted

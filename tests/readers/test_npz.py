@@ -52,7 +52,11 @@ def test_labels_under_another_name_or_none(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"X": X}, "no array is called 'y'; say by --label which of these holds the labels: 'X'"),
+        (
+            {"X": X},
+            "no array is called 'y', and no y.npy stands beside it; say by --label which of these holds the labels: "
+            "'X'; or save them there",
+        ),
         ({"y": [0, 1]}, "no matrix among the arrays 'y'; store X, or add y to the arrays of scipy.sparse.save_npz"),
         ({}, "no matrix among the arrays none; store X, or add y to the arrays of scipy.sparse.save_npz"),
         ({"X": X[0], "y": [0, 1]}, "X has 1 dimensions; give a matrix of samples by features"),

@@ -1,0 +1,212 @@
+"""Restricted problems of the Kelley driver by accelerated proximal gradient, for smooth losses without penalties.
+
+`Proximal` is Tan 2014's, over the hull of a pool of selections, where the problem is min ½(Σ‖w_t‖)² + L and
+μ_t = ‖w_t‖ / Σ‖w_t‖. `FaceProximal` is over a face of S, as `mipfs.inner.face_interior` is:
+
+    min over w, b and 0 ≤ σ ≤ 1, Σσ ≤ M, σ = 0 off F   ½ Σ_g ‖w_g‖²/σ_g + L
+  = max over α ∈ A of  g(α) − ½ (sum of the M largest s_g(α), g ∈ F)
+
+F is what the selections found so far are made of. A mixture of selections takes about as many of them as σ has
+fractional entries, a face takes them all at once: on text a tenth of the rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.alike import alike
+from mipfs.inner.face_layer import Face
+from mipfs.inner.restricted import Pool, Solution, feasible
+from mipfs.losses import get_loss
+from mipfs.losses.projection import project
+from mipfs.losses.solver import TakenOff, kernel_columns
+from mipfs.problem import Problem
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+STEPS = 15
+"""Proximal steps between two looks at the gap, the clock and the interrupt flag."""
+MAX_SLICES = 400
+"""Slices after which the proximal gradient is taken as it is."""
+MIXTURE = -1.0
+"""In place of M in the kernel: the groups are selections, of which one is mixed."""
+
+
+class Proximal:
+    """Accelerated proximal gradient on the primal (Tan 2014, Algorithms 3 and 4), for smooth losses.
+
+    Parameters
+    ----------
+    problem : Problem
+    change : float, optional
+        Stop where a step changes the objective by no more than this share (Tan 2014, (43)), whatever the gap is.
+    """
+
+    def __init__(self, problem: Problem, change: float | None = None) -> None:
+        self.problem, self._change = problem, change
+        self._loss = get_loss(problem.loss)
+        self._alike = alike(problem, np.empty(0, dtype=np.int64))
+        self._y, self._c = problem.data.y, problem.c_i
+        # the mean by the weights: a sample of weight two counts as two samples do
+        self._off = TakenOff(problem.data, problem.bias, problem.c_i / problem.c_i.sum())
+        self._columns: Integers = np.empty(0, dtype=np.int64)
+        self._held: Any = None
+        self._shift = np.empty(0)
+        self._x, self._unit = np.zeros(1), 1.0
+        self._step = 0.0
+        self._ids: Integers = np.empty(0, dtype=np.int64)
+        self._scale, self._pointer = np.empty(0), np.zeros(1, dtype=np.int64)
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
+        from mipfs.kernels.proximal import accelerated
+
+        problem = self.problem
+        self._extend(pool)
+        n = self._y.size
+        places = np.searchsorted(self._columns, self._ids)
+        alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
+        old, kept = self._x.copy(), np.empty((2, n))
+        kind = self._loss.kernel
+        for _ in range(MAX_SLICES):
+            state[1] = 0.0
+            accelerated(
+                self._held, self._y, self._c, kind, problem.bias,
+                self._pointer, places, self._scale, self._x, old, kept, state, alpha, self._unit, self._room(), 1e-15,
+                -1.0 if self._change is None else self._change, STEPS,
+            )  # fmt: skip
+            dual, exact = self._dual(alpha, places)
+            closed = self._change is None and state[3] - dual <= tol
+            if closed or state[1] == 1.0 or must_stop():
+                break
+        self._step = float(state[0])
+        weights = self._x[:-1]
+        mu = self._shares(np.sqrt(_sums(np.square(weights), self._pointer)))
+        w = self._scale * weights
+        b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
+        if self._alike is not None:
+            exact = feasible(problem, self._alike.spread(exact, problem.c_i))
+        return Solution(float(state[3]), exact, mu, self._ids, w, b)
+
+    def _room(self) -> float:
+        """M of the face, or that the groups are mixed."""
+        return MIXTURE
+
+    def _shares(self, norms: Array) -> Array:
+        """μ (t,) by the norms (t,) of the groups."""
+        total = norms.sum()
+        return norms / total if total > 0 else np.full(norms.size, 1.0 / norms.size)
+
+    def _level(self, squares: Array) -> float:
+        """The largest σ's'σ by the scores (t,) of the groups."""
+        return float(squares.max())
+
+    def _fresh(self, pool: Pool) -> tuple[Integers, Array, Integers]:
+        """Of the groups that are new: columns (k,), factors (k,), sizes (t,)."""
+        columns, factors, sizes = [], [], []
+        for atoms, sigma in pool.members[self._pointer.size - 1 :]:
+            found = self.problem.atoms.columns(atoms)
+            columns.append(found.ids)
+            factors.append(np.sqrt(sigma[found.atom]) * found.scale)
+            sizes.append(found.ids.size)
+        none = np.empty(0, dtype=np.int64)
+        return np.concatenate([none, *columns]), np.concatenate([none, *factors]), np.array(sizes, dtype=np.int64)
+
+    def _extend(self, pool: Pool) -> None:
+        """Take in the groups that are new: their columns, and zero weights for them."""
+        problem = self.problem
+        ids, factors, sizes = self._fresh(pool)
+        self._ids, self._scale = np.concatenate([self._ids, ids]), np.concatenate([self._scale, factors])
+        self._pointer = np.concatenate([self._pointer, self._pointer[-1] + np.cumsum(sizes)])
+        held = np.union1d(self._columns, ids)
+        if self._held is None or held.size > self._columns.size:
+            self._columns = held
+            self._held, self._shift = self._gathered(held)
+        b, self._unit = self._unit * self._x[-1], _largest_spread(self._held, self._c)
+        self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
+        if self._step == 0.0:
+            self._step = 0.05 * float(problem.c_i.sum())
+
+    def _dual(self, alpha: Array, places: Integers) -> tuple[float, Array]:
+        """Value of the restricted dual at a feasible vector made from −L', and that vector."""
+        from mipfs.kernels.proximal import pull
+
+        y, c, bias = self._y, self._c, self.problem.bias
+        near = project(alpha, self._loss.top(c), y, bias)
+        pulled = np.empty(self._columns.size)
+        pull(self._held, near, pulled)
+        level = self._level(_sums(np.square(self._scale * pulled[places]), self._pointer))
+        if not self._loss.has_top:  # else the box is in the way of a multiple
+            factor = self._loss.best_multiple(near, c, level)
+            if factor is not None:
+                near, level = factor * near, factor * factor * level
+        whole, q = self._loss.feasible_dual(near, c, y, bias)
+        exact = np.ldexp(whole.astype(float), -q)
+        return self._loss.dual_value(exact, c) - 0.5 * level, exact
+
+    def _gathered(self, held: Integers) -> tuple[Any, Array]:
+        """The columns `held` as the kernels take them, of one sample of every kind where many are alike."""
+        problem, merged = self.problem, self._alike
+        if merged is not None and not merged.take(held):
+            merged = self._alike = None
+        if merged is None:
+            self._y, self._c = problem.data.y, np.ascontiguousarray(problem.c_i)
+            return kernel_columns(problem.data, held, self._off, problem.bias)
+        data, self._c = merged.instance(problem.data.sample_weight), merged.summed(problem.c_i)
+        self._y = data.y
+        off = TakenOff(data, problem.bias, self._c / self._c.sum())
+        return kernel_columns(data, np.arange(held.size), off, problem.bias)
+
+
+class FaceProximal(Proximal):
+    """The same over a `Face`, where S is a cardinality row alone; μ of the solution is σ of its atoms.
+
+    Parameters
+    ----------
+    problem : Problem, its S plain and nothing forced in
+    """
+
+    def _room(self) -> float:
+        M = self.problem.M
+        return float(self.problem.atoms.count if M is None else M)
+
+    def _shares(self, norms: Array) -> Array:
+        from mipfs.kernels.proximal import filling
+
+        level = filling(norms, 0.0, self._room())
+        return np.minimum(norms * level, 1.0) if math.isfinite(level) else (norms > 0.0).astype(float)
+
+    def _level(self, squares: Array) -> float:
+        room = min(int(self._room()), squares.size)
+        return float(np.partition(squares, squares.size - room)[squares.size - room :].sum())
+
+    def _fresh(self, pool: Pool) -> tuple[Integers, Array, Integers]:
+        assert isinstance(pool, Face)
+        atoms = pool.atoms[self._pointer.size - 1 :]
+        found = self.problem.atoms.columns(atoms)
+        return found.ids, found.scale, np.bincount(found.atom, minlength=atoms.size)
+
+
+def _largest_spread(columns: Any, c: Array) -> float:
+    """√(Σ_i c_i z_ij² / Σ c_i) of the kernels' column with the largest; 1 where all are zero.
+
+    By the weights, so that a sample of weight two counts as two samples do.
+    """
+    if isinstance(columns, tuple):
+        data, rows, pointer = columns
+        squares = _sums(c[rows] * np.square(data), pointer)
+    else:
+        squares = np.einsum("i,ij,ij->j", c, columns, columns)
+    return math.sqrt(float(squares.max(initial=0.0)) / float(c.sum())) or 1.0
+
+
+def _sums(values: Array, pointer: Integers) -> Array:
+    """Sums over the pieces pointer[t] : pointer[t + 1], which may be empty."""
+    owner = np.repeat(np.arange(pointer.size - 1), np.diff(pointer))
+    return np.bincount(owner, values, pointer.size - 1).astype(float)
