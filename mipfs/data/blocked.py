@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 
-CACHE = 1 << 25
+CACHE = 1 << 23
 """Bytes of columns that were asked for and are kept."""
 
 

@@ -88,8 +88,9 @@ class Alike:
 
     def spread(self, alpha: Array, c: Array) -> Array:
         """α (n,) of a dual vector (m,) over the kinds, for weights c (n,)."""
-        share = alpha / self.summed(c)
-        return np.asarray(share[self.kind] * (float(c[0]) if c.strides == (0,) else c))
+        found = (alpha / self.summed(c))[self.kind]
+        found *= c
+        return np.asarray(found)
 
 
 def alike(problem: Problem, columns: Integers) -> Alike | None:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
+from mipfs.losses.dyadic import rounded
 from mipfs.problem import Problem
 from mipfs.solvers import highs
 
@@ -116,7 +117,10 @@ class Restricted(Protocol):
 
 def feasible(problem: Problem, alpha: Array) -> Array:
     """α made feasible exactly."""
-    whole, q = get_loss(problem.loss).feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
+    loss = get_loss(problem.loss)
+    if not problem.bias and problem.loss != "structural":  # entry by entry, and in one array
+        return rounded(alpha, loss.top(problem.c_i))
+    whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact = whole.astype(float)
     return np.asarray(np.ldexp(exact, -q, out=exact))
 

@@ -57,6 +57,15 @@ def exponent(alpha: Array, top: Array) -> int:
     return finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0)))
 
 
+def rounded(alpha: Array, top: Array) -> Array:
+    """k·2^−q of `balanced` without a bias, (n,), and no integers beside it: whole numbers of 50 bits are floats."""
+    found, q = np.empty(alpha.size), exponent(alpha, top)
+    for at in pieces(alpha.size):
+        k = np.clip(np.rint(np.ldexp(alpha[at], q)), 0.0, np.floor(np.ldexp(top[at], q)))
+        found[at] = np.ldexp(k, -q)
+    return found
+
+
 def pieces(n: int) -> Iterator[slice]:
     """So many samples at a time that what is computed of them takes no room beside all of them."""
     return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))

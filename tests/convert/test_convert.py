@@ -230,9 +230,11 @@ def test_killed_at_ten_random_moments(tmp_path: Path) -> None:
         store = tmp_path / f"s{number}"
         while killed(source, store, r.uniform(0.0, 0.7 * whole)) != 0:
             kills += 1
-            assert not store.exists()
-            if kills > 200:
-                pytest.fail("it makes no headway")
+            assert kills < 200, "it makes no headway"
+            if store.exists():  # killed behind the last step
+                break
+        if store.with_name(f"{store.name}.unfinished").exists():
+            assert killed(source, store, 600.0) == 0
         assert sorted(os.listdir(store)) == sorted(os.listdir(tmp_path / "whole"))
         for name in os.listdir(store):
             assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name

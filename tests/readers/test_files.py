@@ -89,5 +89,7 @@ def test_missing_file_and_folder(tmp_path):
 
 def test_a_folder_is_no_data(tmp_path: Path) -> None:
     for folder in (Path(), tmp_path):
-        with pytest.raises(DataError, match="this is a folder; give a data file"):
+        with pytest.raises(
+            DataError, match=r"this is a folder without manifest\.json; give a data file or a column store"
+        ):
             read(folder)
