@@ -19,7 +19,7 @@ from mipfs.data.blocked import held, split
 from mipfs.data.instance import Instance
 
 
-def drawn(seed: int, n: int = 120, p: int = 150) -> tuple[Any, Any]:
+def drawn(seed: int, n: int = 100, p: int = 90) -> tuple[Any, Any]:
     r = np.random.default_rng(seed)
     X = sparse.random_array((n, p), density=0.1, rng=r).toarray()
     X = np.where(X != 0, np.round(r.standard_normal((n, p)), 2), 0.0)
@@ -37,7 +37,7 @@ def without_times(found: Any) -> Any:
 
 def solved(data: Instance, **changes: Any) -> Any:
     problem = mipfs.Problem(data, **{"loss": "squared-hinge", "bias": False, "M": 4} | changes)
-    return mipfs.solve(problem, "kelley", T=6)
+    return mipfs.solve(problem, "kelley", T=3)
 
 
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
@@ -47,15 +47,14 @@ def test_the_same_bytes_as_in_memory(dense: bool, scale: Any) -> None:
     X = X.toarray() if dense else X
     one = Instance.from_arrays(X, y, scale=scale)
     first = solved(one)
-    for width in (1, 64, 1000):
+    for width in (1, 64):
         other = Instance.from_arrays(held(X, width), y, scale=scale)
         assert (other.sha256, other.is_sparse) == (one.sha256, one.is_sparse)
         second = solved(other)
         assert without_times(json.loads(first.to_json())) == without_times(json.loads(second.to_json()))
-        report = mipfs.verify(second, other)
-        assert report.accepted, report.reason
-        report = mipfs.verify(second, one)
-        assert report.accepted, report.reason
+        for data in (one, other):
+            report = mipfs.verify(second, data)
+            assert report.accepted, report.reason
 
 
 @pytest.mark.parametrize("changes", [{"bias": True}, {"loss": "hinge", "bias": True}, {"loss": "logistic"}])
@@ -124,7 +123,7 @@ def test_products_and_columns() -> None:
     np.testing.assert_allclose(blocks @ w, X @ w, atol=1e-12)
     np.testing.assert_allclose(blocks.mean(axis=0), X.mean(axis=0), atol=1e-14)
     np.testing.assert_allclose(blocks.squares(), X.power(2).sum(axis=0), atol=1e-12)
-    ids = np.array([140, 3, 3, 0, -1])
+    ids = np.array([70, 3, 3, 0, -1])
     for _ in range(2):  # the second time they are at hand
         np.testing.assert_array_equal(blocks[:, ids].toarray(), X.toarray()[:, ids])
     assert blocks[:, np.empty(0, dtype=np.int64)].shape == (X.shape[0], 0)
