@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exact_parts import scip
+from exact_parts import ours, scip
 from exact_parts.ours import measure
 from exact_parts.store import Line, Store, clocks, relative_gap
 from mipfs.data.instance import Instance
@@ -109,27 +109,44 @@ def measured(one: Made, problem: Problem, solver: str, limit: float, proofs: Pat
     return measure(problem, solver, limit=limit, gap=GAP, keep=proofs, name=one.name(problem))
 
 
+def _closed(problem: Problem, driver: str, limit: float, gap: float) -> Callable[[], tuple[Any, float, float]]:
+    """A run as a function that needs nothing of this folder, which the workers lack: it is pickled by value."""
+
+    def there() -> tuple[Any, float, float]:
+        import time
+
+        import mipfs
+
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = mipfs.solve(problem, driver, time_limit=limit, gap=gap)
+        return result, time.perf_counter() - wall, time.process_time() - cpu
+
+    return there
+
+
 def spread(
     problems: Sequence[Made], solvers: Sequence[str], store: Store, limits: Callable[[Made, str], float], client: Any
 ) -> None:
-    """Let the workers of a Dask client measure what is not stored yet."""
+    """Let the workers of a Dask client measure what is not stored yet, of our drivers."""
     import cloudpickle
     from distributed import as_completed
 
     import exact_parts
 
-    cloudpickle.register_pickle_by_value(exact_parts)  # the workers have mipfs, and not this folder
-    asked: dict[Any, tuple[str, dict[str, Any]]] = {}
+    cloudpickle.register_pickle_by_value(exact_parts)
+    asked: dict[Any, tuple[str, dict[str, Any], Problem]] = {}
     for one in problems:
         problem = one.build()
         for solver in solvers:
             key, limit = f"{one.name(problem)} | {solver}", limits(one, solver)
             if store.get(key, limit) is None:
-                future = client.submit(measured, one, problem, solver, limit, pure=False)
-                asked[future] = key, told(one, problem, solver, limit)
+                future = client.submit(_closed(problem, solver, limit, GAP), pure=False)
+                asked[future] = key, told(one, problem, solver, limit), problem
     for future in as_completed(list(asked)):
-        key, facts = asked[future]
-        print(shown(store.add(key, **facts, **future.result())), flush=True)
+        key, facts, problem = asked[future]
+        result, seconds, cpu = future.result()
+        facts |= {"seconds": seconds, "cpu_seconds": cpu, **ours.told(result), **ours.verify(result, problem.data)}
+        print(shown(store.add(key, **facts)), flush=True)
 
 
 def with_scip(problem: Problem, limit: float) -> dict[str, Any]:

@@ -41,8 +41,16 @@ def measure(
         result = mipfs.solve(problem, driver, time_limit=limit, gap=gap)
     if result.stop_reason.name == "INTERRUPTED":  # what Ctrl-C left is no measurement
         raise KeyboardInterrupt
+    if keep is not None and name:
+        keep.mkdir(parents=True, exist_ok=True)
+        result.save(keep / f"{name.replace(' ', '_')}_{driver}.json")
+    return told(result) | spent | verify(result, problem.data)
+
+
+def told(result: Any) -> dict[str, Any]:
+    """What a line says of a result."""
     counters = dict(result.counters)
-    line: dict[str, Any] = {
+    return {
         "status": result.status.name,
         "stop_reason": result.stop_reason.name,
         "objective": result.objective,
@@ -53,10 +61,6 @@ def measure(
         "counters": counters,
         "code": code(),
     }
-    if keep is not None and name:
-        keep.mkdir(parents=True, exist_ok=True)
-        result.save(keep / f"{name.replace(' ', '_')}_{driver}.json")
-    return line | spent | verify(result, problem.data)
 
 
 def verify(result: Any, data: Instance) -> dict[str, Any]:

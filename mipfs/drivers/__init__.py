@@ -20,6 +20,7 @@ from mipfs.drivers import tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import UsageError
+from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.registry import module_of
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
@@ -192,6 +193,9 @@ def _opened(
     options = {**options_of(model, problem, name, options), **options}
     checked = _options(module, name, options, seed)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
+    if getattr(checked, "client", None) is not None:
+        check_client(checked.client)
+        module.refuse(problem, checked)
     why_no_state = _why_no_state(problem, name, checked)
     if why_no_state and (keeper is not None or resume is not None):
         raise UsageError(why_no_state)

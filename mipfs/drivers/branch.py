@@ -27,7 +27,7 @@ from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import carries
-from mipfs.plumbing.cluster import check_client
+from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
@@ -98,11 +98,31 @@ class Options:
     client: Any = field(default=None, repr=False, compare=False)
 
 
+def refuse(problem: Problem, options: Options) -> None:
+    """Refuse what a cluster cannot take, before anything is begun.
+
+    Raises
+    ------
+    UsageError
+    """
+    if options.nodes == "conic":
+        raise UsageError("nodes = 'conic' are solved one at a time, by Clarabel; leave client or nodes out")
+    if _is_one_master(problem):
+        raise UsageError(
+            "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
+            "leave it out"
+        )
+
+
+def _is_one_master(problem: Problem) -> bool:
+    """Whether the tree is one of LPs over shared cuts."""
+    assert problem.rows is not None
+    return problem.loss == "structural" or bool(problem.rows.extra.integer.any())
+
+
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
-        if run.options.client is not None:
-            raise UsageError("nodes = 'conic' are solved one at a time, by Clarabel; leave client or nodes out")
         from mipfs.drivers.conic_tree import ConicTree
 
         check_size(run.problem.data, "CVXPY program")
@@ -152,12 +172,11 @@ def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     problem, options = run.problem, run.options
     assert problem.rows is not None
-    if options.client is not None:
-        check_client(options.client)
-    if problem.loss == "structural" or problem.rows.extra.integer.any():
-        for name, given in (("nodes = 'conic'", options.nodes == "conic"), ("client", options.client is not None)):
-            if given:
-                raise UsageError(f"{name} takes neither the structural loss nor whole extra variables; leave it out")
+    if _is_one_master(problem):
+        if options.nodes == "conic":
+            raise UsageError(
+                "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
+            )
         yield from gbd.search(run)
         return
     begun = gbd.begin(run)

@@ -36,7 +36,6 @@ from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
-from mipfs.plumbing.cluster import check_client
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
@@ -115,6 +114,27 @@ class Options:
     eps_c: float | None = None
     eps_apg: float | None = None
     client: Any = field(default=None, repr=False, compare=False)
+
+
+def refuse(problem: Problem, options: Options) -> None:
+    """Refuse what a cluster cannot take, before anything is begun.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not (_takes_the_best(problem) and isinstance(problem.atoms, Features)):
+        raise UsageError(
+            "client scores single features under a cardinality row alone; leave it out with rows, penalties, groups, "
+            "trees and products"
+        )
+
+
+def _takes_the_best(problem: Problem) -> bool:
+    """Whether the selection that α violates most is made of the largest scores."""
+    selection = problem.selection
+    free = selection.is_plain and not selection.forced_in and not selection.forced_out
+    return free and not problem.has_penalty
 
 
 def run(run: Run) -> Steps:
@@ -299,21 +319,13 @@ class Oracle:
         self._must_stop = lambda: run.must_stop
         self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
         self._loss = get_loss(run.problem.loss)
-        problem, selection = run.problem, run.problem.selection
-        free = selection.is_plain and not selection.forced_in and not selection.forced_out
-        self._by_best = free and not problem.has_penalty
+        problem = run.problem
+        self._by_best = _takes_the_best(problem)
         self.top: TopFeatures | PairSearch | None = None
         self._search: TreeSearch | None = None
-        if client is not None:
-            check_client(client)
         if self._by_best and isinstance(problem.atoms, Features):
             search = None if client is None else Spread(problem.atoms, client, self._must_stop)
             self.top = TopFeatures(problem.atoms, search)
-        elif client is not None:
-            raise UsageError(
-                "client scores single features under a cardinality row alone; leave it out with rows, penalties, "
-                "groups, trees and products"
-            )
         elif isinstance(problem.atoms, Pairs):
             self.top = problem.atoms.search()
         elif self._by_best and isinstance(problem.atoms, Tree):

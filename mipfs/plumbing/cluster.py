@@ -17,8 +17,9 @@ REFRESH, PATIENCE = 2.0, 10.0
 """Seconds from one look at who the workers are to the next; and how long a run waits for one where there is none."""
 FETCH, TRIES = 30.0, 3
 """Seconds that an answer may take on its way back, and how often it is asked for before this process finds it."""
-LOST = CancelledError, TimeoutError, OSError, RuntimeError
-"""What is raised where a worker or the scheduler goes away meanwhile; the last by a client that closes just then."""
+LOST = CancelledError, TimeoutError, OSError, RuntimeError, KeyError
+"""What is raised where a worker or the scheduler goes away meanwhile; the last two by a client that closes just then,
+and for the address of a worker that is gone."""
 
 
 def client_of(address: str) -> Any:

@@ -17,7 +17,7 @@ from tests.cli.outcome import Cli
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mipfs[dask]'")
 ROOT = Path(__file__).resolve().parents[2]
-CREDIT = ROOT / "instances" / "credit.csv"
+CREDIT, WDBC = ROOT / "instances" / "credit.csv", ROOT / "instances" / "wdbc.svm"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def client() -> Iterator[Any]:
 def without_times(document: dict[str, Any]) -> dict[str, Any]:
     for record in (document, *document["trace"]):
         del record["seconds"]
-    del document["certificate"]
+    del document["certificate"], document["command"]
     return document
 
 
@@ -37,7 +37,7 @@ def without_times(document: dict[str, Any]) -> dict[str, Any]:
 def test_the_answer_is_that_of_this_process(
     client: Any, cli: Cli, tmp_path: Path, model: str, options: list[str]
 ) -> None:
-    asked = ["solve", model, CREDIT, "-p", "M=3", "-p", "C=1", *options]
+    asked = ["solve", model, WDBC, "--scale", "standard", "-p", "M=2", "-p", "C=0.1", *options]
     where = ["--dask", client.scheduler.address]
     found = []
     for name, more in (("here", []), ("there", where)):

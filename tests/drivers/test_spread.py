@@ -166,7 +166,7 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
     data = table(p=12)
     problem = Problem(data, loss="squared-hinge", M=3, C=1.0)
     rows = problem.with_rows(np.ones((1, 12)), -np.inf, 2.0)
-    groups = problem.replace(atoms=Groups(data, {"a": [0, 1], "b": [2, 3]}), M=1)
+    groups = Problem(data, atoms=Groups(data, {"a": [0, 1], "b": [2, 3]}), loss="squared-hinge", M=1, C=1.0)
     for other in (rows, groups, problem.replace(lam=0.1)):
         with pytest.raises(UsageError, match="single features under a cardinality row alone"):
             mipfs.solve(other, "kelley", client=client)
