@@ -116,8 +116,8 @@ def refuse(problem: Problem, options: Options) -> None:
 
 def _is_one_master(problem: Problem) -> bool:
     """Whether the tree is one of LPs over shared cuts."""
-    assert problem.rows is not None
-    return problem.loss == "structural" or bool(problem.rows.extra.integer.any())
+    rows = problem.rows
+    return problem.loss == "structural" or (rows is not None and bool(rows.extra.integer.any()))
 
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:

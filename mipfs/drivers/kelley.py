@@ -123,7 +123,7 @@ def refuse(problem: Problem, options: Options) -> None:
     ------
     UsageError
     """
-    if not (_takes_the_best(problem) and isinstance(problem.atoms, Features)):
+    if isinstance(problem.atoms, Pairs) or not (_takes_the_best(problem) and isinstance(problem.atoms, Features)):
         raise UsageError(
             "client scores single features under a cardinality row alone; leave it out with rows, penalties, groups, "
             "trees and products"
@@ -323,11 +323,11 @@ class Oracle:
         self._by_best = _takes_the_best(problem)
         self.top: TopFeatures | PairSearch | None = None
         self._search: TreeSearch | None = None
-        if self._by_best and isinstance(problem.atoms, Features):
+        if isinstance(problem.atoms, Pairs):
+            self.top = problem.atoms.search()
+        elif self._by_best and isinstance(problem.atoms, Features):
             search = None if client is None else Spread(problem.atoms, client, self._must_stop)
             self.top = TopFeatures(problem.atoms, search)
-        elif isinstance(problem.atoms, Pairs):
-            self.top = problem.atoms.search()
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
 
