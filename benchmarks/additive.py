@@ -140,9 +140,8 @@ def report(lines: dict[str, dict[str, Any]]) -> str:
     rows, sizes = [], sorted({line["M"] for line in lines.values() if "method" in line})
     won, fitted = [], []
     for M in sizes:
-        linear, own = (
-            [lines.get(f"{name} {C:g} {M}") for C in grid] for name, grid in (("linear", GRID), ("hik", OWN))
-        )
+        linear = [lines.get(f"linear {C:g} {M}") for C in GRID]
+        own = [lines.get(f"hik {C:g} {M}") for C in OWN]
         both = [one for one in (*linear, *own) if one is not None]
         if len(both) < len(METHODS):
             continue
@@ -170,8 +169,8 @@ Made by `MIPFS_DATA=folder python benchmarks/additive.py` from `additive.jsonl`.
 Accuracy in per cent on the 2,007 test rows, in brackets on the 7,291 training rows; CPU seconds for C = 1. Feature
 generation with the squared hinge and an intercept; the pool after {", ".join(map(str, ITERATIONS))} iterations is
 rounded to M pixels and polished by exchanges, and the selection of least training objective is kept. `hik` is the
-histogram intersection kernel of pixels in {LEVELS} grey levels. Each at its best C, the kernel is ahead of linear on the
-test rows for M = {", ".join(map(str, won)) or "none"}, and on the training rows for
+histogram intersection kernel of pixels in {LEVELS} grey levels. Each at its best C, the kernel is ahead of linear on
+the test rows for M = {", ".join(map(str, won)) or "none"}, and on the training rows for
 M = {", ".join(map(str, fitted)) or "none"}; of the other M it is not.
 
 {table(header, rows)}

@@ -16,11 +16,15 @@ ESTIMATORS = [
     mipfs.FGMSelector(),
     mipfs.GroupFGMClassifier(),
     mipfs.PolynomialFGMClassifier(),
+    mipfs.AdditiveFGMClassifier(),
     mipfs.MeasureClassifier(),
     mipfs.BSSSelector(),
     mipfs.LeverageSelector(),
 ]
 AGAIN = [
+    mipfs.AdditiveFGMClassifier("splines"),
+    mipfs.AdditiveFGMClassifier("chi2"),
+    mipfs.AdditiveFGMClassifier("hik", map_options={"levels": 9}, M=1),
     mipfs.FSPClassifier(M=2),
     mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
     mipfs.BSSSelector(supervised=True, rescale=True, scale="standard"),
