@@ -24,7 +24,7 @@ Array = npt.NDArray[np.float64]
 
 
 def test_scores_and_columns_of_the_intersection_kernel_are_those_of_the_dense_matrix() -> None:
-    for seed in range(150):
+    for seed in range(100):
         data, X = instance(seed)
         made = make("additive-hik", data)
         r = np.random.default_rng(seed)
@@ -57,6 +57,7 @@ def test_levels_round_to_equal_steps_and_shift_counts_from_the_least_value() -> 
         assert max(make("additive-hik", data, levels=7).sizes) <= 7
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "options"), KINDS)
 @pytest.mark.parametrize("scaling", ["none", "norm"])
 def test_every_kind_agrees_with_groups_of_its_columns_written_out(

@@ -67,6 +67,7 @@ def test_the_proven_best_is_that_of_enumeration(name: str, options: dict[str, An
         assert report.bound == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("driver", ["kelley", "branch", "gbd", "conic"])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])
 def test_bounds_of_every_driver_and_loss_hold_on_the_raw_data(driver: str, loss: str) -> None:
@@ -80,6 +81,7 @@ def test_bounds_of_every_driver_and_loss_hold_on_the_raw_data(driver: str, loss:
         assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "options"), KINDS)
 @pytest.mark.parametrize("scale", ["none", "unit"])
 def test_a_saved_result_predicts_from_raw_values(
