@@ -71,8 +71,8 @@ class MadeMatrix:
 
     @cached_property
     def _means(self) -> Array:
-        share = np.full(self.shape[0], 1.0 / self.shape[0])
-        return np.asarray(share @ self, dtype=float)
+        parts = (self[:, start : start + self._step].mean(axis=0) for start in self._blocks())
+        return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])
 
     @property
     def T(self) -> _Transposed:
