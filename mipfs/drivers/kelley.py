@@ -236,6 +236,8 @@ def _restricted(run: Run) -> Restricted:
         given = getattr(options, name)
         if given is not None and not 0.0 <= given < 1.0:
             raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
+    if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
+        raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
     loss = get_loss(problem.loss)
     smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
     if options.restricted in ("face", "proximal") and not smooth:

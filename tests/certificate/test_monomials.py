@@ -49,7 +49,8 @@ def test_every_part_of_the_statement_is_checked() -> None:
     document, arrays, data = claims(1)
     made = document["atoms"]["made"]
     for change, word in (
-        ({"kind": "words"}, "kind"), ({"degree": 4}, "degree"), ({"gamma": 0.0}, "gamma"), ({"heredity": "both"}, "both"),
+        ({"kind": "words"}, "kind"), ({"degree": 4}, "degree"), ({"gamma": 0.0}, "gamma"),
+        ({"heredity": "both"}, "both"),
         ({"count": made["count"] + 1}, "there are"), ({"parts": made["parts"][:-1]}, "called"),
         ({"parts": [made["parts"][0], *made["parts"][:-1]]}, "held twice"), ({"parts": []}, "held twice"),
         ({"parts": [["nothing"], *made["parts"][1:]]}, "'nothing'"),
@@ -59,7 +60,8 @@ def test_every_part_of_the_statement_is_checked() -> None:
         assert not report.accepted
         assert word in report.reason, (change, report.reason)
     for change in (
-        {"n_features": 99}, {"columns": {}}, {"rows": [{"name": "r", "terms": {}, "lb": None, "ub": 0.0, "origin": ""}]},
+        {"n_features": 99}, {"columns": {}},
+        {"rows": [{"name": "r", "terms": {}, "lb": None, "ub": 0.0, "origin": ""}]},
         {"extra": {"z": {"lb": 0.0, "ub": 1.0, "integer": False, "value": 0.0}}},
         {"near_optimal": {"complete": False, "gap": 0.1, "size": None, "supports": [], "share": {}}},
         {"params": {**document["params"], "M": None}}, {"params": {**document["params"], "lambda": 1.0}},
