@@ -10,7 +10,7 @@ The run stops on the gap between the two, on T selections (the papers' stop) or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,29 +20,22 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import Features
-from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.pairs import Pairs
-from mipfs.atoms.spread import Spread
-from mipfs.atoms.top import TopFeatures
-from mipfs.atoms.tree import Tree
-from mipfs.atoms.tree_search import TreeSearch
 from mipfs.capability import ATOMS, POINTWISE, Capability
+from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
-from mipfs.errors import StoppedError, UsageError
+from mipfs.errors import UsageError
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
-from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
-from mipfs.proof.cuts import dual_value_below
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.run import Run, Steps
-from mipfs.run.single import cut_of, prove, prove_plain
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -55,12 +48,6 @@ SPLICES = 2
 """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
 STUCK = 1e-3
 """The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
-RAY = 1e-3
-"""A dual vector whose best multiple is no further from it is judged as it is."""
-NEAR, ROUNDED = 3e-12, 1e-15
-"""Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
-MORE, LEAST_MORE = 4, 40
-"""Atoms that a face takes in beside the M that α violates most: so many times M, and at least so many."""
 EXACT_RESTRICTED = 1e-9
 """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
@@ -123,24 +110,17 @@ def refuse(problem: Problem, options: Options) -> None:
     ------
     UsageError
     """
-    if isinstance(problem.atoms, Pairs) or not (_takes_the_best(problem) and isinstance(problem.atoms, Features)):
+    if isinstance(problem.atoms, Pairs) or not (takes_the_best(problem) and isinstance(problem.atoms, Features)):
         raise UsageError(
             "client scores single features under a cardinality row alone; leave it out with rows, penalties, groups, "
             "trees and products"
         )
 
 
-def _takes_the_best(problem: Problem) -> bool:
-    """Whether the selection that α violates most is made of the largest scores."""
-    selection = problem.selection
-    free = selection.is_plain and not selection.forced_in and not selection.forced_out
-    return free and not problem.has_penalty
-
-
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    method, most_violated = _restricted(run), Oracle(run, options.relaxation, options.client)
+    method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     selection = problem.selection
     least = 0.0
@@ -198,7 +178,7 @@ def run(run: Run) -> Steps:
     most_violated.prove(run)
 
 
-def _saved(pool: Pool, alpha: Array, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
+def _saved(pool: Pool, alpha: Array, oracle: MostViolated) -> dict[str, npt.NDArray[Any]]:
     """The selections so far, α, and the best bound with its dual vector."""
     lower, best = oracle.best
     return {
@@ -209,7 +189,7 @@ def _saved(pool: Pool, alpha: Array, oracle: Oracle) -> dict[str, npt.NDArray[An
     }
 
 
-def _taken_up(run: Run, pool: Pool, oracle: Oracle) -> Array:
+def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> Array:
     """Fill the pool with the selections of the run that this one goes on with; its α."""
     assert run.resume is not None
     kept = run.resume.arrays
@@ -296,146 +276,6 @@ def _first(problem: Problem) -> Array:
         return feasible(problem, merged.spread(alpha, problem.c_i))
     solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
     return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
-
-
-class Oracle:
-    """Step 1: the selection that α violates most, and lower(α) = g(α) + min over S of c'σ − ½ s(α)'σ, rounded down.
-
-    Parameters
-    ----------
-    run : Run
-    relaxation : {"hull", "box"}
-    client : dask.distributed.Client, optional
-
-    Attributes
-    ----------
-    best : the largest lower(α) so far, and its α (a `Combination` over labellings)
-    top : TopFeatures, where the best features are found without a score of every one
-    is_wide : bool, whether the next best atoms are wanted too
-    next_best : (k,) ndarray, these at the last dual vector, best first
-    """
-
-    def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
-        self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
-        self.best: tuple[float, Array | Combination | None] = -np.inf, None
-        self._must_stop = lambda: run.must_stop
-        self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
-        self._loss = get_loss(run.problem.loss)
-        problem = run.problem
-        self._by_best = _takes_the_best(problem)
-        self.top: TopFeatures | PairSearch | None = None
-        self._search: TreeSearch | None = None
-        if isinstance(problem.atoms, Pairs):
-            self.top = problem.atoms.search()
-        elif self._by_best and isinstance(problem.atoms, Features):
-            search = None if client is None else Spread(problem.atoms, client, self._must_stop)
-            self.top = TopFeatures(problem.atoms, search)
-        elif self._by_best and isinstance(problem.atoms, Tree):
-            self._search = TreeSearch(problem.atoms)
-
-    def prove(self, run: Run) -> None:
-        """The certificate of the best dual vector."""
-        lower, dual = self.best
-        if self.top is None or self.problem.loss == "structural":
-            prove(run, lower, None if dual is None else cut_of(self.problem, dual))
-        else:
-            if dual is None or lower < run.bound:
-                dual = np.zeros(self.problem.data.n_samples)
-            assert not isinstance(dual, Combination)
-            prove_plain(run, dual, self._again)
-
-    def counters(self) -> dict[str, int]:
-        """Of a tree, how many scores were computed and how many a bound saved."""
-        return {} if self._search is None else {"scored": self._search.scored, "pruned": self._search.saved}
-
-    def __call__(self, alpha: Array) -> tuple[Integers, Array, float]:
-        """Positions with σ > 0, their σ, and the larger of lower(α) and lower of the best multiple of α."""
-        g = dual_value_below(self._loss, alpha, self.problem.c_i)
-        try:
-            ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
-        except StoppedError:  # a long search: what was proven before it stands
-            return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
-        squares, values = 2.0 * (g - lower), abs(g) + abs(lower)
-        multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
-        if multiple is None or abs(multiple - 1.0) < RAY:
-            return ids, sigma, lower
-        best = multiple * alpha
-        if self._loss.dual_value(best, self.problem.c_i) - 0.5 * multiple * multiple * squares <= self.best[0]:
-            return ids, sigma, lower
-        exact = feasible(self.problem, best)
-        g = dual_value_below(self._loss, exact, self.problem.c_i)
-        found = self._near(exact, multiple * alpha, multiple * multiple * (squares + ROUNDED * values), g) or self.at(
-            exact * self.problem.data.y, g
-        )
-        return ids, sigma, max(lower, self._noted(found, exact)[2])
-
-    def _wide(self, M: int) -> int:
-        """How many of the best atoms are looked for."""
-        return M + max(LEAST_MORE, MORE * M) if self.is_wide else M
-
-    def _near(self, exact: Array, wanted: Array, squares: float, g: float) -> tuple[Integers, Array, float] | None:
-        """lower of a dual vector near one whose scores are known, without a look at the data; None where it is too far.
-
-        The root of the sum of the M largest scores is a norm of v, at most √M max_j ‖λ_j x_j‖ ‖v‖: at `exact` it is at
-        most √squares, that at `wanted`, and √M max_j ‖λ_j x_j‖ ‖exact − wanted‖.
-        """
-        if not isinstance(self.top, TopFeatures):
-            return None
-        M = self.problem.atoms.count if self.problem.M is None else self.problem.M
-        off = float(np.linalg.norm(exact - wanted)) + ROUNDED * float(np.linalg.norm(exact))
-        largest = self.top.largest_norm + np.sqrt(exact.size) * self.top.largest_center
-        root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDED)
-        if root * root > squares * (1.0 + NEAR):
-            return None
-        return np.empty(0, dtype=np.int64), np.empty(0), g - 0.5 * root * root * (1.0 + ROUNDED)
-
-    def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
-        """lower of a feasible dual vector, at hand where that is the best so far, and of `Pairs` its best atoms."""
-        lower, dual = self.best
-        at_hand = isinstance(dual, np.ndarray) and np.array_equal(dual, exact)
-        if at_hand and not isinstance(self.problem.atoms, Pairs):
-            return np.empty(0, dtype=np.int64), lower
-        ids, _, lower = self.at(exact * self.problem.data.y, g)
-        return ids, lower
-
-    def of(self, dual: Combination) -> tuple[Integers, Array, float]:
-        """The same of a dual vector over labellings."""
-        return self._noted(self.at(dual.v, dual.value_below), dual)
-
-    def _noted(self, found: tuple[Integers, Array, float], alpha: Array | Combination) -> tuple[Integers, Array, float]:
-        if found[2] > self.best[0]:
-            self.best = found[2], alpha
-        return found
-
-    def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
-        """The same of a dual vector that is known by v (n,) and its g, rounded down."""
-        problem = self.problem
-        M = problem.atoms.count if problem.M is None else problem.M
-        if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            top, wide = self.top, self._wide(M)
-            ids, sizes = top.search(v, wide, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, wide)
-            ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
-            inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
-        if self._search is not None:
-            ids, found = self._search.best(v, M)
-            error = self._search.error(v, float(found.max(initial=0.0)))
-            inner = -0.5 * (float(found.sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
-        scores = problem.atoms.scores(v)
-        if self._by_best:
-            ids = problem.atoms.best(v, self._wide(M))
-            ids, self.next_best = ids[:M], ids[M:]
-            error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
-            inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
-        cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
-        minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
-        sigma, inner = minimise(cost)
-        if sigma is None:
-            return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
-        ids = np.flatnonzero(sigma > 1e-9)
-        return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
 
 
 def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:

@@ -21,13 +21,12 @@ TOTALS = ("floor", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
 
 def why_none(problem: Problem, options: Any) -> str:
     """Why a run of `branch` has no state that can be kept; empty where it has one."""
-    assert problem.rows is not None
     for name in ("pool_gap", "pool_size", "active", "validation"):
-        if getattr(options, name) is not None:
+        if getattr(options, name, None) is not None:
             return f"checkpoint and resume do not go together with {name}; leave one of them out"
-    if problem.rows.extra.integer.any():
+    if problem.rows is not None and problem.rows.extra.integer.any():
         return "checkpoint and resume take no whole extra variables with driver 'branch'; driver 'gbd' does"
-    if options.nodes != "newton" or not problem.data.block().is_stored:
+    if getattr(options, "nodes", "newton") != "newton" or not problem.data.block().is_stored:
         return "checkpoint and resume take nodes = 'newton' and columns that are stored"
     return ""
 

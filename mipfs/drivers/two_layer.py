@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import Capability
-from mipfs.drivers.kelley import Oracle, relaxed_of
+from mipfs.drivers.kelley import relaxed_of
+from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
 from mipfs.errors import UsageError
 from mipfs.inner.face_layer import Face, FaceLayer
@@ -95,7 +96,7 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
-    most_violated, last, sharpness = Oracle(run, "hull"), None, 1.0
+    most_violated, last, sharpness = MostViolated(run, "hull"), None, 1.0
     pool, inner = layer(problem, options.inner)
     if run.resume is not None:
         _taken_up(run, pool, inner, most_violated)
@@ -139,7 +140,7 @@ def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer
     return Pool(), Inner(problem)
 
 
-def _saved(pool: Pool, inner: Bundle, oracle: Oracle) -> dict[str, npt.NDArray[Any]]:
+def _saved(pool: Pool, inner: Bundle, oracle: MostViolated) -> dict[str, npt.NDArray[Any]]:
     """The selections and the labellings so far, the last dual vector over labellings and the best one."""
     kept, best = inner.labellings, oracle.best[1]
     arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
@@ -150,7 +151,7 @@ def _saved(pool: Pool, inner: Bundle, oracle: Oracle) -> dict[str, npt.NDArray[A
     return arrays
 
 
-def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: Oracle) -> None:
+def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> None:
     """Fill the pool and the bundle with those of the run that this one goes on with."""
     assert run.resume is not None
     kept = run.resume.arrays

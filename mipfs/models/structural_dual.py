@@ -116,13 +116,13 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
         No selection satisfies the rows.
     """
     from mipfs.drivers import two_layer
-    from mipfs.drivers.kelley import Oracle
+    from mipfs.drivers.most_violated import MostViolated
     from mipfs.inner.inner_layer import Inner
     from mipfs.inner.restricted import Pool as Members
     from mipfs.run.run import Run
 
     run = Run(problem, two_layer.Options(gap=GAP))
-    most_violated, members, inner = Oracle(run, "hull"), Members(), Inner(problem)
+    most_violated, members, inner = MostViolated(run, "hull"), Members(), Inner(problem)
     for _ in range(MAX_SELECTIONS):
         ids, sigma, lower = most_violated.of(inner.dual)
         if lower == -np.inf:

@@ -206,7 +206,7 @@ def test_the_stops_of_tan_2014() -> None:
     X = r.standard_normal((200, 100))
     data = Instance.from_arrays(X, np.where(X[:, :10].sum(axis=1) + r.standard_normal(200) > 0, 1.0, -1.0))
     problem = Problem(data, loss="squared-hinge", bias=False, M=5, C=1.0)
-    whole = mipfs.solve(problem, "kelley", gap=1e-6)
+    whole = mipfs.solve(problem, "kelley", restricted="proximal", gap=1e-6)
     early = mipfs.solve(problem, "kelley", eps_c=1e-2, eps_apg=1e-4, T=15, gap=1e-6)
     assert early.stop_reason in (StopReason.COMPLETED, StopReason.ITERATION_LIMIT)
     assert early.trace[-1].iteration < whole.trace[-1].iteration
@@ -294,7 +294,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     fgm = ["solve", "fgm", "instances/wdbc.svm", "-p", "M=3", "-q"]
     for given, message in (
         (["-o", "nodes=conic"], "-o nodes=conic: driver 'kelley' has no such option; it has "),
-        (["-o", "restricted=foo"], "restricted is one of auto, proximal, interior, cutting, conic, simple-mkl"),
+        (["-o", "restricted=foo"], "restricted is one of auto, face, proximal, interior, cutting, conic, simple-mkl"),
         (["-o", "gap=1"], "give it as --gap 1"),
         (["-o", "eps-c=much"], "eps_c must be a number"),
         (["-o", "refit=1"], "refit must be true or false"),
