@@ -47,7 +47,7 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
 
     Parameters
     ----------
-    M : int >= 0, default 5
+    M : int >= 0, default 10
         At most M monomials (per class). A number above theirs stands for it.
     gamma : float > 0, default 1
     r : float >= 0, default 1
@@ -91,7 +91,7 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
 
     def __init__(
         self,
-        M: int = 5,
+        M: int = 10,
         *,
         gamma: float = 1.0,
         r: float = 1.0,

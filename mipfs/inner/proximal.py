@@ -138,7 +138,7 @@ class Proximal:
         from mipfs.kernels.proximal import pull
 
         y, c, bias = self._y, self._c, self.problem.bias
-        near = project(alpha, self._loss.top(c), y, bias)
+        near = project(alpha, self._loss.top(c), y, bias, c)
         pulled = np.empty(self._columns.size)
         pull(self._held, near, pulled)
         level = self._level(_sums(np.square(self._scale * pulled[places]), self._pointer))

@@ -1,4 +1,4 @@
-"""The Euclidean projection onto the dual set {0 ≤ α ≤ top} with, for a free bias, y'α = 0."""
+"""The projection onto the dual set {0 ≤ α ≤ top} with, for a free bias, y'α = 0."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy.typing as npt
 Array = npt.NDArray[np.float64]
 
 
-def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
+def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = None) -> Array:
     """The point of the dual set that is nearest to α, up to rounding.
 
-    With a bias it is clip(α − ν y, 0, top) for the ν at which y'· vanishes: a non-increasing, piecewise linear
+    With a bias it is clip(α − ν c∘y, 0, top) for the ν at which y'· vanishes: a non-increasing, piecewise linear
     function of ν, whose root is found between two of its sorted breakpoints.
 
     Parameters
@@ -20,6 +20,8 @@ def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
     top : (n,) upper ends of the box, inf where there is none
     y : (n,) labels, -1.0 or +1.0, of both classes when `bias`
     bias : bool
+    c : (n,) positive, optional
+        Distances are Σ d_i²/c_i: with the loss weights a sample of weight two counts as two samples do. Ones by default.
 
     Returns
     -------
@@ -27,12 +29,13 @@ def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
     """
     if not bias:
         return np.asarray(np.clip(alpha, 0.0, top), dtype=float)
+    slope = y if c is None else c * y
     # α_i leaves 0 and reaches top_i at these values of ν
-    breaks = np.concatenate([y * alpha, (y * (alpha - top))[np.isfinite(top)]])
+    breaks = np.concatenate([alpha / slope, ((alpha - top) / slope)[np.isfinite(top)]])
     breaks.sort()
 
     def balance(nu: float) -> float:
-        return float(y @ np.clip(alpha - nu * y, 0.0, top))
+        return float(y @ np.clip(alpha - nu * slope, 0.0, top))
 
     low, high = 0, breaks.size - 1
     while high - low > 1:
@@ -44,4 +47,4 @@ def project(alpha: Array, top: Array, y: Array, bias: bool) -> Array:
     nu = left if at_left <= 0.0 else right
     if at_left > 0.0 > at_right:
         nu = left + (right - left) * at_left / (at_left - at_right)
-    return np.asarray(np.clip(alpha - nu * y, 0.0, top), dtype=float)
+    return np.asarray(np.clip(alpha - nu * slope, 0.0, top), dtype=float)

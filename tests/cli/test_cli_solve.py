@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -173,8 +173,12 @@ def fake_driver(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Run], No
     """Put a function in the place of `gbd`."""
 
     def use(run: Callable[[Run], None]) -> None:
+        def steps(work: Run) -> Iterator[None]:
+            run(work)
+            yield None
+
         module: Any = ModuleType("fake")
-        module.Options, module.CAPABILITY, module.run = Options, gbd.CAPABILITY, run
+        module.Options, module.CAPABILITY, module.run = Options, gbd.CAPABILITY, steps
         module.prepare = lambda problem: None
         monkeypatch.setattr(drivers, "get_driver", lambda name: module)
 
