@@ -21,7 +21,7 @@ def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = No
     y : (n,) labels, -1.0 or +1.0, of both classes when `bias`
     bias : bool
     c : (n,) positive, optional
-        Distances are Σ d_i²/c_i: with the loss weights a sample of weight two counts as two samples do. Ones by default.
+        Distances are Σ d_i²/c_i; by default c is 1. With the loss weights a sample of weight two counts as two do.
 
     Returns
     -------
