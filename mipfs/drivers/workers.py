@@ -26,6 +26,9 @@ from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
 from mipfs.plumbing.cluster import FETCH, LOST, REFRESH, TRIES, Cluster, killed, refused
 from mipfs.proof.duals import DualStore
 
+LATE = 30.0
+"""Seconds after which the scheduler is asked whether some worker has a bundle that is not back; where none has, it goes
+out again."""
 AHEAD = 2
 """Bundles of a batch for every thread of the workers."""
 
@@ -37,6 +40,8 @@ class Bundle:
     Attributes
     ----------
     future : of Dask; None while there is no worker to give them to
+    solver : of Dask, the node solver that they went out with: where it was lost, they wait for nobody
+    since : seconds on the clock when they went out
     done : set when the future is settled
     found : the pieces, once they are back
     here : explorations in this process instead
@@ -45,6 +50,8 @@ class Bundle:
     nodes: Sequence[Node]
     cutoff: float
     future: Any = None
+    solver: Any = None
+    since: float = 0.0
     done: Event = field(default_factory=Event)
     tries: int = 0
     found: list[Any] | None = None
@@ -110,8 +117,11 @@ class Workers:
             time.sleep(POLL_SECONDS)
             return False
         if not bundle.done.wait(POLL_SECONDS):
-            if self._there is None or self._there.status != "finished":
-                self._withdraw(bundle)  # the solver was lost just when it was asked for
+            late = time.monotonic() - bundle.since > LATE
+            if bundle.solver.status != "finished" or (late and not self._is_in_hand(bundle)):
+                self._withdraw(bundle)
+                if late and bundle.tries >= TRIES:
+                    self._take(bundle)
             return False
         status = bundle.future.status
         if status == "finished":
@@ -149,7 +159,13 @@ class Workers:
             self._cluster.failed()
             return
         bundle.done, bundle.tries, bundle.future = Event(), bundle.tries + 1, future
+        bundle.solver, bundle.since = self._there, time.monotonic()
         future.add_done_callback(lambda _future, done=bundle.done: done.set())
+
+    def _is_in_hand(self, bundle: Bundle) -> bool:
+        """Whether some worker has it, as far as the scheduler says; that is asked for anew after as long a wait."""
+        bundle.since = time.monotonic()
+        return self._cluster.has(bundle.future.key)
 
     def _orders(self, bundle: Bundle) -> tuple[list[Order], Packed]:
         """What goes out: the nodes, and the dual vectors that they start from, each once."""

@@ -121,6 +121,14 @@ class Cluster:
         """Look again before the next answer: something was lost."""
         self._looked = -math.inf
 
+    def has(self, key: str) -> bool:
+        """Whether some worker has a task in hand, or that cannot be told now."""
+        try:
+            in_hand = self.client.sync(self.client.scheduler.processing, workers=None, callback_timeout=ANSWER)
+        except LOST:
+            return True
+        return any(key in keys for keys in in_hand.values())
+
     def is_alone(self) -> bool:
         """Whether this process must go on alone, for now or, where the scheduler is gone, for good."""
         if not self.is_gone and (self.threads() or time.monotonic() - self._seen < PATIENCE):
