@@ -27,7 +27,7 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.parts import Best, Here, Scores
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
-from mipfs.plumbing.cluster import FETCH, LOST, REFRESH, TRIES, Cluster, killed, refused
+from mipfs.plumbing.cluster import ANSWER, FETCH, LOST, TRIES, Cluster, killed, refused, scattered
 
 Array = npt.NDArray[np.float64]
 
@@ -35,6 +35,8 @@ POLL_SECONDS = 0.05
 """How often it is looked whether a worker went away meanwhile."""
 WAIT = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""
+SLOW = 1e7
+"""Bytes a second that a network carries at least: a dual vector that takes longer is sent again."""
 MAKING = threading.Lock()
 
 
@@ -159,7 +161,7 @@ class Spread:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
             share = Share(self._made(group), threads[group.worker], compiled.key())
-            (group.there,) = self.client.scatter([share], workers=[group.worker], hash=False, timeout=REFRESH)
+            group.there = scattered(self.client, share, workers=[group.worker])
         return group.there
 
     def _ends(self, count: int) -> list[tuple[int, int]]:
@@ -200,7 +202,7 @@ class Vector:
     def there(self) -> Any:
         """Its future, sent again where it is lost."""
         if self._there is None or self._there.status != "finished":
-            (self._there,) = self._client.scatter([self._v], broadcast=True, hash=False, timeout=REFRESH)
+            self._there = scattered(self._client, self._v, ANSWER + self._v.nbytes / SLOW, broadcast=True)
         return self._there
 
 

@@ -23,7 +23,7 @@ from mipfs.drivers.hands import Threads
 from mipfs.drivers.tree import POLL_SECONDS, Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
-from mipfs.plumbing.cluster import FETCH, LOST, REFRESH, TRIES, Cluster, killed, refused
+from mipfs.plumbing.cluster import FETCH, LOST, TRIES, Cluster, killed, refused, scattered
 from mipfs.proof.duals import DualStore
 
 LATE = 30.0
@@ -148,7 +148,7 @@ class Workers:
             return
         try:
             if self._there is None or self._there.status != "finished":
-                (self._there,) = self.client.scatter([self._solver], broadcast=True, hash=False, timeout=REFRESH)
+                self._there = scattered(self.client, self._solver, broadcast=True)
             orders, packed = self._orders(bundle)
             deadline = self.run.deadline
             left = None if deadline is None else max(0.0, deadline - time.monotonic())

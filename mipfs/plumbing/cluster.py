@@ -82,6 +82,21 @@ def threads_of(client: Any) -> dict[str, int]:
     return found
 
 
+def scattered(client: Any, value: Any, seconds: float = FETCH, **options: Any) -> Any:
+    """The future of a value that workers hold, `seconds` from now at most; the options are those of ``client.scatter``.
+
+    Raises
+    ------
+    TimeoutError
+        It did not arrive: ``client.scatter`` by itself waits for ever for a worker that dies meanwhile.
+    """
+    (found,) = client.sync(
+        lambda: client.scatter([value], hash=False, timeout=REFRESH, asynchronous=True, **options),
+        callback_timeout=seconds,
+    )
+    return found
+
+
 class Cluster:
     """Who the workers of a client are, looked up now and then, and whether there is still somebody to work with.
 
