@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Event
 from typing import Any
 
 import numba
@@ -27,12 +26,10 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.parts import Best, Here, Scores
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
-from mipfs.plumbing.cluster import ANSWER, FETCH, LOST, TRIES, Cluster, killed, refused, scattered
+from mipfs.plumbing.cluster import ANSWER, Cluster, Task
 
 Array = npt.NDArray[np.float64]
 
-POLL_SECONDS = 0.05
-"""How often it is looked whether a worker went away meanwhile."""
 WAIT = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""
 SLOW = 1e7
@@ -140,16 +137,28 @@ class Spread:
 
     def _asked(self, function: Callable[..., Any], *given: Any, vector: Array | None = None) -> list[Any] | None:
         """What all groups answer; None where this process must find it."""
-        there = None if vector is None else Vector(self.client, vector)
-        out, late = [Errand(self, group, function, given, there) for group in self._groups], None
-        while not all(errand.settled() for errand in out):
-            if self.cluster.is_alone() or any(errand.failed for errand in out):
+        there = [] if vector is None else [Vector(self.cluster, vector)]
+        out, late = [self._task(group, function, given, there) for group in self._groups], None
+        while not all(task.settled() for task in out):
+            if self.cluster.is_alone():
                 return None
             if self.must_stop():
                 late = late or time.monotonic() + WAIT
                 if time.monotonic() > late:
                     return None
-        return [errand.found for errand in out]
+        return None if any(task.failed for task in out) else [task.found for task in out]
+
+    def _task(
+        self, group: Group, function: Callable[..., Any], given: tuple[Any, ...], there: Sequence[Vector]
+    ) -> Task:
+        """A question to the worker that has a group, and to another one where that dies."""
+
+        def submit() -> tuple[Any, Sequence[Any]]:
+            share, *more = needs = [self.placed(group), *(vector.there() for vector in there)]
+            ask = function, share, *given, *more
+            return self.client.submit(*ask, workers=[group.worker], pure=False, retries=0), needs
+
+        return Task(self.cluster, submit)
 
     def placed(self, group: Group) -> Any:
         """The share of a group where it lives; on another worker where it is lost."""
@@ -161,7 +170,7 @@ class Spread:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
             share = Share(self._made(group), threads[group.worker], compiled.key())
-            group.there = scattered(self.client, share, workers=[group.worker])
+            group.there = self.cluster.scattered(share, group.worker)
         return group.there
 
     def _ends(self, count: int) -> list[tuple[int, int]]:
@@ -192,75 +201,16 @@ class Vector:
 
     Parameters
     ----------
-    client : dask.distributed.Client
+    cluster : Cluster
     v : (n,)
     """
 
-    def __init__(self, client: Any, v: Array) -> None:
-        self._client, self._v, self._there = client, v, None
+    def __init__(self, cluster: Cluster, v: Array) -> None:
+        self._cluster, self._v = cluster, v
+        self._there: Any = None
 
     def there(self) -> Any:
         """Its future, sent again where it is lost."""
         if self._there is None or self._there.status != "finished":
-            self._there = scattered(self._client, self._v, ANSWER + self._v.nbytes / SLOW, broadcast=True)
+            self._there = self._cluster.scattered(self._v, seconds=ANSWER + self._v.nbytes / SLOW)
         return self._there
-
-
-class Errand:
-    """A question to a group, which is asked again of another worker where one dies.
-
-    Attributes
-    ----------
-    found : the answer, once it is here
-    failed : whether nobody could answer
-    """
-
-    def __init__(
-        self, spread: Spread, group: Group, function: Callable[..., Any], given: tuple[Any, ...], v: Vector | None
-    ) -> None:
-        self.spread, self.group, self.function, self.given, self.v = spread, group, function, given, v
-        self.found: Any = None
-        self.failed, self._tries, self._future, self._done = False, 0, None, Event()
-        self._send()
-
-    def settled(self) -> bool:
-        """Whether the answer is here; waits a moment for it."""
-        if self.found is not None:
-            return True
-        if self._future is None:
-            time.sleep(POLL_SECONDS)
-            self._send()
-            return False
-        if not self._done.wait(POLL_SECONDS):
-            if self.group.worker not in self.spread.cluster.threads():
-                self._future = None  # it was asked just when it died
-            return False
-        future: Any = self._future
-        if future.status == "finished":
-            try:
-                self.found = future.result(timeout=FETCH)
-                return True
-            except LOST:
-                self.spread.cluster.stale()
-        elif future.status == "error":
-            error = future.exception()
-            if not killed(error):
-                raise refused(error)
-            self.failed = True
-        self._future = None
-        self.failed = self.failed or self._tries >= TRIES
-        return False
-
-    def _send(self) -> None:
-        """Ask the worker that has the parts, if there are workers."""
-        spread = self.spread
-        if not spread.cluster.threads():
-            return
-        try:
-            given = (spread.placed(self.group), *self.given, *([] if self.v is None else [self.v.there()]))
-            future = spread.client.submit(self.function, *given, workers=[self.group.worker], pure=False, retries=0)
-        except LOST:
-            spread.cluster.failed()
-            return
-        self._tries, self._future, self._done = self._tries + 1, future, Event()
-        future.add_done_callback(lambda _future, done=self._done: done.set())

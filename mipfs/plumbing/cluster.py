@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from threading import Event
 from typing import Any
 
 from mipfs.errors import MissingExtraError, UsageError
@@ -17,6 +19,11 @@ REFRESH, PATIENCE = 2.0, 10.0
 """Seconds from one look at who the workers are to the next; and how long a run waits for one where there is none."""
 FETCH, TRIES = 30.0, 3
 """Seconds that an answer may take on its way back, and how often it is asked for before this process finds it."""
+POLL_SECONDS = 0.05
+"""Seconds from one look at an answer that is awaited to the next."""
+LATE = 30.0
+"""Seconds after which the scheduler is asked whether some worker has what is not back; where none has, it is asked
+again."""
 LOST = CancelledError, TimeoutError, OSError, RuntimeError, KeyError
 """What is raised where a worker or the scheduler goes away meanwhile; the last two by a client that closes just then,
 and for the address of a worker that is gone."""
@@ -82,21 +89,6 @@ def threads_of(client: Any) -> dict[str, int]:
     return found
 
 
-def scattered(client: Any, value: Any, seconds: float = FETCH, **options: Any) -> Any:
-    """The future of a value that workers hold, `seconds` from now at most; the options are those of ``client.scatter``.
-
-    Raises
-    ------
-    TimeoutError
-        It did not arrive: ``client.scatter`` by itself waits for ever for a worker that dies meanwhile.
-    """
-    (found,) = client.sync(
-        lambda: client.scatter([value], hash=False, timeout=REFRESH, asynchronous=True, **options),
-        callback_timeout=seconds,
-    )
-    return found
-
-
 class Cluster:
     """Who the workers of a client are, looked up now and then, and whether there is still somebody to work with.
 
@@ -110,6 +102,7 @@ class Cluster:
         self.client, self._goes_on = client, goes_on
         self._threads: dict[str, int] = {}
         self._looked, self._seen = -math.inf, time.monotonic()
+        self._broadcasts = True
         self._said: set[str] = set()
 
     @property
@@ -136,6 +129,28 @@ class Cluster:
         """Look again before the next answer: something was lost."""
         self._looked = -math.inf
 
+    def scattered(self, value: Any, worker: str | None = None, seconds: float = FETCH) -> Any:
+        """The future of a value that a worker holds: the one named, or any, and the others fetch it or were sent it.
+
+        A worker that dies in the middle of a broadcast may leave it waiting for ever, with the lock that the next one
+        needs. So there is none any more after one that is late.
+
+        Raises
+        ------
+        TimeoutError
+            It is not there after so many seconds.
+        """
+        options = {"broadcast": self._broadcasts} if worker is None else {"workers": [worker]}
+        try:
+            (found,) = self.client.sync(
+                lambda: self.client.scatter([value], hash=False, timeout=REFRESH, asynchronous=True, **options),
+                callback_timeout=seconds,
+            )
+        except TimeoutError:
+            self._broadcasts = self._broadcasts and worker is not None
+            raise
+        return found
+
     def has(self, key: str) -> bool:
         """Whether some worker has a task in hand, or that cannot be told now."""
         try:
@@ -153,3 +168,87 @@ class Cluster:
             self._said.add(why)
             LOG.warning("%s; nothing is lost, %s", why, self._goes_on)
         return True
+
+
+class Task:
+    """Something that a worker is asked, once more wherever it is lost on its way.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    submit : hands it over, and gives its future and those that it goes with: where one of these is lost, it waits for
+        nobody
+
+    Attributes
+    ----------
+    found : the answer, once it is here
+    failed : whether this process must find it: it killed the workers, or was lost `TRIES` times
+    """
+
+    def __init__(self, cluster: Cluster, submit: Callable[[], tuple[Any, Sequence[Any]]]) -> None:
+        self.cluster, self._submit = cluster, submit
+        self.found: Any = None
+        self.failed = False
+        self._future: Any = None
+        self._needs: Sequence[Any] = ()
+        self._done, self._since, self._tries = Event(), 0.0, 0
+        self._send()
+
+    def settled(self) -> bool:
+        """Whether it is found or failed; waits a moment for that.
+
+        Raises
+        ------
+        UsageError, and what the work itself raises
+        """
+        if self.found is not None or self.failed:
+            return True
+        if self._future is None:
+            self._send()
+        if self._future is None:
+            time.sleep(POLL_SECONDS)
+            return False
+        if not self._done.wait(POLL_SECONDS):
+            self._look_after()
+            return self.failed
+        future, self._future = self._future, None
+        if future.status == "finished":
+            try:
+                self.found = future.result(timeout=FETCH)
+                return True
+            except LOST:
+                self.cluster.stale()  # what held the answer is gone
+        elif future.status == "error":
+            error = future.exception()
+            if not killed(error):
+                raise refused(error)
+            self.failed = True
+        self.failed = self.failed or self._tries >= TRIES
+        return self.failed
+
+    def withdraw(self) -> None:
+        """Nobody waits for it any more."""
+        if self._future is not None and self.cluster.client.status == "running":
+            self._future.cancel()
+        self._future = None
+
+    def _send(self) -> None:
+        """Hand it over, if there are workers."""
+        if not self.cluster.threads():
+            return
+        try:
+            future, self._needs = self._submit()
+        except LOST:
+            self.cluster.failed()
+            return
+        self._done, self._since, self._tries, self._future = Event(), time.monotonic(), self._tries + 1, future
+        future.add_done_callback(lambda _future, done=self._done: done.set())
+
+    def _look_after(self) -> None:
+        """Take it back where nobody has it; whether a worker does is asked anew after as long a wait."""
+        late = time.monotonic() - self._since > LATE
+        if late:
+            self._since = time.monotonic()
+        if any(need.status != "finished" for need in self._needs) or (late and not self.cluster.has(self._future.key)):
+            self.withdraw()
+            self.failed = late and self._tries >= TRIES

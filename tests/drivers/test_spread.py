@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,30 @@ def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch
         there = mipfs.solve(problem, "kelley", client=own)
     assert mark.exists()
     compare(there, here, tmp_path, own)
+
+
+def test_a_broadcast_that_never_ends_is_the_last_one(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask's waits for ever, with the scheduler's lock, where a worker dies in its middle: here a test has the lock."""
+
+    async def hold(dask_scheduler: Any) -> None:
+        await dask_scheduler._replica_lock.acquire("test")
+
+    async def let_go(dask_scheduler: Any) -> None:
+        dask_scheduler._replica_lock.release("test")
+
+    monkeypatch.setattr(spread, "ANSWER", 0.5)
+    problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
+    here = mipfs.solve(problem, "kelley")
+    client.run_on_scheduler(hold)
+    try:
+        began = time.monotonic()
+        there = mipfs.solve(problem, "kelley", client=client)
+        assert time.monotonic() - began < 10.0
+    finally:
+        client.run_on_scheduler(let_go)
+    compare(there, here, tmp_path, client)
 
 
 def test_without_workers_this_process_scores(
