@@ -258,6 +258,11 @@ class Problem:
         )
 
     @property
+    def is_one_master(self) -> bool:
+        """Whether exact search is one master problem over shared cuts: structural loss, or whole extra variables."""
+        return self.loss == "structural" or (self.rows is not None and bool(self.rows.extra.integer.any()))
+
+    @property
     def selects_features(self) -> bool:
         """Whether the atoms are the single features."""
         return isinstance(self.atoms, Features)

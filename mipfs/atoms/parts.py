@@ -5,8 +5,8 @@ look at the columns of largest Σ_i |x_ij| yields a level that the B best reach,
 that level need not be read. In text nearly all columns are short, and few are read.
 
 A `Scores` holds what one part needs, so that it can live where the part does. `Here` goes through the parts of this
-process; whoever keeps them elsewhere gives another `Search` (`Blocked.search`), which calls `Scores.best` where they
-are and `merged` on what comes back.
+process; whoever keeps them elsewhere gives another `Search` (`mipfs.atoms.spread`), which calls `Scores.best` where
+they are and `merged` on what comes back.
 """
 
 from __future__ import annotations

@@ -55,9 +55,6 @@ def search_of(features: Features) -> parts.Search | None:
     """The search over the parts of the data; None for columns that are made, or dense ones that stand row by row."""
     X = features.data.X
     if isinstance(X, Blocked):
-        if X.search is not None:
-            found: parts.Search = X.search(features)
-            return found
         heads = max(parts.FRONT, parts.HEADS // len(X.parts))
         return parts.Here([scores_of(features, part, heads) for part in range(len(X.parts))])
     if not (sparse.issparse(X) or (isinstance(X, np.ndarray) and X.flags.f_contiguous)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -197,9 +197,6 @@ class Blocked(matrix.Elsewhere):
     sha256 : `mipfs.data.matrix.digest` of the values as they are stored
     scaling : {"none", "standard", "unit"}
         Sparse columns are divided, dense ones also centred, when they are asked for, as `matrix.scaled` does.
-    search : callable, optional
-        Makes a `mipfs.atoms.parts.Search` of `mipfs.atoms.features.Features` over this matrix, where the parts are not
-        of this process.
     is_sparse : bool, optional
         What the parts are, where it is known without a look at them.
     largest : float
@@ -216,11 +213,10 @@ class Blocked(matrix.Elsewhere):
         nnz: int,
         sha256: str,
         scaling: str = "none",
-        search: Callable[[Any], Any] | None = None,
         is_sparse: bool | None = None,
         largest: float = np.inf,
     ) -> None:
-        self.parts, self.nnz, self.sha256, self.scaling, self.search = parts, nnz, sha256, scaling, search
+        self.parts, self.nnz, self.sha256, self.scaling = parts, nnz, sha256, scaling
         self.starts = np.array([part.start for part in parts] + [parts[-1].stop], dtype=np.int64)
         self.shape = n, int(self.starts[-1])
         self.is_sparse = isinstance(parts[0].values, Csc) if is_sparse is None else is_sparse
@@ -243,7 +239,7 @@ class Blocked(matrix.Elsewhere):
         if kind == "none":
             zero, one = np.broadcast_to(0.0, (p,)), np.broadcast_to(1.0, (p,))
             return self, zero, zero, one
-        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.search, self.is_sparse, self.largest)
+        out = Blocked(self.shape[0], self.parts, self.nnz, self.sha256, kind, self.is_sparse, self.largest)
         shift, scale = np.zeros(p), np.empty(p)
         for part in self.parts:
             known, at = part.statistics, slice(part.start, part.stop)

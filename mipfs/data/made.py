@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from mipfs.data.names import Unstored
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ class _Transposed:
         return (v.T @ self.X).T
 
 
-class GroupNames(Sequence[str]):
+class GroupNames(Unstored):
     """Names of columns that come group by group: ``name[0]``, ``name[1]``, …; none of them is stored.
 
     Parameters
@@ -111,16 +112,24 @@ class GroupNames(Sequence[str]):
     def __len__(self) -> int:
         return int(self.starts[-1])
 
-    @overload
-    def __getitem__(self, j: int) -> str: ...
-    @overload
-    def __getitem__(self, j: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, j: int | slice) -> str | tuple[str, ...]:
-        if isinstance(j, slice):
-            return tuple(self[i] for i in range(len(self))[j])
-        at = range(len(self))[j]
-        group = bisect_right(self.starts, at) - 1
-        return f"{self.groups[group]}[{at - int(self.starts[group])}]"
+    def made(self, j: int) -> str:
+        """Name of column j."""
+        g = int(np.searchsorted(self.starts, j, "right")) - 1
+        return f"{self.groups[g]}[{j - int(self.starts[g])}]"
+
+    def position(self, name: str) -> int | None:
+        """The column of that name, None if there is none."""
+        group, _, place = name.removesuffix("]").rpartition("[")
+        g = self._places.get(group)
+        if g is None or not place.isdecimal() or int(place) >= self.starts[g + 1] - self.starts[g]:
+            return None
+        j = int(self.starts[g]) + int(place)
+        return j if self.made(j) == name else None
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        """Where each group stands."""
+        return {name: g for g, name in enumerate(self.groups)}
 
     def __iter__(self) -> Iterator[str]:
         for g, size in enumerate(np.diff(self.starts).tolist()):

@@ -107,17 +107,11 @@ def refuse(problem: Problem, options: Options) -> None:
     """
     if options.nodes == "conic":
         raise UsageError("nodes = 'conic' are solved one at a time, by Clarabel; leave client or nodes out")
-    if _is_one_master(problem):
+    if problem.is_one_master:
         raise UsageError(
             "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
             "leave it out"
         )
-
-
-def _is_one_master(problem: Problem) -> bool:
-    """Whether the tree is one of LPs over shared cuts."""
-    rows = problem.rows
-    return problem.loss == "structural" or (rows is not None and bool(rows.extra.integer.any()))
 
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
@@ -172,7 +166,7 @@ def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
     problem, options = run.problem, run.options
     assert problem.rows is not None
-    if _is_one_master(problem):
+    if problem.is_one_master:
         if options.nodes == "conic":
             raise UsageError(
                 "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"

@@ -176,10 +176,9 @@ def _check(run: Run) -> None:
     UsageError
     """
     problem, options = run.problem, run.options
-    assert problem.rows is not None
     if isinstance(problem.atoms, Pairs) and problem.loss == "structural":
         raise UsageError("products of features go with losses that are a sum over the samples; take another loss")
-    if problem.loss == "structural" or problem.rows.extra.integer.any():
+    if problem.is_one_master:
         raise UsageError(
             "active takes neither the structural loss nor whole extra variables; leave it out, or where atoms are made "
             "take driver 'gbd'"

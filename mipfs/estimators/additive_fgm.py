@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.atoms import registry
 from mipfs.atoms.additive import Additive, lowest
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, at_most, solved
-from mipfs.estimators.relaxation import KEEP, Relaxation, classifier_at, kept_sigma
+from mipfs.estimators.base import Classifier, Fitted
+from mipfs.estimators.relaxation import Relaxation, classifier_at, kept_sigma
 from mipfs.estimators.samples import scikit_errors
-from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
 
@@ -31,7 +30,15 @@ MAPS = {
 }
 
 
-class AdditiveFGMClassifier(ClassifierMixin, Relaxation):  # type: ignore[misc]
+@dataclass(frozen=True, eq=False)
+class FittedFunctions(Fitted):
+    """One binary problem over functions: how their columns are `made`, and the `weights` of these by name."""
+
+    made: dict[str, Any]
+    weights: dict[str, float]
+
+
+class AdditiveFGMClassifier(Relaxation, Classifier):
     """Additive SVM f(x) = b + Σ_j f_j(x_j) on the features that the convex relaxation picks, each with its function.
 
     As `FGMClassifier`, with a whole function selected for every feature. The columns that stand for a function exist
@@ -136,55 +143,19 @@ class AdditiveFGMClassifier(ClassifierMixin, Relaxation):  # type: ignore[misc]
         assert isinstance(made, Additive)
         return made
 
-    def _fit_binary(self, data: Instance) -> Fitted:
-        if self.keep not in KEEP:
-            raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
+    def _fit_binary(self, data: Instance) -> FittedFunctions:
         atoms = self._atoms(data)
-        problem = Problem(
-            data,
-            loss=self.loss,
-            bias=self.bias,
-            M=at_most(self.M, atoms.count),
-            C=self.C,
-            margin=self.margin,
-            atoms=atoms,
-            **self._allowed(atoms.names),
-        )
-        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit)
+        problem, result, n_iter = self._solved(data, atoms, **self._allowed(atoms.names))
         sigma = kept_sigma(problem, result, everything=self.keep == "all")
         coef, intercept = classifier_at(problem, sigma, self.debias)
-        used = np.flatnonzero(coef)
         names = problem.data.feature_names
-        self._fitting.append((atoms.made(np.flatnonzero(sigma)), {names[k]: float(coef[k]) for k in used.tolist()}))
-        return Fitted(result, sigma > 0, coef, intercept, n_iter, atoms.names, sigma)
+        weights = {names[k]: float(coef[k]) for k in np.flatnonzero(coef).tolist()}
+        made = atoms.made(np.flatnonzero(sigma))
+        return FittedFunctions(result, sigma > 0, coef, intercept, n_iter, atoms.names, sigma, made, weights)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdditiveFGMClassifier:
-        """Fit; see `FGMClassifier`.
-
-        Parameters
-        ----------
-        X : (n, p) array-like, data frame or sparse matrix
-        y : (n,) array-like of class labels
-        sample_weight : (n,) array-like >= 0, optional
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            Bad data, or a parameter out of its range.
-        """
-        self._fitting: list[tuple[dict[str, Any], dict[str, float]]] = []
-        super().fit(X, y, sample_weight)
-        self._functions = self._fitting
-        del self._fitting
-        return self
-
-    def _keep(self, fits: list[Fitted]) -> None:
+    def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)
-        self.intercept_ = np.array([fitted.intercept for fitted in fits])
+        self._functions = [(fitted.made, fitted.weights) for fitted in fits]
 
     def contributions(self, X: Any, k: int = 0) -> Array:
         """f_j(x_j) of every row and feature, (n, p); 0 for features that are not kept.
@@ -205,19 +176,8 @@ class AdditiveFGMClassifier(ClassifierMixin, Relaxation):  # type: ignore[misc]
                 found[:, one["column"]] = registry.decision(alone, weights, {name: _column(X, one["column"])})
         return found
 
-    def decision_function(self, X: Any) -> Array:
-        """Values of f.
-
-        Parameters
-        ----------
-        X : (n, p) array-like, data frame or sparse matrix
-
-        Returns
-        -------
-        (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csc", dtype=np.float64, reset=False)
+    def _values(self, X: Any) -> Array:
+        X = X.tocsc() if sparse.issparse(X) else X
         values = np.empty((X.shape[0], len(self._functions)))
         with scikit_errors():
             for k, (made, weights) in enumerate(self._functions):
@@ -225,14 +185,7 @@ class AdditiveFGMClassifier(ClassifierMixin, Relaxation):  # type: ignore[misc]
                 values[:, k] = self.intercept_[k]
                 if columns:
                     values[:, k] += registry.decision(made, weights, columns)
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of every row of X, shape (n,)."""
-        values = self.decision_function(X)
-        best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return values
 
 
 def _column(X: Any, j: int) -> Array:

@@ -148,8 +148,43 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
-    """Base of the classifiers: f(x) = coef_ x + intercept_, one row per class for more than two classes."""
+class Classifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
+    """Base of the classifiers: f > 0 stands for the second of two classes, the largest f for one of more."""
+
+    def _keep(self, fits: list[Any]) -> None:
+        super()._keep(fits)
+        self.intercept_ = np.array([fitted.intercept for fitted in fits])
+
+    @abstractmethod
+    def _values(self, X: Any) -> Array:
+        """f of rows (n, p), dense or CSR, for every binary problem: (n, K), K = 1 for two classes."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Values of f.
+
+        Parameters
+        ----------
+        X : (n, p) array-like, data frame or sparse matrix
+
+        Returns
+        -------
+        (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        values = self._values(X)
+        return values[:, 0] if self.classes_.size == 2 else values
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of every row of X, shape (n,)."""
+        values = self.decision_function(X)
+        best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[best]
+        return predicted
+
+
+class LinearClassifier(Classifier):
+    """Base of the linear ones: f(x) = coef_ x + intercept_, one row per class for more than two classes."""
 
     @property
     def penalty(self) -> str:
@@ -173,30 +208,10 @@ class LinearClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
     def _keep(self, fits: list[Fitted]) -> None:
         super()._keep(fits)
         self.coef_ = stacked([fitted.coef for fitted in fits])
-        self.intercept_ = np.array([fitted.intercept for fitted in fits])
 
-    def decision_function(self, X: Any) -> Array:
-        """Values of f.
-
-        Parameters
-        ----------
-        X : (n, p) array-like, data frame or sparse matrix
-
-        Returns
-        -------
-        (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    def _values(self, X: Any) -> Array:
         values: Array = np.asarray(X @ self.coef_.T) + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of every row of X, shape (n,)."""
-        values = self.decision_function(X)
-        best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return values
 
 
 def stacked(rows: list[Array]) -> Array:

@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.atoms.monomials import Monomials
 from mipfs.atoms.pairs import Pairs
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
-from mipfs.estimators.base import Fitted, SupportSelector, at_most, solved
+from mipfs.estimators.base import Classifier, Fitted
 from mipfs.estimators.refit import refit
-from mipfs.estimators.relaxation import KEEP
+from mipfs.estimators.relaxation import Generation, plain_C
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -38,7 +35,7 @@ class FittedTerms(Fitted):
     divisor: Array
 
 
-class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
+class PolynomialFGMClassifier(Generation, Classifier):
     """SVM on the monomials of the polynomial kernel (γ x'z + r)^degree that the convex relaxation picks (Tan 2014).
 
     As `FGMClassifier`, over r, √(2γr) x_j, γ x_j² and √2 γ x_j x_k: single features, squares and products. None of them
@@ -125,19 +122,8 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
         self.class_weight = class_weight
 
     def _fit_binary(self, data: Instance) -> FittedTerms:
-        if self.keep not in KEEP:
-            raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
         atoms = Pairs(data, self.gamma, self.r, degree=self.degree)
-        problem = Problem(
-            data,
-            loss=self.loss,
-            bias=self.bias,
-            M=at_most(self.M, atoms.count),
-            C=self.C,
-            margin=self.margin,
-            atoms=atoms,
-        )
-        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit)
+        problem, result, n_iter = self._solved(data, atoms)
         everything = (result.relaxed or {}).get("sigma", {}) if self.keep == "all" else {}
         kept: Mapping[str, float] = everything or dict.fromkeys(result.selected, 1.0)
         named = sorted((int(g), value) for g, value in zip(problem.atoms_of([*kept]), kept.values(), strict=True))
@@ -154,9 +140,7 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
         columns, every = problem.data.only(ids), np.arange(ids.size)
         if self.debias is None:
             return refit(columns, every, problem.loss, problem.C, problem.bias, sigma)
-        if not (isinstance(self.debias, (int, float, np.number)) and 0 < self.debias < np.inf):
-            raise UsageError(f"debias = {self.debias!r} must be a positive number, the C of the refit, or None")
-        return refit(columns, every, problem.loss, float(self.debias), problem.bias)
+        return refit(columns, every, problem.loss, plain_C(self.debias), problem.bias)
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)
@@ -169,21 +153,9 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
         self.coef_ = np.zeros((len(fits), self._ids.size))
         for row, one in zip(self.coef_, fits, strict=True):
             row[np.searchsorted(self._ids, one.ids)] = one.coef
-        self.intercept_ = np.array([one.intercept for one in fits])
 
-    def decision_function(self, X: Any) -> Array:
-        """Values of f; of the columns of X only those that stand in a kept monomial are looked at.
-
-        Parameters
-        ----------
-        X : (n, p) array-like, data frame or sparse matrix
-
-        Returns
-        -------
-        (n,) for two classes, where a value above 0 stands for ``classes_[1]``; (n, K) for more.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    def _values(self, X: Any) -> Array:
+        """f of rows; of their columns only those that stand in a kept monomial are looked at."""
         values = np.empty((X.shape[0], self.coef_.shape[0]))
         step = max(1, NUMBERS // max(1, self._ids.size))
         for start in range(0, X.shape[0], step):
@@ -191,11 +163,4 @@ class PolynomialFGMClassifier(ClassifierMixin, SupportSelector):  # type: ignore
             scaled = ((part.toarray() if sparse.issparse(part) else part) - self._shift) / self._divisor
             made = self._monomials.columns(lambda ids, Z=scaled: Z[:, np.searchsorted(self._used, ids)], self._ids)
             values[start : start + step] = made @ self.coef_.T + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of every row of X, shape (n,)."""
-        values = self.decision_function(X)
-        best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return values

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 KEEP = ("M", "all")
 
 
-class Relaxation(SupportSelector):
+class Generation(SupportSelector):
     """Base of the estimators that solve the convex relaxation by cutting planes (`mipfs.drivers.kelley`)."""
 
     M: Any
@@ -35,14 +35,10 @@ class Relaxation(SupportSelector):
     gap: Any
     time_limit: Any
 
-    def _atoms(self, data: Instance) -> Atoms:
-        """What is selected: single features here."""
-        return Features(data)
-
-    def _fit_binary(self, data: Instance) -> Fitted:
+    def _solved(self, data: Instance, atoms: Atoms, **allowed: Any) -> tuple[Problem, Result, int]:
+        """Solve the relaxation over some atoms; also returns the number of iterations."""
         if self.keep not in KEEP:
             raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
-        atoms = self._atoms(data)
         problem = Problem(
             data,
             loss=self.loss,
@@ -51,11 +47,23 @@ class Relaxation(SupportSelector):
             C=self.C,
             margin=self.margin,
             atoms=atoms,
-            **self._allowed(atoms.names),
+            **allowed,
         )
         # what the estimator throws away is not polished
         polish = False if self.keep == "all" else None
-        result, n_iter = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=polish)
+        return problem, *solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=polish)
+
+
+class Relaxation(Generation):
+    """Base of those whose atoms are few enough for arrays over all of them."""
+
+    def _atoms(self, data: Instance) -> Atoms:
+        """What is selected: single features here."""
+        return Features(data)
+
+    def _fit_binary(self, data: Instance) -> Fitted:
+        atoms = self._atoms(data)
+        problem, result, n_iter = self._solved(data, atoms, **self._allowed(atoms.names))
         sigma = kept_sigma(problem, result, everything=self.keep == "all")
         support = np.zeros(data.n_features, dtype=bool)
         support[atoms.columns(np.flatnonzero(sigma)).ids] = True
@@ -90,9 +98,20 @@ def classifier_at(problem: Problem, sigma: Array, debias: Any) -> tuple[Array, f
     if debias is None:
         perspective = sigma[chosen][columns.atom] * np.square(columns.scale)
         return refit(data, columns.ids, problem.loss, problem.C, problem.bias, perspective)
+    return refit(data, np.unique(columns.ids), problem.loss, plain_C(debias), problem.bias)
+
+
+def plain_C(debias: Any) -> float:
+    """C of the plain SVM on what is kept.
+
+    Raises
+    ------
+    UsageError
+        No positive number.
+    """
     if not (isinstance(debias, (int, float, np.number)) and 0 < debias < np.inf):
         raise UsageError(f"debias = {debias!r} must be a positive number, the C of the refit, or None")
-    return refit(data, np.unique(columns.ids), problem.loss, float(debias), problem.bias)
+    return float(debias)
 
 
 def kept_sigma(problem: Problem, result: Result, everything: bool) -> Array:

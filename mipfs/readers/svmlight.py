@@ -43,20 +43,11 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     indices, bags, starts, lines = array("q"), array("q"), array("q", [0]), array("q")
     with opened(path) as stream:
         for number, raw in enumerate(stream, 1):
-            line = raw.partition(b"#")[0].strip()
-            if not line:
+            found = _parsed(raw, path, number, indices, values)
+            if found is None:
                 continue
-            match = _LINE.fullmatch(line)
-            if match is None:
-                raise _diagnosis(line, path, number)
-            label, bag, pairs = match.groups()
-            fields = pairs.replace(b":", b" ").split()
-            try:
-                labels.append(float(label))
-                values.extend(map(float, fields[1::2]))
-            except ValueError:
-                raise _diagnosis(line, path, number) from None
-            indices.extend(map(int, fields[::2]))
+            label, bag = found
+            labels.append(label)
             starts.append(len(indices))
             lines.append(number)
             if bag is not None:
@@ -65,7 +56,7 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
                 raise DataError("qid: stands on some lines only", "give every sample its bag", path=path, line=number)
     if not lines:
         raise DataError("the file has no samples", "write one per line: label index:value ...", path=path)
-    found = Table(
+    table = Table(
         _matrix(_ints(indices), _floats(values), _ints(starts), _ints(lines), n_features, path),
         _floats(labels),
         bags=_ints(bags) if bags else None,
@@ -75,7 +66,7 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
     if bad.size:
         message = f"the label is {labels[bad[0]]}"
         raise DataError(message, "give every sample a finite label", path=path, line=lines[bad[0]])
-    return found
+    return table
 
 
 def read_line(
@@ -93,6 +84,22 @@ def read_line(
     DataError
         As `read_svmlight`.
     """
+    read, given = array("q"), array("d")
+    found = _parsed(raw, path, number, read, given)
+    if found is None:
+        return None
+    label, bag = found
+    if not np.isfinite(label):
+        raise DataError(f"the label is {label}", "give every sample a finite label", path=path, line=number)
+    indices, values = _ints(read), _floats(given)
+    _check_entries(indices, values, np.array([0, len(indices)]), np.array([number]), limit, is_open, path)
+    return label, -1 if bag is None else int(bag), indices, values
+
+
+def _parsed(
+    raw: bytes, path: Path, number: int, indices: array[int], values: array[float]
+) -> tuple[float, bytes | None] | None:
+    """Label and bag of one line, whose pairs are put behind others; None for a blank one."""
     line = raw.partition(b"#")[0].strip()
     if not line:
         return None
@@ -102,15 +109,12 @@ def read_line(
     label, bag, pairs = match.groups()
     fields = pairs.replace(b":", b" ").split()
     try:
-        values, found = array("d", map(float, fields[1::2])), float(label)
+        found = float(label)
+        values.extend(map(float, fields[1::2]))
     except ValueError:
         raise _diagnosis(line, path, number) from None
-    if not np.isfinite(found):
-        raise DataError(f"the label is {found}", "give every sample a finite label", path=path, line=number)
-    indices, numbers = _ints(array("q", map(int, fields[::2]))), _floats(values)
-    starts, lines = np.array([0, len(indices)]), np.array([number])
-    _check_entries(indices, numbers, starts, lines, limit, is_open, path)
-    return found, -1 if bag is None else int(bag), indices, numbers
+    indices.extend(map(int, fields[::2]))
+    return found, bag
 
 
 def _matrix(

@@ -102,7 +102,7 @@ def problem_words(result: Result) -> list[str]:
     if params.get("measure") is not None:
         given = "".join(f", {name} = {params[name]}" for name in ("beta", "k") if params.get(name) is not None)
         lines.append(f"Δ is the measure {params['measure']}{given}.")
-    count, M = _count(result), params.get("M")
+    count, M = count_of(result), params.get("M")
     size = f"Select any number of {count} {what}" if M is None else f"Select at most {M} of {count} {what}"
     for key, word in (("forced_in", "always"), ("forced_out", "never")):
         size += f"; {word} {_listed(params[key])}" if params.get(key) else ""
@@ -117,10 +117,6 @@ def problem_words(result: Result) -> list[str]:
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
     return lines
-
-
-def _count(result: Result) -> int:
-    return count_of(result)
 
 
 def _penalises(lam: Any) -> bool:

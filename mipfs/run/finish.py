@@ -39,27 +39,20 @@ def result_of(run: Run, driver: str) -> Result:
     assert reason is not None
     selected: tuple[str, ...] = ()
     weights: dict[str, float] = {}
-    columns: dict[str, int] = {}
-    intercept, selected_ids = math.nan, np.empty(0, dtype=np.int64)
-    scaling: dict[str, Any] = {"kind": data.scaling, "shift": {}, "scale": {}}
+    intercept = math.nan
     if run.incumbent is not None:
-        selected_ids = run.incumbent.selected
-        ids = run.problem.atoms.columns(selected_ids).ids
+        ids = run.problem.atoms.columns(run.incumbent.selected).ids
         # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
         rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
         on_user_scale = rho * run.incumbent.w / data.scale[ids]
         intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        selected = tuple(run.problem.atoms.names[int(g)] for g in selected_ids)
+        selected = tuple(run.problem.atoms.names[int(g)] for g in run.incumbent.selected)
         weights = weights_by_name(data, ids, on_user_scale)
-        columns = {data.feature_names[j]: int(j) for j in ids}
-        scaling["shift"] = {name: float(data.shift[j]) for name, j in columns.items()}
-        scaling["scale"] = {name: float(data.scale[j]) for name, j in columns.items()}
-    claim, rows = claim_of(run), run.problem.named_rows()
+    claim = claim_of(run)
     bound = shown_bound(run, claim)
-    described = stated(rows, run.problem.atoms.names)
     atoms = run.problem.atoms
-    made = of_pairs(run) if isinstance(atoms, Pairs) else {}
-    found = Result(
+    described = of_pairs(run) if isinstance(atoms, Pairs) else _described(run)
+    return Result(
         status=run.status(),
         stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
         objective=run.problem.reported(run.objective),
@@ -73,26 +66,39 @@ def result_of(run: Run, driver: str) -> Result:
         counters=dict(run.counters),
         trace=Trace(dataclasses.replace(record, bound=min(record.bound, bound)) for record in run.trace),
         labels={"negative": _plain(data.labels.negative), "positive": _plain(data.labels.positive)},
-        columns=columns,
-        n_features=data.n_features,
-        scaling=scaling,
-        data_sha256=data.sha256,
-        rows=tuple(described["rows"]),
         conflict=run.conflict,
         relaxed=_relaxed(run, bound),
         validated=run.outcome.validated,
         bound_source=run.bound_source,
         versions=dict(_versions()),
-        extra=_with_values(run, described["extra"]),
+        extra=_extra(run),
         near_optimal=near_optimal(run),
-        atoms=None if made else _stated_atoms(run.problem.atoms, selected_ids),
-        read=_reading(atoms, made.get("columns", columns), selected),
+        read=_reading(atoms, described["columns"], selected),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
         alpha=run.outcome.alpha,
         declare=run.outcome.declare,
+        **described,
     )
-    return dataclasses.replace(found, **made)
+
+
+def _described(run: Run) -> dict[str, Any]:
+    """The fields that are about the data and the atoms, of atoms whose columns are the data's own."""
+    data, atoms = run.problem.data, run.problem.atoms
+    selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
+    columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
+    return {
+        "columns": columns,
+        "n_features": data.n_features,
+        "scaling": {
+            "kind": data.scaling,
+            "shift": {name: float(data.shift[j]) for name, j in columns.items()},
+            "scale": {name: float(data.scale[j]) for name, j in columns.items()},
+        },
+        "data_sha256": data.sha256,
+        "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),
+        "atoms": _stated_atoms(atoms, selected),
+    }
 
 
 def claim_of(run: Run) -> Claim | None:
@@ -182,17 +188,19 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
     return None if relaxed is None else {**relaxed, "lower": min(relaxed["lower"], bound)}
 
 
-def _with_values(run: Run, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     selection, incumbent = run.problem.selection, run.incumbent
     extra = selection.rows.extra
+    if not len(extra):
+        return {}
+    described = stated(run.problem.named_rows(), run.problem.atoms.names)["extra"]
     values: list[float | None] = [None] * len(extra)
-    if len(extra) and incumbent is not None:
+    if incumbent is not None:
         found = run.oracle.completion(incumbent.sigma(selection.n_features))
         assert found is not None, "the incumbent satisfies the rows"
         values = [float(value) for value in found]
-    pairs = zip(described.items(), values, strict=True)
-    return {name: {**one, "value": value} for (name, one), value in pairs}
+    return {name: {**one, "value": value} for (name, one), value in zip(described.items(), values, strict=True)}
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from mipfs.proof.sidecar import stated
 from mipfs.run.run import Run
 
 
-def described(run: Run) -> Mapping[str, Any]:
+def described(run: Run) -> dict[str, Any]:
     """The fields of the `Result` of a run over `Pairs` that are about the data and the atoms.
 
     Columns, shift and scale are those of the features that the selected products are made of.
