@@ -19,10 +19,10 @@ demo: $(VENV)/installed
 	@$(BIN)/mipfs demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not slow"
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -q -n auto -m slow --ignore=tests/docs
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m slow --ignore=tests/docs
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

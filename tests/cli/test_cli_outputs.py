@@ -114,7 +114,7 @@ def test_signals_leave_the_incumbent_and_a_whole_pair(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_more_signals(seed: int) -> None:
     assert interrupted(seed) == ""
 

@@ -330,6 +330,7 @@ def test_groups_and_trees(loss: str, kind: str, scaling: str) -> None:
         assert set(result.selected) <= set(atoms.names)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("loss", "bias"), [("squared-hinge", False), ("squared-hinge", True), ("logistic", True)])
 @pytest.mark.parametrize("rows", [False, True])
 def test_columns_of_very_different_norms_are_handed_over_to_a_method_that_no_scale_stops(

@@ -109,8 +109,7 @@ def test_the_best_columns_are_those_of_a_product(client: Any, B: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("case", ["text", "blocks"])
+@pytest.mark.parametrize(("case", "count"), [("text", 1), ("blocks", 2)])
 def test_workers_that_are_killed_lose_nothing(case: str, count: int, tmp_path: Path) -> None:
     data = CASES[case]()
     problem = Problem(data, loss="squared-hinge", M=8, C=1.0)
