@@ -142,7 +142,7 @@ LOADED = [
     ("storage", "cases"),
     [
         ("dense", LOADED[::2]),
-        ("sparse", LOADED[1::2]),
+        pytest.param("sparse", LOADED[1::2], marks=pytest.mark.slow),
         pytest.param("dense", LOADED[1::2], marks=pytest.mark.slow),
         pytest.param("sparse", LOADED[::2], marks=pytest.mark.slow),
     ],

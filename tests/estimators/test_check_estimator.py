@@ -23,17 +23,16 @@ ESTIMATORS = [
 ]
 AGAIN = [
     mipfs.AdditiveFGMClassifier("splines"),
-    mipfs.AdditiveFGMClassifier("chi2"),
     mipfs.AdditiveFGMClassifier("hik", map_options={"levels": 9}, M=1),
     mipfs.FSPClassifier(M=2),
     mipfs.MeasureClassifier("roc-auc", M=3, scale="standard"),
     mipfs.BSSSelector(supervised=True, rescale=True, scale="standard"),
-    mipfs.BSSSelector(projections=3),
     mipfs.LeverageSelector(r=20, supervised=True, rescale=True),
 ]
 """The same classes with other parameters."""
 
 
+@pytest.mark.sampled(3)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
