@@ -201,10 +201,11 @@ def search(run: Run) -> Steps:
                 _merge(tree, hands, waiting)
                 waiting = []
             run.closed = not tree.n_open and not waiting
+            most: int | None = max(1, CLIMBED * batch // BATCH)
             if tree.n_nodes > search_at:
-                climbs = chain(climbs, tree.climbing())
-                search_at = SEARCH_GROWTH * tree.n_nodes
-            for _ in islice(climbs, max(1, CLIMBED * batch // BATCH)):  # the nodes are explored meanwhile
+                most = None if search_at == SEARCH_AFTER else most  # the first one to its end: a good incumbent early
+                climbs, search_at = chain(climbs, tree.climbing()), SEARCH_GROWTH * tree.n_nodes
+            for _ in islice(climbs, most):  # the nodes are explored meanwhile
                 pass
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, [node for node, _ in waiting])
