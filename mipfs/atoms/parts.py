@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.blocked import Csc, Floats, Part, only_read
+from mipfs.data.blocked import Csc, Part, only_read
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -89,7 +89,7 @@ class Scores:
         values = part.values
         self.screens = isinstance(values, Csc) and center is None
         if not isinstance(values, Csc):
-            X = _float64(values)
+            X = np.asfortranarray(values, dtype=float)
             self.norm = float(np.max(scale * np.sqrt(np.einsum("ij,ij->j", X, X)), initial=0.0))
         elif divisor is None and part.is_known:
             # the sums as they are kept, so that nothing of the columns is read
@@ -150,7 +150,7 @@ class Scores:
         else:
             omega = np.empty(self.part.width)
             with ONE_AT_A_TIME:
-                dense_pull(only_read(_float64(values)), v, omega)
+                dense_pull(only_read(np.asfortranarray(values).T), v, omega)
         shift = float(v.sum()) if self._center is not None else 0.0
         return omega if shift == 0.0 or self._center is None else omega - self._center * shift
 
@@ -243,10 +243,6 @@ def largest(scores: Array, B: int) -> Integers:
     candidates = np.flatnonzero(scores >= floor if floor > 0.0 else scores > 0.0)
     order = np.argsort(-scores[candidates], kind="stable")[:B]
     return candidates[order].astype(np.int64, copy=False)
-
-
-def _float64(values: Floats) -> Array:
-    return np.asfortranarray(values, dtype=float)
 
 
 def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float32]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import prange
 
 from mipfs.compiled import compiled
 
 CHUNKS = 64
 """Pieces of the columns that the threads share."""
+LANES = 32
+"""Sums that a dense column is added up in. With 8 written out float32 takes nine times as long (1000 × 8000)."""
 
 
 @compiled(parallel=True, nogil=True)
@@ -79,31 +82,30 @@ def pull_at_once(data, indices, indptr, divisor, divided, columns, bounds, scale
 
 
 @compiled(parallel=True, nogil=True)
-def dense_pull(X, v, out):  # type: ignore[no-untyped-def]
+def dense_pull(columns, v, out):  # type: ignore[no-untyped-def]
     """out_j = Σ_i x_ij v_i of dense columns, summed alike whatever stands beside a column.
+
+    Each is `LANES` sums, which the compiler keeps in a few registers.
 
     Parameters
     ----------
-    X : (n, w) array in Fortran order
+    columns : (w, n) array, one behind the other in memory
     v : (n,)
     out : (w,) out
     """
-    n, w = X.shape
-    whole = n - n % 8
+    w, n = columns.shape
+    whole = n // LANES
     for chunk in prange(CHUNKS):
+        sums = np.empty(LANES)
         for j in range(chunk * w // CHUNKS, (chunk + 1) * w // CHUNKS):
-            x = X[:, j]
-            a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for i in range(0, whole, 8):
-                a += x[i] * v[i]
-                b += x[i + 1] * v[i + 1]
-                c += x[i + 2] * v[i + 2]
-                d += x[i + 3] * v[i + 3]
-                e += x[i + 4] * v[i + 4]
-                f += x[i + 5] * v[i + 5]
-                g += x[i + 6] * v[i + 6]
-                h += x[i + 7] * v[i + 7]
-            total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-            for i in range(whole, n):
+            x = columns[j]
+            sums[:] = 0.0
+            for s in range(whole):
+                for k in range(LANES):
+                    sums[k] += x[LANES * s + k] * v[LANES * s + k]
+            total = 0.0
+            for k in range(LANES):
+                total += sums[k]
+            for i in range(LANES * whole, n):
                 total += x[i] * v[i]
             out[j] = total
