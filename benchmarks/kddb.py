@@ -2,7 +2,8 @@
 
     python benchmarks/kddb.py FOLDER --rows 0.25           a quarter of the rows, all columns
     python benchmarks/kddb.py FOLDER --rows 0.25 --stage fit    one stage: generate, convert, fit, passes, verify
-    python benchmarks/kddb.py FOLDER --memory       peak memory of converting and fitting 100,000 rows, p = 10⁵ … 3·10⁷
+    python benchmarks/kddb.py FOLDER --memory       peak memory of converting, fitting and verifying 100,000 rows, for
+                                                    p = 10⁵ … 3·10⁷; with --plot FILE.svg a picture of it
 
 Columns are drawn by the law of Zipf and Mandelbrot, 1/(rank + 100), and scattered over the indices; values are 1, as of
 indicators. Labels are the sign of a rule over ten planted columns where a row has one of them, and random elsewhere.
@@ -204,6 +205,36 @@ def verify_stage(folder: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
+def memory(folder: Path, picture: Path | None) -> None:
+    """Peak memory of every stage against the number of features, as lines, as a table and as a picture."""
+    found: dict[str, list[float]] = {"csc": [], "convert": [], "fit": [], "verify": []}
+    for p in MANY:
+        for stage in ("generate", "convert", "fit", "verify"):
+            about = ["--rows", str(ROWS / N), "--features", str(p), "--stage", stage]
+            command = [sys.executable, __file__, str(folder / str(p)), *about]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            print(done, end="", flush=True)
+            line = json.loads(done)
+            if stage in found:
+                found[stage].append(line["anonymous_mb"])
+            if stage == "fit":
+                found["csc"].append(line["csc_mb"])
+        shutil.rmtree(folder / str(p))
+    print("| features | CSC arrays | convert | fit | verify |\n|---|---|---|---|---|")
+    for p, *sizes in zip(MANY, *found.values(), strict=True):
+        print(f"| {p:,} | {' | '.join(f'{size:,.0f}' for size in sizes)} |")
+    if picture is None:
+        return
+    from pictures import write
+
+    from mipfs.report.charts import Curve, Lines
+
+    roles = {"convert": "first", "fit": "second", "verify": "third", "csc": "fourth"}
+    curves = [Curve("CSC arrays" if name == "csc" else name, found[name], role) for name, role in roles.items()]
+    about = {"x_label": "features", "y_label": "peak of anonymous memory, MB", "is_log": True, "is_log_y": True}
+    write(picture, Lines(f"{ROWS:,} rows, {ROWS * PER_ROW:,} non-zeros", MANY, tuple(curves), False, **about))
+
+
 def main() -> None:
     """Run the stages, each in its own process, and print a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -211,18 +242,14 @@ def main() -> None:
     parser.add_argument("--rows", type=float, default=1.0, help="share of the rows")
     parser.add_argument("--features", type=int, default=P)
     parser.add_argument("--memory", action="store_true", help="peak memory against the number of features")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="a picture of --memory")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--T", type=int, default=10)
     parser.add_argument("--stage", choices=("generate", "convert", "fit", "passes", "verify"))
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     if given.memory:
-        for p in MANY:
-            folder = given.folder / str(p)
-            for stage in ("generate", "convert", "fit", "verify"):
-                about = ["--rows", str(ROWS / N), "--features", str(p), "--stage", stage]
-                subprocess.run([sys.executable, __file__, str(folder), *about], check=True)
-            shutil.rmtree(folder)
+        memory(given.folder, given.plot)
         return
     if given.stage is None:
         for stage in ("generate", "convert", "fit", "passes", "verify"):

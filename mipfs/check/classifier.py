@@ -97,15 +97,14 @@ def _columns(names: Any, data: Instance) -> Integers:
 def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: Integers) -> Classifier:
     """The incumbent with its objective, after its membership in S."""
     data, claimed = statement.data, number(document["objective"], "the objective")
-    sigma, total = np.zeros(statement.p), float(statement.c.sum())
-    sigma[chosen] = 1.0
-    require(chosen.size == sigma.sum(), "a feature is selected twice")
+    total = float(statement.c.sum())
+    require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
     x = np.array([number(one["value"], "an extra variable") for one in statement.extra.values()])
     whole = np.array([one["integer"] for one in statement.extra.values()], dtype=bool)
     inside = (x >= statement.low) & (x <= statement.high)
     require(np.all(inside), "an extra variable lies outside its bounds")
     require(np.all(~whole | (x == np.rint(x))), "an extra variable is no whole number")
-    broken = statement.holds(sigma, x)
+    broken = statement.holds(chosen, x)
     require(not broken, broken)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
@@ -132,15 +131,16 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
     A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g²).
     """
     atoms, data = statement.atoms, statement.data
-    lam = np.ones(statement.p) if atoms.scale is None else atoms.scale
-    largest = float(lam[chosen].max(initial=0.0)) or 1.0
-    room = np.zeros(data.n_features)
-    for g in chosen:
-        room[atoms.columns(g)] += (lam[g] / largest) ** 2
-    held = np.flatnonzero(room[at.ids] > 0)
+    lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
+    largest = float(lam.max(initial=0.0)) or 1.0
+    parts = [atoms.columns(g) for g in chosen]
+    each = np.repeat((lam / largest) ** 2, [part.size for part in parts])
+    columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
+    room = np.bincount(place[: each.size], each, columns.size)[place[each.size :]]  # of the columns at.ids
+    held = np.flatnonzero(room > 0)
     require(chosen is not at.chosen or not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
     ids, w = at.ids[held], at.w[held]
-    per_atom = w / (largest * np.sqrt(room[ids]))
+    per_atom = w / (largest * np.sqrt(room[held]))
     center, Z = data.center[ids], data.block(ids).values
     m = data.y * (np.asarray(Z @ w).ravel() + (at.b - float(center @ w)))
     far = at.far + float(np.abs(center) @ np.abs(w))

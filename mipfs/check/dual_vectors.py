@@ -12,11 +12,11 @@ from scipy.special import xlogy
 
 from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, down, require
-from mipfs.check.statement import Statement
+from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
 
-BLOCK = 1 << 22
-"""Numbers in a block of dual vectors."""
+BLOCK, WIDE = 1 << 22, 1 << 20
+"""Numbers in a block of dual vectors, or of columns; columns of a block at most, as in a column store."""
 
 
 class Duals:
@@ -24,17 +24,13 @@ class Duals:
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
-        X, self.y, self.n = statement.data.block().values, statement.data.y, statement.data.n_samples
-        step, self.gamma = max(1, BLOCK // self.n), 1.01 * (self.n + 8) * U
-        atoms, self.norms = statement.atoms, np.empty(0)
-        self.widths: tuple[int, ...] = (statement.p,)
+        self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
+        widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
-            blocked = hasattr(X, "pieces")  # columns that lie in files: all of a block, then the next
-            pieces = (Z for _, Z in X.pieces()) if blocked else (X[:, j : j + step] for j in range(0, X.shape[1], step))
-            self.norms = np.concatenate([_norms(Z) for Z in pieces])
-            self.widths += (X.shape[1], 0 if atoms.members is None else atoms.members.size)
-        self.transposed = X.T.tocsr() if sparse.issparse(X) else None
-        self.per_block = max(1, BLOCK // max(self.n, *self.widths))
+            widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
+        self.per_block = max(1, BLOCK // max(self.n, *widths))
+        self._norms: dict[int, Array] = {}
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
         """`costs` of block after block."""
@@ -45,10 +41,26 @@ class Duals:
         """Positions, g(α) rounded down and c − ½ s(α) rounded down (B, p) of a block."""
         start = number * self.per_block
         ids = range(start, min(start + self.per_block, self.count))
+        g, v, total = self._feasible(ids)
+        return ids, g, self._costs(v, total)
+
+    def in_blocks(self, ids: range) -> tuple[list[float], Iterator[tuple[int, Array]]]:
+        """g(α) of dual vectors, and c − ½ s(α) of single features block by block: the first one's place and (B, k)."""
+        g, v, total = self._feasible(ids)
+        penalty, atoms = self.statement.penalty, self.statement.atoms
+        assert isinstance(atoms, Atoms)
+        blocks = (
+            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]]))
+            for at, size in self._sizes(v, total, False)
+        )
+        return g, blocks
+
+    def _feasible(self, ids: range) -> tuple[list[float], Array, Array]:
+        """`block`, with g(α) rounded down."""
         q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
         g, v, total = self.block(ids, q)
-        return ids, [down(value) for value in g.tolist()], self._costs(v, total)
+        return [down(value) for value in g.tolist()], v, total
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
@@ -81,28 +93,58 @@ class Duals:
         return np.asarray((terms[0] + terms[1]).sum(axis=1) - 1.01 * (n + 16) * U * size - 8 * U * c.sum())
 
     def _costs(self, v: Array, total: Array) -> Array:
-        """c − ½ s of every atom, rounded down, (B, p): |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre."""
-        X, center, atoms = self.statement.data.block().values, self.statement.data.center, self.statement.atoms
+        """c − ½ s of every atom, rounded down, (B, p)."""
+        atoms, penalty = self.statement.atoms, self.statement.penalty
         if isinstance(atoms, MadeAtoms):
-            return self._lifted(atoms.scores_of(v, _norms(v.T), self.gamma))
-        if hasattr(X, "pieces"):
-            omega = np.concatenate([np.ascontiguousarray((Z.T @ v.T).T) for _, Z in X.pieces()], axis=1)
-        else:
-            omega = v @ X if self.transposed is None else np.ascontiguousarray((self.transposed @ v.T).T)
-        radius = self.gamma * np.outer(_norms(v.T), self.norms) + self.n * 2.0**-1074
-        if np.any(center) and not self.statement.bias:  # with a bias the total is zero
-            shift, most = np.outer(total, center), np.outer(np.abs(v).sum(axis=1), np.abs(center))
-            radius += 4 * U * (np.abs(omega) + np.abs(shift)) + self.gamma * most
-            omega -= shift
-        return self._lifted(atoms.scores(np.abs(omega) + radius))
+            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty)
+        sizes = np.concatenate([size for _, size in self._sizes(v, total, True)], axis=1)
+        return self._lifted(atoms.scores(sizes), penalty)
 
-    def _lifted(self, scores: Array) -> Array:
-        """c − ½ s, rounded down."""
-        lifted = 0.5 * scores * (1.0 + 10 * U) + self.statement.atoms.sizes.max() * 2.0**-1060  # the last: underflow
-        return np.asarray(np.nextafter(self.statement.penalty - lifted, -math.inf))
+    def _sizes(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array]]:
+        """Bounds (B, k) on |ω|, block by block: |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre.
+
+        `keep` holds the norms of the columns for the next dual vectors.
+        """
+        lengths, weight = _lengths(v.T), np.abs(v).sum(axis=1)
+        for at, X in _in_blocks(self.statement.data.block().values):
+            norms = self._norms[at] if at in self._norms else _lengths(X)
+            if keep:
+                self._norms[at] = norms
+            center = self.statement.data.center[at : at + norms.size]
+            omega = np.ascontiguousarray((X.T @ v.T).T) if sparse.issparse(X) else v @ X
+            radius = self.gamma * np.outer(lengths, norms) + self.n * 2.0**-1074
+            if np.any(center) and not self.statement.bias:  # with a bias the total is zero
+                shift, most = np.outer(total, center), np.outer(weight, np.abs(center))
+                radius += 4 * U * (np.abs(omega) + np.abs(shift)) + self.gamma * most
+                omega -= shift
+            yield at, np.abs(omega) + radius
+
+    def _lifted(self, scores: Array, penalty: Array) -> Array:
+        """c − ½ s, rounded down; `least` is for what underflows."""
+        lifted = 0.5 * scores * (1.0 + 10 * U) + self.least
+        return np.asarray(np.nextafter(penalty - lifted, -math.inf))
 
 
-def _norms(X: Any) -> Array:
+def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
+    """All columns, some after the others and without a copy: the place of the first one, and the columns."""
+    if hasattr(X, "pieces"):  # they lie in files
+        yield from X.pieces()
+        return
+    (n, p), start = X.shape, 0
+    if not sparse.issparse(X):
+        step = max(1, BLOCK // n)
+        yield from ((j, X[:, j : j + step]) for j in range(0, p, step))
+        return
+    X = sparse.csc_array(X)
+    while start < p:
+        most = X.indptr.dtype.type(min(int(X.indptr[start]) + BLOCK, X.nnz))  # of the same type: no copy is made
+        end = min(max(start + 1, int(np.searchsorted(X.indptr, most, "right")) - 1), start + WIDE, p)
+        ends, part = X.indptr[start : end + 1], slice(X.indptr[start], X.indptr[end])
+        yield start, sparse.csc_array((X.data[part], X.indices[part], ends - ends[0]), shape=(n, end - start))
+        start = end
+
+
+def _lengths(X: Any) -> Array:
     """Euclidean norms of the columns, not too small by more than the 1% that γ leaves for it, even with underflow."""
     largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0)) or 1.0
     squares = np.asarray((abs(X / largest) ** 2).sum(axis=0), dtype=float).ravel()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.dual_vectors import BLOCK, Duals
+from mipfs.check.dual_vectors import BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, down, require
 from mipfs.check.statement import Statement
 
@@ -27,6 +28,15 @@ CACHED = 8
 
 Visitor = Callable[["Fixings", float], None]
 """Sees what every leaf that may hold a selection has fixed, and its bound."""
+
+
+class Proven(Protocol):
+    """What dual vectors prove."""
+
+    per_block: int
+
+    def costs(self, number: int) -> tuple[range, list[float], Array]:
+        """Positions, g and the costs of the atoms (B, p) of a block."""
 
 
 class Tree:
@@ -52,28 +62,28 @@ class Tree:
         for name, array in arrays.items():
             kinds = {"multipliers": "fS", "dual_top": "f"}.get(name, "iu")
             require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
-        feature, children = arrays["feature"].tolist(), arrays["children"].tolist()
+        self.feature = feature = arrays["feature"].tolist()
+        children = arrays["children"].tolist()
         self.dual, self.multiplier = arrays["dual"].tolist(), arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
-        reached, on_path, stack = [False] * len(feature), [False] * p, [(LEAF, 0, 0, False)]
+        reached, on_path, stack = [False] * len(feature), set[int](), [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:
             j, code, node, is_release = stack.pop()
             if is_release:
-                if 0 <= j < p:
-                    on_path[j] = False
+                on_path.discard(j)
                 self.steps.append((j, code))
                 continue
             require(0 <= node < len(feature) and not reached[node], f"{hole} {node} is absent or reached twice")
             reached[node] = True
             if j != LEAF:
-                require(j >= p or not on_path[j], f"a split on feature {j}, which is fixed above")
+                require(j not in on_path, f"a split on feature {j}, which is fixed above")
                 if j < p:
-                    on_path[j] = True
+                    on_path.add(j)
                 self.steps.append((j, code))
                 stack.append((j, code - 2, -1, True) if j < p else (RELEASE, 0, -1, True))
             on = feature[node]
@@ -189,7 +199,7 @@ class Fixings:
 class Costs:
     """What dual vectors prove: g and the costs c − ½ s − A'y of the atoms, with the negative ones in order."""
 
-    def __init__(self, statement: Statement, duals: Duals, multipliers: Array) -> None:
+    def __init__(self, statement: Statement, duals: Proven, multipliers: Array) -> None:
         self.statement, self.duals, self.multipliers = statement, duals, multipliers
         self._blocks: OrderedDict[int, tuple[range, list[float], Array]] = OrderedDict()
         self._sorted: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
@@ -226,7 +236,7 @@ class Costs:
 
 def least_bound(
     statement: Statement,
-    duals: Duals,
+    duals: Proven,
     tree: Tree,
     arrays: Arrays,
     visit: Visitor | None = None,

@@ -26,6 +26,7 @@ LARGEST = 1e100
 """Numbers of rows are up to this; beyond it the allowance on a row would be infinite."""
 ALLOWANCE = 2.0**-40
 """δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
+ONE = np.ones(1, dtype=np.int64)
 ROUNDED = Fraction(1, 2**47)
 """What is forgiven for the rounding of the values of extra variables, relative to their terms."""
 
@@ -43,10 +44,10 @@ class Atoms:
         self.index: Mapping[str, int] = data.index if self.single else {name: g for g, name in enumerate(self.names)}
         require(len(self.index) == self.count, "two atoms have one name")
         require(columns is None or len(columns) == self.count, "the atoms and their columns are not equally many")
-        sizes = np.ones(self.count, dtype=np.int64) if columns is None else np.array([part.size for part in columns])
+        sizes = ONE if columns is None else np.array([part.size for part in columns])
         whole = columns is None or all(part.size == np.unique(part).size > 0 for part in columns)
         require(whole, "an atom has no columns, or one twice")
-        self.sizes, self.starts = sizes, np.cumsum(sizes) - sizes
+        self.sizes, self.starts = np.broadcast_to(sizes, (self.count,)), np.cumsum(sizes) - sizes
         self.members = None if columns is None else np.concatenate(columns)
         scale = given.get("scale")
         self.scale: Array | None = None if scale is None else np.array([number(v, "a scale") for v in scale])
@@ -99,21 +100,33 @@ class Statement:
         require(inside, f"C = {C!r} is no positive number from {SMALLEST_C:g} to {LARGEST_C:g}")
         require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
         require(self.atoms.single or not data.penalty, "the data's penalties are about features, not about these atoms")
-        lam, self.penalty = params["lambda"], np.zeros(self.p)
-        by_name = isinstance(lam, Mapping)
+        self.penalty = self._penalties(params["lambda"])
+        rho = self.margin == "rho" and self.loss == "squared-hinge" and not self.penalty.any()
+        require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
+        inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
+        self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
+        self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # of so many atoms, without memory
+        if self.fixed.size:
+            self.forced = self.forced.copy()
+            self.forced[inner], self.forced[outer] = 1, 0
+        contradict = np.intersect1d(inner, outer).size > 0  # nothing fits
+        self.M = -1 if contradict else self.p if M is None else M
+        self._read_rows(document)
+
+    def _penalties(self, lam: Any) -> Array:
+        """The penalties of the atoms (p,); one that all have takes no memory."""
+        own, by_name = self.data.penalty, isinstance(lam, Mapping)
         given = lam.values() if by_name else lam if isinstance(lam, list) else [lam]
         values = np.array([number(value, "a penalty") for value in given])
         require(by_name or values.size in (1, self.p) or self.p == 0, "the penalties are not one for every atom")
-        self.penalty[self.ids(lam) if by_name else slice(None)] = values
-        self.penalty[self.ids(data.penalty)] += list(data.penalty.values())
-        require(np.all(np.isfinite(self.penalty) & (self.penalty >= 0)), "a penalty is negative or no number")
-        rho = self.margin == "rho" and self.loss == "squared-hinge" and not self.penalty.any()
-        require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
-        self.forced, out = np.full(self.p, -1, dtype=np.int8), self.ids(params.get("forced_out", ()))
-        self.forced[self.ids(params.get("forced_in", ()))] = 1
-        self.M = -1 if np.any(self.forced[out] == 1) else self.p if M is None else M  # forced in and out: nothing fits
-        self.forced[out] = 0
-        self._read_rows(document)
+        require(np.all(values >= 0), "a penalty is negative or no number")
+        if not (by_name or own) and values.size == 1:
+            return np.broadcast_to(values, (self.p,))
+        penalty = np.zeros(self.p)
+        penalty[self.ids(lam) if by_name else slice(None)] = values
+        penalty[self.ids(own)] += list(own.values())
+        require(np.all(np.isfinite(penalty) & (penalty >= 0)), "a penalty is negative or no number")
+        return penalty
 
     def _read_rows(self, document: Document) -> None:
         self.rows, self.extra = document["rows"], document.get("extra", {})
@@ -123,7 +136,8 @@ class Statement:
             at += [(r, places[name] if name in places else self.ids((name,))[0]) for name in row["terms"]]
             values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
         i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
-        self.A = sparse.csc_array((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
+        kind = sparse.csc_array if self.rows or self.extra else sparse.csr_array  # csr: nothing as long as the atoms
+        self.A = kind((np.array(values, dtype=float), (i, j)), shape=(len(self.rows), self.p + len(places)))
         lb, ub = _ends(self.rows)
         numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
         inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
@@ -155,19 +169,25 @@ class Statement:
             value = math.nextafter(value, math.inf)
         return value
 
-    def holds(self, sigma: Array, extra: Array | None) -> str:
-        """Why σ (p,) is not in S, "" when it is; without values of the extra variables their rows are left out."""
-        if sigma.sum() > self.M:
-            return f"{int(sigma.sum())} features are selected, {self.M} are allowed"
-        if np.any((self.forced >= 0) & (self.forced != sigma)):
+    def holds(self, ids: Integers, extra: Array | None) -> str:
+        """Why the atoms `ids` (k,), all different, are not in S, "" when they are.
+
+        Without values of the extra variables (e,) their rows are left out.
+        """
+        if ids.size > self.M:
+            return f"{ids.size} features are selected, {self.M} are allowed"
+        sides = self.forced[ids]
+        if np.any(sides == 0) or np.count_nonzero(sides == 1) < self.n_inside:
             return "the selected features contradict the forced ones"
-        x = np.concatenate([sigma, np.zeros(len(self.extra)) if extra is None else extra])
         for r, row in enumerate(self.rows):
             part = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
             places, values = self.by_row.indices[part], self.by_row.data[part].tolist()
             if extra is None and np.any(places >= self.p):
                 continue
-            terms = [Fraction(a) * Fraction(v) for a, v in zip(values, x[places].tolist(), strict=True)]
+            x = np.isin(places, ids).astype(float)
+            if extra is not None:
+                x[places >= self.p] = extra[places[places >= self.p] - self.p]
+            terms = [Fraction(a) * Fraction(v) for a, v in zip(values, x.tolist(), strict=True)]
             exact = sum(terms, Fraction(0))
             room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
             if not self.lb[r] - room <= exact <= self.ub[r] + room:

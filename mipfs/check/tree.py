@@ -6,7 +6,8 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
 
     statement.py     the problem (P) and its set S          classifier.py   the incumbent and its objective
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
-    near.py          near-optimal supports                  words.py        (P) in words, and the data's description
+    few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
+    words.py         (P) in words, and the data's description
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
 
@@ -29,6 +30,7 @@ from mipfs.check import classifier, words
 from mipfs.check import made as functions
 from mipfs.check.classifier import Classifier
 from mipfs.check.dual_vectors import Duals
+from mipfs.check.few import over_few
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
@@ -154,7 +156,8 @@ def _check(
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
     bound = absent_or(certificate["bound"], math.inf, "the certificate's bound")
     level = statement.unit(bound if listed is None else max(bound, listed.least))
-    least, leaf = least_bound(statement, duals, tree, arrays, listed, told, level)
+    what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
+    least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
     proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}

@@ -53,11 +53,11 @@ def in_words(statement: Statement) -> tuple[str, ...]:
 
 
 def _selection(statement: Statement, what: str) -> str:
-    names, forced = statement.atoms.names, statement.forced
+    names, fixed = statement.atoms.names, statement.fixed
     most = "any number" if statement.params["M"] is None else f"at most {statement.params['M']}"
     line = f"select {most} of {statement.p} {what}"
     for value, word in ((1, "always"), (0, "never")):
-        ids = np.flatnonzero(forced == value)
+        ids = fixed[statement.forced[fixed] == value]
         line += f"; {word} {_list(names[int(j)] for j in ids)}" if ids.size else ""
     return line
 
@@ -74,7 +74,7 @@ def _atom(statement: Statement, g: int) -> str:
 
 def _penalties(statement: Statement) -> str:
     c, names = statement.penalty, statement.atoms.names
-    if np.all(c == c[0]):
+    if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
         return f"{c[0]:g} each"
     return _list(f"{names[int(j)]} {c[j]:g}" for j in np.flatnonzero(c))
 

@@ -1,0 +1,25 @@
+"""Charts of the benchmarks as SVG files, for the reports: by matplotlib, the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mipfs.report.axes import draw
+from mipfs.report.charts import Lines
+
+
+def write(path: Path, *charts: Lines) -> None:
+    """Write charts side by side, their texts as texts."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mipfs", "font.family": "sans-serif"}):
+        figure, axes = pyplot.subplots(
+            1, len(charts), figsize=(5.4 * len(charts), 3.6), layout="constrained", squeeze=False
+        )
+        for chart, ax in zip(charts, axes[0], strict=True):
+            draw(chart, ax, "write")
+        figure.savefig(path, metadata={"Date": None})
+        pyplot.close(figure)

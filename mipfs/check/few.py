@@ -1,0 +1,96 @@
+"""The few atoms that a plain proof rests on, of any number: its check holds one block of columns, and these.
+
+A plain proof is about single features, without rows, λ, extra variables, screening and near-optimal supports: a tree
+that fixes the atoms F, and dual vectors d. Below a leaf the least of c'σ takes what is fixed there, and of the rest the
+most negative costs, M of them at most. The free ones are all but those of F at most, so the M + |F| most negative costs
+of d hold M most negative ones of the free atoms, or all that are negative: with the costs of F the bound of every
+leaf is that of all costs. Any other proof asks for the cost of every atom, and is checked with vectors over the atoms.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from mipfs.check.dual_vectors import BLOCK, WIDE, Duals
+from mipfs.check.leaves import LEAF, SCREENED, Tree
+from mipfs.check.rounding import Array, Integers
+from mipfs.check.statement import Statement
+
+
+class Few:
+    """What dual vectors prove of a few atoms, as `Duals.costs` for one dual vector at a time.
+
+    Parameters
+    ----------
+    duals : Duals
+    used : (D,) the dual vectors that leaves have, ascending
+    fixed : (f,) positions of the atoms F, ascending
+    keep : int, how many of the most negative costs are held for every dual vector
+
+    Attributes
+    ----------
+    ids : (k,) positions of the atoms that are held, ascending: F, and those of the most negative costs
+    """
+
+    per_block = 1
+
+    def __init__(self, duals: Duals, used: Integers, fixed: Integers, keep: int) -> None:
+        self.used, self.fixed, self.keep = used, fixed, keep
+        self._g, self._held = np.full(used.size, -np.inf), np.zeros((used.size, fixed.size))
+        self._best: list[tuple[Integers, Array]] = [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in used]
+        at_once = max(1, BLOCK // max(duals.n, min(duals.statement.p, WIDE)))
+        for start in range(0, duals.count, at_once):
+            ids = range(start, min(start + at_once, duals.count))
+            rows = np.flatnonzero((used >= ids.start) & (used < ids.stop))
+            if rows.size:
+                g, blocks = duals.in_blocks(ids)
+                local = used[rows] - start
+                self._g[rows] = np.array(g)[local]
+                for first, costs in blocks:
+                    self._see(rows, first, costs[local])
+        self.ids = np.unique(np.concatenate([fixed, *(ids for ids, _ in self._best)]))
+
+    def _see(self, rows: Integers, first: int, costs: Array) -> None:
+        """Take in the costs (B, k) of a block of atoms, of the dual vectors in these rows."""
+        costs = np.where(np.isnan(costs), -np.inf, costs)  # of columns beyond floating point
+        here = np.flatnonzero((self.fixed >= first) & (self.fixed < first + costs.shape[1]))
+        self._held[np.ix_(rows, here)] = costs[:, self.fixed[here] - first]
+        for d, cost in zip(rows.tolist(), costs, strict=True):
+            ids, kept = self._best[d]
+            level = kept.max() if 0 < kept.size == self.keep else 0.0
+            new = np.flatnonzero(cost < level)
+            ids, kept = np.concatenate([ids, first + new]), np.concatenate([kept, cost[new]])
+            if kept.size > self.keep:
+                least = np.argpartition(kept, max(self.keep - 1, 0))[: self.keep]
+                ids, kept = ids[least], kept[least]
+            self._best[d] = ids, kept
+
+    def costs(self, number: int) -> tuple[range, list[float], Array]:
+        """Position, g(α) and the costs (1, k) of a dual vector; 0 where one is of no use to it."""
+        d = int(np.searchsorted(self.used, number))
+        ids, kept = self._best[d]
+        row = np.zeros(self.ids.size)
+        row[np.searchsorted(self.ids, ids)] = kept
+        row[np.searchsorted(self.ids, self.fixed)] = self._held[d]
+        return range(number, number + 1), [float(self._g[d])], row[None]
+
+
+def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement, Duals | Few, Tree]:
+    """What `least_bound` needs of a plain proof, over a few atoms; of any other one, and of a small one, as it is."""
+    leaves = [node for j, node in tree.steps if j == LEAF]
+    used = np.unique([tree.dual[node] for node in leaves if tree.dual[node] >= 0]).astype(np.int64)
+    plain = statement.atoms.single and statement.atoms.scale is None and not (statement.rows or statement.extra)
+    plain = plain and SCREENED not in tree.feature and all(tree.multiplier[node] < 0 for node in leaves)
+    split = np.array([j for j, _ in tree.steps if j >= 0], dtype=np.int64)
+    fixed = np.union1d(split, statement.fixed)
+    keep = max(statement.M, 0) + fixed.size
+    if not plain or used.size * (fixed.size + used.size * keep) > statement.p:
+        return statement, duals, tree
+    few = Few(duals, used, fixed, keep)
+    over, renamed = copy.copy(statement), copy.copy(tree)
+    over.p, over.forced = few.ids.size, statement.forced[few.ids]
+    place = {j: k for k, j in enumerate(few.ids.tolist())}
+    renamed.steps = [(place[j] if j >= 0 else j, code) for j, code in tree.steps]
+    return over, few, renamed
