@@ -15,7 +15,7 @@ import numpy as np
 
 from mipfs.check.dual_vectors import BLOCK, WIDE, Duals
 from mipfs.check.leaves import LEAF, SCREENED, Tree
-from mipfs.check.rounding import Array, Integers
+from mipfs.check.rounding import Array, Integers, require
 from mipfs.check.statement import Statement
 
 
@@ -46,10 +46,13 @@ class Few:
             rows = np.flatnonzero((used >= ids.start) & (used < ids.stop))
             if rows.size:
                 g, blocks = duals.in_blocks(ids)
-                local = used[rows] - start
+                local, seen = used[rows] - start, 0
                 self._g[rows] = np.array(g)[local]
                 for first, costs in blocks:
+                    require(first == seen, "the blocks of the columns are not one after the other")
                     self._see(rows, first, costs[local])
+                    seen += costs.shape[1]
+                require(seen == duals.statement.p, "the blocks of the columns are not all columns")
         self.ids = np.unique(np.concatenate([fixed, *(ids for ids, _ in self._best)]))
 
     def _see(self, rows: Integers, first: int, costs: Array) -> None:

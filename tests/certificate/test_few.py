@@ -18,7 +18,7 @@ from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import Few, over_few
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.statement import Statement
-from mipfs.data.blocked import held
+from mipfs.data.blocked import Blocked, held
 from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 from mipfs.proof.proof import Proof
@@ -152,6 +152,16 @@ def test_nothing_of_the_check_is_as_long_as_the_features_are_many(
     tracemalloc.stop()
     assert report.accepted, (report.reason, saved)
     assert peak < 5 * p, f"{peak / p:.1f} bytes a feature"
+
+
+def test_columns_that_are_left_out_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, problem = wide(60_000, 5000)
+    result = mipfs.solve(problem, "kelley", T=2)
+    whole = Blocked.pieces
+    monkeypatch.setattr(Blocked, "pieces", lambda X: itertools.islice(whole(X), 7))
+    assert checked(result, data, tmp_path).reason == "the blocks of the columns are not all columns"
+    monkeypatch.setattr(Blocked, "pieces", lambda X: itertools.islice(whole(X), 1, None))
+    assert checked(result, data, tmp_path).reason == "the blocks of the columns are not one after the other"
 
 
 def test_a_claim_above_what_is_proven_is_refused(tmp_path: Path) -> None:
