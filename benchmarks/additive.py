@@ -199,7 +199,7 @@ def picture(lines: dict[str, dict[str, Any]]) -> None:
                 for method, role in zip(METHODS, ("first", "second", "third"), strict=True)
             ]
             title = f"{what}, keep = {keep}"
-            charts.append(Lines(title, known, drawn, x_label="features at most", y_label="error, %", is_log=True))
+            charts.append(Lines(title, known, drawn, x_label="features at most", y_label="error, %"))
     write(PICTURE, *charts)
 
 
