@@ -13,7 +13,7 @@ def write(path: Path, *charts: Lines) -> None:
     import matplotlib
 
     matplotlib.use("svg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mipfs", "font.family": "sans-serif"}):
         figure, axes = pyplot.subplots(
@@ -21,5 +21,11 @@ def write(path: Path, *charts: Lines) -> None:
         )
         for chart, ax in zip(charts, axes[0], strict=True):
             draw(chart, ax, "write")
+            if ax.get_yscale() == "log":  # less than two decades: numbers, not powers
+                ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+                ax.yaxis.set_major_formatter("{x:g}")
+                ax.yaxis.set_minor_formatter(ticker.NullFormatter())
+            if ax.get_legend() is not None:
+                ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         figure.savefig(path, metadata={"Date": None})
         pyplot.close(figure)
