@@ -76,11 +76,13 @@ class Rounding:
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
-            alpha = part.spread(Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha)
-            more = np.setdiff1d(self.top.best(alpha * y, 2 * part.incumbent.selected.size)[0], among)
+            v = part.spread(Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha)
+            v *= y
+            more = np.setdiff1d(self.top.best(v, 2 * part.incumbent.selected.size)[0], among)
             if not more.size:
                 return
             chosen, among = among[part.incumbent.selected], np.union1d(among, more)
+            del part, v  # before the next one is made
             by = [np.isin(among, chosen).astype(float)]
 
     def _part(self, among: Integers) -> Merged:
