@@ -398,7 +398,7 @@ class Problem:
     def _loss_of(self, block: Block, w: Array, b: float) -> float:
         """L at the weights of some columns, of very many samples piece by piece."""
         n, loss = self.data.n_samples, loss_of(self)
-        total, at_once = 0.0, pieces(n) if loss.pointwise else [slice(None)]
+        total, at_once = 0.0, pieces(n) if self.loss != "structural" else [slice(None)]
         for at in at_once:
             part = block if n <= PIECE else Block(block.values[at], block.center)
             scores = part.scores(w, b)

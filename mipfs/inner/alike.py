@@ -59,12 +59,17 @@ class Alike:
             if not first.size:
                 return False
             self._sizes, self.first = self._counted(first.size), first
-            self.rows = sparse.csc_array(sparse.hstack([self.rows[parent], part[first]]))
+            self.rows = self.rows[parent]  # the shorter one is gone before the wider one is made
+            self.rows = sparse.csc_array(sparse.hstack([self.rows, part[first]]))
             self.columns = np.concatenate([self.columns, ids])
         order = np.argsort(self.columns, kind="stable")
         if fresh.size:
             self.columns, self.rows = self.columns[order], sparse.csc_array(self.rows[:, order])
         return True
+
+    def forget(self) -> None:
+        """Drop what the kinds have in the columns: what is told over the kinds can be `spread` without."""
+        self.columns, self.rows = self.columns[:0], self.rows[:, :0]
 
     def instance(self, weights: Array) -> Instance:
         """The kinds as samples of `columns`, with the weights (n,) of theirs added up."""
