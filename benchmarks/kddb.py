@@ -157,7 +157,7 @@ def passes(store: Path, count: int) -> tuple[float, float]:
         for part in data.block().values.parts:
             sums, one = part.sums, np.broadcast_to(1.0, part.width)
             out, ids = np.empty(part.width), np.arange(part.width, dtype=np.int32)
-            bounded_pull(*part.values, np.ones(1), False, ids, sums, one, 1.0, 0.0, v, out)
+            bounded_pull(*part.values, np.ones(1), False, ids, sums, one, 1.0, 0.0, v, out, 0, part.width)
         seconds += (time.perf_counter() - begin) * (number > 0)
         cpu += (time.process_time() - before) * (number > 0)
     return seconds, cpu

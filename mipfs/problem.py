@@ -25,11 +25,12 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
+from mipfs.data.block import Block
 from mipfs.data.checks import anywhere, as_float, shown
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
-from mipfs.losses.dyadic import PIECE
+from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -394,6 +395,17 @@ class Problem:
             return value
         return -0.25 / value if value < 0 else math.inf
 
+    def _loss_of(self, block: Block, w: Array, b: float) -> float:
+        """L at the weights of some columns, of very many samples piece by piece."""
+        n, loss = self.data.n_samples, loss_of(self)
+        total, at_once = 0.0, pieces(n) if self.loss != "structural" else [slice(None)]
+        for at in at_once:
+            part = block if n <= PIECE else Block(block.values[at], block.center)
+            scores = part.scores(w, b)
+            scores *= self.data.y[at]
+            total += float(loss.value(scores, self.c_i[at]))
+        return total
+
     def evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
         """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data in float64.
 
@@ -406,8 +418,6 @@ class Problem:
         chosen = np.asarray(selected, dtype=np.int64)
         columns = self.atoms.columns(chosen)
         ids, weights = columns.ids, np.asarray(w, dtype=float)
-        scores = self.data.block(ids).scores(weights, float(b))
-        scores *= self.data.y
-        loss = loss_of(self).value(scores, self.c_i)
+        loss = self._loss_of(self.data.block(ids), weights, float(b))
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

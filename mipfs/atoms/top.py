@@ -47,7 +47,9 @@ class TopFeatures:
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |λω|."""
         gamma = (v.size + 4) * UNIT_ROUNDOFF
-        norms = self.largest_norm * float(np.linalg.norm(v)) + self.largest_center * float(np.abs(v).sum())
+        norms = self.largest_norm * float(np.linalg.norm(v))
+        if self.largest_center > 0.0:
+            norms += self.largest_center * float(np.abs(v).sum())
         return 2.0 * gamma * norms
 
 

@@ -295,11 +295,9 @@ class Instance:
         It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
         """
         names = None if isinstance(self.feature_names, Unstored) else list(self.feature_names)
-        parts = [json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()]
-        parts += [(self.values_sha256 or matrix.digest(self.X)).encode()]
-        parts += [self.y.astype("<f8").tobytes(), self.sample_weight.astype("<f8").tobytes()]
-        parts += [] if self.bags is None else [self.bags.astype("<i8").tobytes()]
-        return digest(parts)
+        stated = json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()
+        values = (self.values_sha256 or matrix.digest(self.X)).encode()
+        return digest([stated, values, self.y, self.sample_weight, *([] if self.bags is None else [self.bags])])
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -166,6 +166,7 @@ def run(run: Run) -> Steps:
         yield partial(_saved, pool, alpha, most_violated)
     yield partial(_saved, pool, alpha, most_violated)
     run.count(**most_violated.counters())
+    del method  # what it holds of every sample
     if last is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
         if not isinstance(problem.atoms, Pairs):  # a program has a variable for every atom
@@ -273,7 +274,7 @@ def _first(problem: Problem) -> Array:
         c = merged.summed(problem.c_i)
         solver = get_loss(problem.loss).Solver(merged.instance(problem.data.sample_weight), c, problem.bias)
         alpha = solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
-        return feasible(problem, merged.spread(alpha, problem.c_i))
+        return feasible(problem, merged.spread(alpha, problem.c_i), in_place=True)
     solver = get_loss(problem.loss).Solver(problem.data, problem.c_i, problem.bias)
     return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
 

@@ -18,6 +18,7 @@ from mipfs.atoms.tree_search import TreeSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
 from mipfs.losses import get_loss
+from mipfs.losses.dyadic import pieces
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
@@ -53,7 +54,6 @@ class MostViolated:
 
     Attributes
     ----------
-    best : the largest lower(α) so far, and its α (a `Combination` over labellings)
     top : TopFeatures, where the best features are found without a score of every one
     is_wide : bool, whether the next best atoms are wanted too
     next_best : (k,) ndarray, these at the last dual vector, best first
@@ -61,7 +61,7 @@ class MostViolated:
 
     def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
-        self.best: tuple[float, Array | Combination | None] = -np.inf, None
+        self._best: tuple[float, Array | Combination | None, float] = -np.inf, None, 1.0
         self._must_stop = lambda: run.must_stop
         self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
         self._loss = get_loss(run.problem.loss)
@@ -77,9 +77,21 @@ class MostViolated:
         elif self._by_best and isinstance(problem.atoms, Tree):
             self._search = TreeSearch(problem.atoms)
 
+    @property
+    def best(self) -> tuple[float, Array | Combination | None]:
+        """The largest lower(α) so far, and its α (a `Combination` over labellings).
+
+        A multiple of a dual vector is made when it is asked for: what is kept is most often the last one's own array.
+        """
+        lower, dual, multiple = self._best
+        if isinstance(dual, np.ndarray) and multiple != 1.0:
+            return lower, feasible(self.problem, multiple * dual, in_place=True)
+        return lower, dual
+
     def prove(self, run: Run) -> None:
         """The certificate of the best dual vector."""
         lower, dual = self.best
+        self._best = lower, dual, 1.0
         if self.top is None or self.problem.loss == "structural":
             prove(run, lower, None if dual is None else cut_of(self.problem, dual))
         else:
@@ -103,22 +115,30 @@ class MostViolated:
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
         if multiple is None or abs(multiple - 1.0) < RAY:
             return ids, sigma, lower
+        return ids, sigma, max(lower, self._of_multiple(alpha, multiple, squares, values))
+
+    def _of_multiple(self, alpha: Array, multiple: float, squares: float, values: float) -> float:
+        """lower of a multiple of α, where it may be the best so far; −inf else. Room for one vector, not for three."""
+        problem = self.problem
         best = multiple * alpha
-        if self._loss.dual_value(best, self.problem.c_i) - 0.5 * multiple * multiple * squares <= self.best[0]:
-            return ids, sigma, lower
-        exact = feasible(self.problem, best)
-        g = dual_value_below(self._loss, exact, self.problem.c_i)
-        found = self._near(exact, multiple * alpha, multiple * multiple * (squares + ROUNDED * values), g) or self.at(
-            exact * self.problem.data.y, g
-        )
-        return ids, sigma, max(lower, self._noted(found, exact)[2])
+        if self._loss.dual_value(best, problem.c_i) - 0.5 * multiple * multiple * squares <= self._best[0]:
+            return -np.inf
+        exact = feasible(problem, best, in_place=True)
+        g = dual_value_below(self._loss, exact, problem.c_i)
+        found = self._near(exact, alpha, multiple, multiple * multiple * (squares + ROUNDED * values), g)
+        if found is None:
+            exact *= problem.data.y
+            found = self.at(exact, g)
+        return self._noted(found, alpha, multiple)[2]
 
     def _wide(self, M: int) -> int:
         """How many of the best atoms are looked for."""
         return M + max(LEAST_MORE, MORE * M) if self.is_wide else M
 
-    def _near(self, exact: Array, wanted: Array, squares: float, g: float) -> tuple[Integers, Array, float] | None:
-        """lower of a dual vector near one whose scores are known, without a look at the data; None where it is too far.
+    def _near(
+        self, exact: Array, alpha: Array, multiple: float, squares: float, g: float
+    ) -> tuple[Integers, Array, float] | None:
+        """lower of a dual vector near wanted = multiple·α, without a look at the data; None where it is too far.
 
         The root of the sum of the M largest scores is a norm of v, at most √M max_j ‖λ_j x_j‖ ‖v‖: at `exact` it is at
         most √squares, that at `wanted`, and √M max_j ‖λ_j x_j‖ ‖exact − wanted‖.
@@ -126,7 +146,9 @@ class MostViolated:
         if not isinstance(self.top, TopFeatures):
             return None
         M = self.problem.atoms.count if self.problem.M is None else self.problem.M
-        off = float(np.linalg.norm(exact - wanted)) + ROUNDED * float(np.linalg.norm(exact))
+        apart = (exact[at] - multiple * alpha[at] for at in pieces(exact.size))
+        far = sum(float(one @ one) for one in apart)
+        off = np.sqrt(far) + ROUNDED * float(np.linalg.norm(exact))
         largest = self.top.largest_norm + np.sqrt(exact.size) * self.top.largest_center
         root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDED)
         if root * root > squares * (1.0 + NEAR):
@@ -135,8 +157,8 @@ class MostViolated:
 
     def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
         """lower of a feasible dual vector, at hand where that is the best so far, and of `Pairs` its best atoms."""
-        lower, dual = self.best
-        at_hand = isinstance(dual, np.ndarray) and np.array_equal(dual, exact)
+        lower, dual, multiple = self._best
+        at_hand = isinstance(dual, np.ndarray) and multiple == 1.0 and np.array_equal(dual, exact)
         if at_hand and not isinstance(self.problem.atoms, Pairs):
             return np.empty(0, dtype=np.int64), lower
         ids, _, lower = self.at(exact * self.problem.data.y, g)
@@ -146,9 +168,11 @@ class MostViolated:
         """The same of a dual vector over labellings."""
         return self._noted(self.at(dual.v, dual.value_below), dual)
 
-    def _noted(self, found: tuple[Integers, Array, float], alpha: Array | Combination) -> tuple[Integers, Array, float]:
-        if found[2] > self.best[0]:
-            self.best = found[2], alpha
+    def _noted(
+        self, found: tuple[Integers, Array, float], alpha: Array | Combination, multiple: float = 1.0
+    ) -> tuple[Integers, Array, float]:
+        if found[2] > self._best[0]:
+            self._best = found[2], alpha, multiple
         return found
 
     def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:

@@ -76,11 +76,18 @@ class Rounding:
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
-            alpha = part.spread(Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha)
-            more = np.setdiff1d(self.top.best(alpha * y, 2 * part.incumbent.selected.size)[0], among)
+            chosen, kinds = among[part.incumbent.selected], part.alike
+            v = Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha
+            del part  # before the vector over all samples is made, or the next part
+            if kinds is not None:
+                kinds.forget()
+                v = kinds.spread(v, self.run.problem.c_i)
+            v = np.multiply(v, y, out=v)
+            more = np.setdiff1d(self.top.best(v, 2 * chosen.size)[0], among)
             if not more.size:
                 return
-            chosen, among = among[part.incumbent.selected], np.union1d(among, more)
+            among = np.union1d(among, more)
+            del kinds, v
             by = [np.isin(among, chosen).astype(float)]
 
     def _part(self, among: Integers) -> Merged:
@@ -109,10 +116,6 @@ class Merged(Part):
         assert isinstance(problem.atoms, Features)
         kept = kept_scaling(problem.atoms.scale)
         return problem.restricted(held, Features(data, kept if isinstance(kept, str) else problem.atoms.scale[held]))
-
-    def spread(self, alpha: Array) -> Array:
-        """α (n,) of one over the kinds."""
-        return alpha if self.alike is None else self.alike.spread(alpha, self.whole.problem.c_i)
 
 
 def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | None = None) -> list[Array]:

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import by_label, refined
+from mipfs.losses.dyadic import pieces
 from mipfs.losses.solver import MERGE_ABOVE, MERGE_BELOW
 from mipfs.problem import Problem
 
@@ -57,13 +58,18 @@ class Alike:
             first, parent = refined(part, self.kind, self._sizes, most)
             if not first.size:
                 return False
-            self._sizes, self.first = np.bincount(self.kind, minlength=first.size), first
-            self.rows = sparse.csc_array(sparse.hstack([self.rows[parent], part[first]]))
+            self._sizes, self.first = self._counted(first.size), first
+            self.rows = self.rows[parent]  # the shorter one is gone before the wider one is made
+            self.rows = sparse.csc_array(sparse.hstack([self.rows, part[first]]))
             self.columns = np.concatenate([self.columns, ids])
         order = np.argsort(self.columns, kind="stable")
         if fresh.size:
             self.columns, self.rows = self.columns[order], sparse.csc_array(self.rows[:, order])
         return True
+
+    def forget(self) -> None:
+        """Drop what the kinds have in the columns: what is told over the kinds can be `spread` without."""
+        self.columns, self.rows = self.columns[:0], self.rows[:, :0]
 
     def instance(self, weights: Array) -> Instance:
         """The kinds as samples of `columns`, with the weights (n,) of theirs added up."""
@@ -80,6 +86,13 @@ class Alike:
             values_sha256="",
         )
 
+    def _counted(self, m: int) -> Integers:
+        """Samples (m,) of every kind; piece by piece, for NumPy widens the kinds of all samples at once."""
+        sizes = np.zeros(m, dtype=np.int64)
+        for at in pieces(self.kind.size):
+            sizes += np.bincount(self.kind[at], minlength=m)
+        return sizes
+
     def summed(self, weights: Array) -> Array:
         """Sums (m,) of numbers (n,) over every kind; the same number of all is one product."""
         if weights.strides == (0,):
@@ -88,9 +101,10 @@ class Alike:
 
     def spread(self, alpha: Array, c: Array) -> Array:
         """α (n,) of a dual vector (m,) over the kinds, for weights c (n,)."""
-        found = (alpha / self.summed(c))[self.kind]
-        found *= c
-        return np.asarray(found)
+        of_kind, found = alpha / self.summed(c), np.empty(self.kind.size)
+        for at in pieces(found.size):
+            np.multiply(of_kind[self.kind[at]], c[at], out=found[at])
+        return found
 
 
 def alike(problem: Problem, columns: Integers) -> Alike | None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Instance
 from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
@@ -53,8 +54,7 @@ class Proximal:
         self._loss = get_loss(problem.loss)
         self._alike = alike(problem, np.empty(0, dtype=np.int64))
         self._y, self._c = problem.data.y, problem.c_i
-        # the mean by the weights: a sample of weight two counts as two samples do
-        self._off = TakenOff(problem.data, problem.bias, problem.c_i / problem.c_i.sum())
+        self._off: TakenOff | None = None
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._held: Any = None
         self._shift = np.empty(0)
@@ -91,7 +91,7 @@ class Proximal:
         w = self._scale * weights
         b = float(self._unit * self._x[-1] + self._shift[places] @ w) if problem.bias else 0.0
         if self._alike is not None:
-            exact = feasible(problem, self._alike.spread(exact, problem.c_i))
+            exact = feasible(problem, self._alike.spread(exact, problem.c_i), in_place=True)
         return Solution(float(state[3]), exact, mu, self._ids, w, b)
 
     def _room(self) -> float:
@@ -157,10 +157,12 @@ class Proximal:
             merged = self._alike = None
         if merged is None:
             self._y, self._c = problem.data.y, np.ascontiguousarray(problem.c_i)
+            if self._off is None:
+                self._off = _weighted_means(problem.data, self._c, problem.bias)
             return kernel_columns(problem.data, held, self._off, problem.bias)
         data, self._c = merged.instance(problem.data.sample_weight), merged.summed(problem.c_i)
         self._y = data.y
-        off = TakenOff(data, problem.bias, self._c / self._c.sum())
+        off = _weighted_means(data, self._c, problem.bias)
         return kernel_columns(data, np.arange(held.size), off, problem.bias)
 
 
@@ -191,6 +193,11 @@ class FaceProximal(Proximal):
         atoms = pool.atoms[self._pointer.size - 1 :]
         found = self.problem.atoms.columns(atoms)
         return found.ids, found.scale, np.bincount(found.atom, minlength=atoms.size)
+
+
+def _weighted_means(data: Instance, c: Array, bias: bool) -> TakenOff:
+    """The means by the weights: a sample of weight two counts as two samples do."""
+    return TakenOff(data, bias, c / c.sum() if bias else None)
 
 
 def _largest_spread(columns: Any, c: Array) -> float:

@@ -115,11 +115,11 @@ class Restricted(Protocol):
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
 
 
-def feasible(problem: Problem, alpha: Array) -> Array:
-    """α made feasible exactly."""
+def feasible(problem: Problem, alpha: Array, *, in_place: bool = False) -> Array:
+    """α made feasible exactly; `in_place` where it is not needed any more: its array may become the answer."""
     loss = get_loss(problem.loss)
     if not problem.bias and problem.loss != "structural":  # entry by entry, and in one array
-        return rounded(alpha, loss.top(problem.c_i))
+        return rounded(alpha, loss.top(problem.c_i), alpha if in_place else None)
     whole, q = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact = whole.astype(float)
     return np.asarray(np.ldexp(exact, -q, out=exact))

@@ -57,9 +57,12 @@ def exponent(alpha: Array, top: Array) -> int:
     return finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0)))
 
 
-def rounded(alpha: Array, top: Array) -> Array:
-    """k·2^−q of `balanced` without a bias, (n,), and no integers beside it: whole numbers of 50 bits are floats."""
-    found, q = np.empty(alpha.size), exponent(alpha, top)
+def rounded(alpha: Array, top: Array, out: Array | None = None) -> Array:
+    """k·2^−q of `balanced` without a bias, (n,), and no integers beside it: whole numbers of 50 bits are floats.
+
+    Written to `out` (n,), which may be α itself.
+    """
+    found, q = np.empty(alpha.size) if out is None else out, exponent(alpha, top)
     for at in pieces(alpha.size):
         k = np.clip(np.rint(np.ldexp(alpha[at], q)), 0.0, np.floor(np.ldexp(top[at], q)))
         found[at] = np.ldexp(k, -q)

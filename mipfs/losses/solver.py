@@ -208,7 +208,9 @@ class Solver(ABC):
 
         n = self.data.n_samples
         whole, q = self.loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
-        exact = np.ldexp(whole.astype(float), -q)
+        exact = whole.astype(float)
+        del whole
+        np.ldexp(exact, -q, out=exact)
         m, pulled = np.empty(n), np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)

@@ -68,7 +68,8 @@ def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float, dual: Dual
 def decoded(dual: Dual) -> Array:
     """α (n,) of a dual vector (k, q)."""
     whole, q = dual
-    return np.asarray(np.ldexp(whole.astype(float), -q))
+    alpha = whole.astype(float)
+    return np.asarray(np.ldexp(alpha, -q, out=alpha))
 
 
 class CutPool:

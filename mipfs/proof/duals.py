@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.losses.dyadic import pieces
+
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -58,16 +60,16 @@ class DualStore:
         assert k.shape == (self.n_samples,)
         assert k.min(initial=0) >= 0
         assert k.max(initial=0) <= WIDEST
-        held = k != 0
-        values = k[held]
-        if self._top is None:
-            level, at_top = int(values.max(initial=0)), values == values.max(initial=0)
-        else:
-            level, at_top = -1, values == self._ends(q)[held]
-        inside = values[~at_top]
-        width = (int(inside.max(initial=0)).bit_length() + 7) // 8
-        narrow = np.ascontiguousarray(inside.astype("<i8")).view(np.uint8).reshape(-1, 8)[:, :width]
-        self._bytes += np.packbits(held).tobytes() + np.packbits(at_top).tobytes() + narrow.tobytes()
+        level = int(k.max(initial=0)) if self._top is None else -1
+        held, at_top, most = k != 0, np.empty(k.size, dtype=bool), 0
+        for at in pieces(k.size):
+            np.equal(k[at], level if self._top is None else self._ends(q, at), out=at_top[at])
+            most = max(most, int(k[at].max(initial=0, where=~at_top[at])))
+        width = (most.bit_length() + 7) // 8
+        self._bytes += np.packbits(held).tobytes() + np.packbits(at_top[held]).tobytes()
+        held &= ~at_top
+        for at in pieces(k.size):  # of many samples all integers take several times the room of k
+            self._bytes += k[at][held[at]].astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
         self._start.append(len(self._bytes))
         self._q.append(int(q))
         self._level.append(level)
@@ -123,10 +125,10 @@ class DualStore:
         k[held] = values
         return k, q
 
-    def _ends(self, q: int) -> Integers:
-        """The largest k of every entry on the grid 2^−q, shape (n,)."""
+    def _ends(self, q: int, at: slice = slice(None)) -> Integers:
+        """The largest k of every entry on the grid 2^−q, or of some."""
         assert self._top is not None
-        return np.asarray(np.minimum(np.floor(np.ldexp(self._top, q)), float(WIDEST)), dtype=np.int64)
+        return np.asarray(np.minimum(np.floor(np.ldexp(self._top[at], q)), float(WIDEST)), dtype=np.int64)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The store as plain arrays, for the sidecar."""

@@ -96,14 +96,15 @@ class Supports:
         last = self.subproblem.count + most
         solved = self.subproblem.solve(sigma.astype(float), self.tol)
         value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
-        better: Solved | None = solved
-        while better is not None:
-            sigma, better, value = self._exchanged(sigma, better.cut.slopes, self.subproblem.weights(), value, last)
+        scores: Array | None = solved.cut.slopes
+        del solved  # its vectors over the samples: one solve after the other
+        while scores is not None:
+            sigma, scores, value = self._exchanged(sigma, scores, self.subproblem.weights(), value, last)
 
     def _exchanged(
         self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
-    ) -> tuple[Mask, Solved | None, float]:
-        """The largest exchange that improves on `value`, its solved subproblem and value; None when none does."""
+    ) -> tuple[Mask, Array | None, float]:
+        """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""
         run, penalty = self.run, self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
         least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
@@ -115,8 +116,8 @@ class Supports:
             exchanged[least[:size]], exchanged[most[:size]] = False, True
             solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
             if solved is not None and (found := self.found[np.packbits(exchanged).tobytes()]) < value:
-                return exchanged, solved, found
-            size //= 2
+                return exchanged, solved.cut.slopes, found
+            solved, size = None, size // 2
         return sigma, None, value
 
     def search(self, pool: CutPool) -> None:

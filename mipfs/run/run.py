@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,12 @@ REPEATED = 0.3
 """Seconds in which further signals mean the same as the first."""
 FIRST = 0.7
 """Seconds that the first step of a run may take which is asked to stop before it is done."""
+
+
+def _asked_of(run: Run) -> Callable[[], bool]:
+    """Whether a run must stop; whoever asks does not keep it, and what it holds, in memory."""
+    held = weakref.ref(run)
+    return lambda: (alive := held()) is not None and alive.must_stop
 
 
 class Limits(Protocol):
@@ -129,7 +136,7 @@ class Run:
         self.sharpness = 1.0
         self.resume: State | None = None
         self.oracle = problem.selection.oracle()
-        self.oracle.must_stop = lambda: self.must_stop
+        self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
         self._paused: float | None = None

@@ -94,12 +94,14 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     exact, held = decoded(dual), None
     ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
+    bound = bound if exact.any() else 0.0
+    del exact
     if isinstance(problem.atoms, Pairs):
         chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
         held = run.outcome.held = some(np.union1d(ids, chosen))
     proof = empty_proof(problem, held=held)
     proof.close(proof.root, place := proof.duals.add(*dual))
-    proof.bound, proof.outside = bound if exact.any() else 0.0, None if held is None else place
+    proof.bound, proof.outside = bound, None if held is None else place
     _leave(run, proof)
 
 
