@@ -138,12 +138,16 @@ def _batch(run: Run) -> int:
 
 def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
     """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
-    for node, ticket in waiting:
-        found = hands.result(ticket)
-        if found is None:
-            tree.push(node)
-        else:
-            tree.merge(node, found)
+
+    def found() -> Iterator[tuple[Node, Any]]:
+        for node, ticket in waiting:
+            piece = hands.result(ticket)
+            if piece is None:
+                tree.push(node)
+            else:
+                yield node, piece
+
+    tree.merge(found())
 
 
 def _report(run: Run, tree: Tree, bound: float) -> None:

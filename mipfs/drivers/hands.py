@@ -10,6 +10,10 @@ from typing import Any, Protocol
 from mipfs.drivers.tree import Node, Tree
 from mipfs.plumbing.machine import cores
 
+Ticket = tuple[Future[list[Any]], int]
+SHARES = 2
+"""Parts of a batch for every thread, where several nodes go out together."""
+
 
 class Hands(Protocol):
     """Takes nodes, in batches, and gives back what was found below each."""
@@ -28,29 +32,36 @@ class Threads:
     ----------
     tree : Tree
     pool : ThreadPoolExecutor
+    threads : int, how many it has
     """
 
-    def __init__(self, tree: Tree, pool: ThreadPoolExecutor) -> None:
-        self.tree, self.pool = tree, pool
+    def __init__(self, tree: Tree, pool: ThreadPoolExecutor, threads: int) -> None:
+        self.tree, self.pool, self.threads = tree, pool, threads
 
-    def begin(self, nodes: Sequence[Node], cutoff: float) -> list[Future[Any]]:
-        """Hand out the nodes of a batch."""
-        duals = self.tree.duals(list(nodes))
-        return [
-            self.pool.submit(self.tree.explore, node, alpha, cutoff) for node, alpha in zip(nodes, duals, strict=True)
-        ]
+    def begin(self, nodes: Sequence[Node], cutoff: float) -> list[Ticket]:
+        """Hand out the nodes of a batch, small ones several at a time."""
+        duals, together = self.tree.duals(list(nodes)), self.tree.relaxation.together
+        size = max(1, min(together, len(nodes) // (SHARES * self.threads)))
+        found: list[Ticket] = []
+        for at in range(0, len(nodes), size):
+            some = slice(at, at + size)
+            future = self.pool.submit(self.tree.explore, nodes[some], duals[some], cutoff)
+            found += [(future, k) for k in range(len(nodes[some]))]
+        return found
 
-    def result(self, ticket: Future[Any]) -> Any:
+    def result(self, ticket: Ticket) -> Any:
         """Wait for an exploration; it is told to give up when the run must stop."""
-        return self.tree.result(ticket)
+        future, k = ticket
+        return self.tree.result(future)[k]
 
 
 @contextmanager
 def hands_of(tree: Tree) -> Iterator[Hands]:
     """Those that the options of the run name."""
     options = tree.run.options
-    with ThreadPoolExecutor(options.threads or cores()) as pool:
-        here = Threads(tree, pool)
+    threads = options.threads or cores()
+    with ThreadPoolExecutor(threads) as pool:
+        here = Threads(tree, pool, threads)
         if options.client is None:
             yield here
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,7 +95,12 @@ class RowsTree(Tree):
         """What makes the node solver anew; the rows are over all atoms."""
         return NodeSolver(self.run.problem, self.relaxation.alive)
 
-    def merge(self, node: Node, outcome: RowsOutcome) -> None:  # type: ignore[override]  # these come from `solve`
+    def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
+        """Take over, in order, what solves found, each as soon as it is there."""
+        for node, outcome in found:
+            self.take_in(node, outcome)
+
+    def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Close the node, or fix, round and split it."""
         assert isinstance(node, RowsNode)
         self.n_nodes += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.pieces import Pieces
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.kernels import subtree
-from mipfs.kernels.structures import Piece
-from mipfs.proof.duals import DualStore
 from mipfs.proof.evidence import empty_proof
-from mipfs.proof.proof import OPEN, SCREENED, Proof
+from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -165,10 +164,12 @@ class Tree:
                 nodes.append(node)
         return nodes
 
-    def explore(self, node: Node, alpha: Array, cutoff: float) -> Piece:
-        """Explore the subtree below a node (any thread)."""
-        found: Piece = self.relaxation.explore(node.states, node.warm, alpha, *self.asked(node, cutoff))
-        return found
+    def explore(self, nodes: Sequence[Node], duals: Sequence[Array], cutoff: float) -> list[Any]:
+        """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""
+        told = [
+            (node.states, node.warm, alpha, *self.asked(node, cutoff)) for node, alpha in zip(nodes, duals, strict=True)
+        ]
+        return list(self.relaxation.explore_all(told))
 
     def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
         """What the node solver is told beside the node's states, warm start and dual vector."""
@@ -193,44 +194,31 @@ class Tree:
             read[index] = np.ldexp(whole.astype(float), -q)
         return [read[node.dual] for node in nodes]
 
-    def merge(self, node: Node, piece: Piece) -> None:
-        """Take over what an exploration left: its piece of the proof, its open nodes, its offers."""
-        solved, steps, stalled, places, n_duals, n_nodes, n_bytes, _, n_offers = (
-            int(total) if math.isfinite(total) else 0 for total in piece.totals
-        )
-        self.n_nodes, self.steps, self.stalled = self.n_nodes + solved, self.steps + steps, self.stalled + stalled
-        self.floor = min(self.floor, float(piece.totals[7]))
-        duals = self.proof.duals
-        assert isinstance(duals, DualStore)
-        kept = slice(0, n_duals - 1)
-        first = duals.extend(
-            piece.packed[:n_bytes].tobytes(), piece.ends[1:n_duals], piece.grids[1:n_duals],
-            piece.tops[kept], piece.widths[kept],
-        )  # fmt: skip
-        position = np.concatenate([[node.dual], first + np.arange(n_duals - 1)])
-        feature, dual = piece.feature[:places], piece.dual[:places]
-        feature = np.concatenate([self.relaxation.alive, [SCREENED, -1]])[feature]
-        dual = np.where(dual >= 0, position[dual], OPEN)
-        offset = self.proof.graft(node.place, feature, piece.children[:places], dual, piece.values[:places])
-        for t in range(n_nodes):
-            place, why = piece.found[t]
-            if place < 0:
-                continue
-            warm = Warm(piece.weights[t], float(piece.intercepts[t]), float(piece.rhos[t]))
-            left = Node(
-                float(piece.bounds[t]), int(place) + offset if place else node.place, int(position[piece.parents[t]]),
-                piece.states[t].copy(), warm,
-            )  # fmt: skip
-            if why == subtree.LEAF:
-                self.leaf(left)
-            elif why == subtree.STUCK:
-                self.rescue(left)
-            else:
-                self.push(left)
-        often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
-        for t in range(0 if often and piece.sums[0] >= 0.0 else 1, n_offers):
-            self.round_sizes(piece.offers[t], piece.sums[t])
-            self.rounded = self.n_nodes // ROUNDING_NODES
+    def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
+        """Take over, in order, what explorations left: pieces of the proof, open nodes, offers."""
+        whole = list(found)
+        if not whole:
+            return
+        pieces = [piece for _, piece in whole]
+        joined = Pieces(pieces, [node.place for node, _ in whole], [node.dual for node, _ in whole])
+        joined.enter(self.proof, self.relaxation.alive)
+        for t, (piece, left) in enumerate(zip(pieces, joined.left(), strict=True)):
+            self.n_nodes += int(joined.solved[t])
+            self.steps += int(joined.steps[t])
+            self.stalled += int(joined.stalled[t])
+            self.floor = min(self.floor, float(piece.totals[7]))
+            for why, told in left:
+                node = Node(*told)
+                if why == subtree.LEAF:
+                    self.leaf(node)
+                elif why == subtree.STUCK:
+                    self.rescue(node)
+                else:
+                    self.push(node)
+            often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
+            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, int(joined.offers[t])):
+                self.round_sizes(piece.offers[offer], piece.sums[offer])
+                self.rounded = self.n_nodes // ROUNDING_NODES
 
     def rescue(self, node: Node) -> None:
         """Solve a node on which the Newton steps stalled by the interior point; it goes on with what that found."""
@@ -306,8 +294,8 @@ class Tree:
         """Number of open nodes."""
         return len(self._heap)
 
-    def result(self, future: Future[Piece]) -> Piece:
-        """Wait for an exploration; it is told to give up when the run must stop."""
+    def result(self, future: Future[list[Any]]) -> list[Any]:
+        """Wait for some explorations; they are told to give up when the run must stop."""
         while not future.done():
             wait([future], timeout=POLL_SECONDS)
             if self.run.must_stop:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mipfs import compiled
-from mipfs.drivers.hands import Threads
+from mipfs.drivers.hands import Threads, Ticket
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
@@ -37,14 +36,14 @@ class Bundle:
     ----------
     task : what a worker is asked; None once it is settled or withdrawn
     found : the pieces, once they are back
-    here : explorations in this process instead
+    here : tickets of explorations in this process instead
     """
 
     nodes: Sequence[Node]
     cutoff: float
     task: Task | None = None
     found: list[Any] | None = None
-    here: list[Future[Any]] | None = None
+    here: list[Ticket] | None = None
 
 
 class Workers:

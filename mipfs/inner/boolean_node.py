@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective, subtree
 from mipfs.kernels.columns import by_rows
-from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Limits, Piece, Samples
+from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -44,6 +44,8 @@ SLICES = 12
 """Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
 MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
+TOGETHER, SMALL = 8, 200_000
+"""Explorations of one compiled call at most, and samples times features up to which there are several."""
 
 
 class Warm:
@@ -62,12 +64,28 @@ class Warm:
         self._values, self._size = w[self._ids], w.size
         self.b, self.rho = b, rho
 
+    @classmethod
+    def of_rows(cls, w: npt.NDArray[np.float32], b: Array, rho: Array) -> list[Warm]:
+        """The same for every row of w (m, k)."""
+        rows, columns = np.nonzero(w)
+        values, ids = w[rows, columns], columns.astype(np.int32)
+        ends = np.searchsorted(rows, np.arange(w.shape[0] + 1)).tolist()
+        found = [cls.__new__(cls) for _ in range(w.shape[0])]
+        for t, (warm, of_b, of_rho) in enumerate(zip(found, b.tolist(), rho.tolist(), strict=True)):
+            own = slice(ends[t], ends[t + 1])
+            warm._ids, warm._values, warm._size = ids[own].copy(), values[own].copy(), w.shape[1]
+            warm.b, warm.rho = of_b, of_rho
+        return found
+
     @property
     def w(self) -> npt.NDArray[np.float32]:
         """The weights, (k,)."""
         w = np.zeros(self._size, dtype=np.float32)
         w[self._ids] = self._values
         return w
+
+
+Asked = tuple[States, Warm, Array, float, float, float, float, float, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,38 +268,45 @@ class Relaxation:
         n, k = self.problem.data.n_samples, max(1, self.alive.size)
         return max(1, min(MOST_NODES, EXPLORED // (n * k)))
 
-    def explore(
-        self,
-        states: States,
-        warm: Warm,
-        alpha: Array,
-        bound: float,
-        cutoff: float,
-        level: float,
-        tol: float,
-        share: float,
-        rises: bool,
-    ) -> Piece:
-        """Explore the subtree below an open node in compiled code, with the dual vector that earned its bound."""
-        problem, n, k, budget = self.problem, self.problem.data.n_samples, self.alive.size, self.budget
-        m, places = budget + 1, 3 * budget + 1
-        alphas = np.empty((m, n))
-        alphas[0] = alpha
-        piece = Piece(
-            np.empty((m, k), np.int8), np.empty((m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
-            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((places, 2), np.int64),
-            np.empty(places, np.int64), np.full(places, -np.inf), np.empty(m * (8 * n + n // 4 + 4), np.uint8),
-            np.zeros(m + 1, np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((m, 2), -1),
-            np.empty((m, k), np.float32), np.empty(m), np.zeros(9),
+    @property
+    def together(self) -> int:
+        """Explorations of one compiled call: some, where nodes are so small that Python's part of a call counts."""
+        return TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL else 1
+
+    def explore_all(self, asked: Sequence[Asked]) -> list[Piece]:
+        """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
+
+        Parameters
+        ----------
+        asked : for every node its states, warm start, the (n,) dual vector that earned its bound, the bound, and
+            the limits of `mipfs.kernels.subtree.explore`
+        """
+        problem, n, k, budget, count = (
+            self.problem,
+            self.problem.data.n_samples,
+            self.alive.size,
+            self.budget,
+            len(asked),
+        )
+        m, places = (count, budget + 1), (count, 3 * budget + 1)
+        pieces = Piece(
+            np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
+            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
+            np.empty(places, np.int64), np.full(places, -np.inf),
+            np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
+            np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
+            np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),
         )  # fmt: skip
-        piece.states[0], piece.weights[0] = states, warm.w
-        piece.intercepts[0], piece.rhos[0], piece.bounds[0] = warm.b, warm.rho, bound
+        duals, limits = np.empty((count, n)), np.empty((count, 5))
+        for t, (states, warm, alpha, bound, *until) in enumerate(asked):
+            pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
+            pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
+            duals[t], limits[t] = alpha, until
         c, most = problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
         grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        limits = Limits(float(cutoff), float(level), float(tol), float(share), rises)
-        subtree.explore(alive, self._samples, grid, limits, piece, alphas, np.empty((m, n), np.int64), self.stop)
-        return piece
+        subtree.explore(alive, self._samples, grid, limits, pieces, duals, self.stop)
+        return [Piece(*(array[t] for array in pieces)) for t in range(count)]
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""

@@ -84,9 +84,12 @@ class NodeSolver:
             alarm.start()
         try:
             solver, found = self.made(stop), list[Piece | RowsOutcome]()
-            for order in orders:
-                whole, q = duals.get(order.dual)
-                found.append(solver.explore(order.states, order.warm, np.ldexp(whole.astype(float), -q), *order.told))
+            for at in range(0, len(orders), solver.together):
+                asked: list[Any] = []
+                for order in orders[at : at + solver.together]:
+                    whole, q = duals.get(order.dual)
+                    asked.append((order.states, order.warm, np.ldexp(whole.astype(float), -q), *order.told))
+                found += solver.explore_all(asked)
             return found
         finally:
             if alarm is not None:

@@ -11,7 +11,7 @@ weights in a fraction of the time; y comes from the parent, and takes a Newton s
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -76,6 +76,9 @@ class RowsRelaxation:
     stop : as for `Relaxation`, which solves the plain nodes
     """
 
+    together = 1
+    """Nodes of one call of `explore_all`, as of `Relaxation.together`."""
+
     def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool], stop: States) -> None:
         self.problem, self.alive, self.must_stop = problem, alive, must_stop
         self.loss, self.M = get_loss(problem.loss), problem.M
@@ -106,6 +109,10 @@ class RowsRelaxation:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
         solved = copy.copy(self.boolean).solve(*self._ends(states), tol)
         return self._outcome(solved, states, np.inf), solved.cut
+
+    def explore_all(self, asked: Sequence[tuple[Any, ...]]) -> list[RowsOutcome]:
+        """`explore` for some nodes, one after the other."""
+        return [self.explore(*told) for told in asked]
 
     def explore(
         self,

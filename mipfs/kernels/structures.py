@@ -76,22 +76,8 @@ class Grid(NamedTuple):
     coarse: float
 
 
-class Limits(NamedTuple):
-    """How far a subtree is explored.
-
-    cutoff, level : nodes from the cutoff on are closed, those above the level are left open
-    tol, share : as of `Goal`; rises : whether a node is left only with most of what it adds to its parent's bound
-    """
-
-    cutoff: float
-    level: float
-    tol: float
-    share: float
-    rises: bool
-
-
 class Piece(NamedTuple):
-    """What an exploration of m = budget + 1 nodes and places leaves behind.
+    """What an exploration of m = budget + 1 nodes and places leaves behind; of several ones with a leading axis.
 
     states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
         The nodes; `parents` is the place of the dual vector that earned a node's bound. A node whose rho is negative

@@ -193,13 +193,30 @@ class Proof:
         dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
         values : (m,) what that dual vector proves of a place that is split
         """
-        self._check_open(node)
-        first = self._grow(feature.size - 1) - 1
-        places = first + np.arange(feature.size)
-        places[0] = node
+        return int(self.graft_all(np.array([node]), np.array([feature.size]), feature, children, dual, values)[0])
+
+    def graft_all(
+        self, nodes: Integers, sizes: Integers, feature: Whole, children: Whole, dual: Whole, values: Array
+    ) -> Integers:
+        """Put pieces of tree in the places of open nodes, as `graft` does, whose arguments follow one another.
+
+        Parameters
+        ----------
+        nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has
+        """
+        assert np.unique(nodes).size == nodes.size
+        for node in nodes.tolist():
+            self._check_open(node)
+        count = np.arange(nodes.size)
+        starts = np.cumsum(sizes) - sizes
+        first = self._grow(int(sizes.sum()) - nodes.size) + starts - count - 1
+        of_piece = np.repeat(first, sizes)
+        places = np.arange(feature.size) - np.repeat(starts, sizes) + of_piece
+        places[starts] = nodes
         split = feature >= 0
+        below, moved = children[split], of_piece[split, None]
         self._feature[places], self._dual[places] = feature, dual
-        self._children[places[split]] = np.where(children[split] >= 0, places[children[split]], -1)
+        self._children[places[split]] = np.where(below >= 0, below + moved, -1)
         self._value[places[split]] = values[split]
         return first
 

@@ -187,6 +187,30 @@ def assert_least(arrays: dict[str, npt.NDArray[np.int64]], data: Instance, M: in
     assert found <= least * (1 + 1e-15) + 1e-9
 
 
+def test_pieces_that_are_grafted_together_are_those_grafted_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        one, other = Proof(2, 9), Proof(2, 9)
+        for proof in (one, other):
+            low, high = proof.split(proof.root, 4)
+            leaves = [low, *proof.split(high, 5)]
+        taken = rng.permutation(leaves)[: rng.integers(1, 4)]
+        parts: list[tuple[npt.NDArray[np.int64], ...]] = []
+        for _ in taken:  # a chain of splits: the second child of each is split again
+            depth = int(rng.integers(0, 4))
+            feature, children = np.full(2 * depth + 1, -1), rng.integers(-5, 5, (2 * depth + 1, 2))
+            for t in range(depth):
+                feature[2 * t], children[2 * t] = rng.integers(0, 9), (2 * t + 1, 2 * t + 2)
+            parts.append((feature, children, rng.integers(0, 7, feature.size), rng.integers(0, 9, feature.size)))
+        firsts = [one.graft(int(node), *part[:3], part[3] + 0.5) for node, part in zip(taken, parts, strict=True)]
+        feature, children, dual, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        sizes = np.array([part[0].size for part in parts])
+        assert other.graft_all(taken, sizes, feature, children, dual, values + 0.5).tolist() == firsts
+        assert one.n_nodes == other.n_nodes
+        for name in ("_feature", "_children", "_dual", "_value"):
+            assert getattr(one, name)[: one.n_nodes].tobytes() == getattr(other, name)[: one.n_nodes].tobytes(), name
+
+
 def test_trimming_keeps_what_the_bound_needs() -> None:
     proof = Proof(2, 9)
     weak, middle, strong = (proof.add_dual(np.array([k, k]), 4) for k in (1, 2, 3))

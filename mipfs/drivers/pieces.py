@@ -1,0 +1,93 @@
+"""What explorations leave behind, several at a time, as whole arrays: their dual vectors, places and open nodes.
+
+A piece has its own numbering; one pass over all of them puts them into the proof's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean_node import States, Warm
+from mipfs.kernels.structures import Piece
+from mipfs.proof.duals import DualStore
+from mipfs.proof.proof import OPEN, SCREENED, Proof
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Left = tuple[int, tuple[float, int, int, States, Warm]]
+
+
+class Pieces:
+    """Some pieces of the proof.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece, not empty
+    places, duals : of each the open node that it was explored from, and the dual vector that earned its bound
+
+    Attributes
+    ----------
+    solved, steps, stalled, offers : (B,) totals of every piece
+    """
+
+    def __init__(self, pieces: Sequence[Piece], places: Sequence[int], duals: Sequence[int]) -> None:
+        self._pieces = pieces
+        self._roots, self._duals = np.array(places, dtype=np.int64), np.array(duals, dtype=np.int64)
+        totals = np.array([piece.totals for piece in pieces])
+        totals[:, 7] = 0.0  # the least closed bound, which may be infinite
+        self.solved, self.steps, self.stalled, self._places, self._n_duals, self._nodes, self._bytes, _, self.offers = (
+            totals.astype(np.int64).T
+        )
+
+    def _joined(self, name: str, counts: Integers, first: int = 0) -> npt.NDArray[Any]:
+        """An array of all pieces, from `first` up to so many entries of each."""
+        arrays = (getattr(piece, name) for piece in self._pieces)
+        return np.concatenate([array[first:count] for array, count in zip(arrays, counts.tolist(), strict=True)])
+
+    def enter(self, proof: Proof, alive: Integers) -> None:
+        """Put the dual vectors and the places into the proof.
+
+        Parameters
+        ----------
+        proof : Proof
+        alive : (k,) the proof's numbers of the features in play
+        """
+        duals = proof.duals
+        assert isinstance(duals, DualStore)
+        fresh, sizes = self._n_duals - 1, self._bytes
+        packed = self._joined("packed", sizes).tobytes()
+        ends = self._joined("ends", self._n_duals, 1) + np.repeat(np.cumsum(sizes) - sizes, fresh)
+        begun = duals.extend(
+            packed, ends, self._joined("grids", self._n_duals, 1), self._joined("tops", fresh),
+            self._joined("widths", fresh),
+        )  # fmt: skip
+        self._offset = begun + np.cumsum(fresh) - fresh - 1
+        feature = np.append(alive, [SCREENED, -1])[self._joined("feature", self._places)]
+        dual = self._joined("dual", self._places)
+        dual = np.where(dual >= 0, self._position(dual, self._places), OPEN)
+        children, values = self._joined("children", self._places), self._joined("values", self._places)
+        self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values)
+
+    def _position(self, dual: Integers, counts: Integers) -> Integers:
+        """Where the dual vectors of the pieces, so many of each, are in the store."""
+        return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
+
+    def left(self) -> Iterator[list[Left]]:
+        """Of every piece the nodes that go back: why, and their bound, place, dual vector, states and warm start."""
+        found = self._joined("found", self._nodes)
+        there = np.flatnonzero(found[:, 0] >= 0)
+        place = found[:, 0] + np.repeat(self._first, self._nodes)
+        place = np.where(found[:, 0] > 0, place, np.repeat(self._roots, self._nodes))[there].tolist()
+        dual = self._position(self._joined("parents", self._nodes), self._nodes)[there].tolist()
+        bounds = self._joined("bounds", self._nodes)[there].tolist()
+        states, weights = self._joined("states", self._nodes), self._joined("weights", self._nodes)
+        intercepts, rhos = self._joined("intercepts", self._nodes), self._joined("rhos", self._nodes)
+        warms = Warm.of_rows(weights[there], intercepts[there], rhos[there])
+        rows, why, at = there.tolist(), found[there, 1].tolist(), 0
+        for end in np.searchsorted(there, np.cumsum(self._nodes)).tolist():
+            yield [(why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t])) for t in range(at, end)]
+            at = end
