@@ -147,7 +147,8 @@ class Cluster:
                 callback_timeout=seconds,
             )
         except TimeoutError:
-            self._broadcasts = self._broadcasts and worker is not None
+            if worker is None:
+                self._broadcasts = False
             raise
         return found
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.proof.evidence import Combined
     from mipfs.result.result import Result
-    from mipfs.selection.selection import Rows
+    from mipfs.selection.selection import Extras, Rows
 
 MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
@@ -169,11 +169,15 @@ def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
         terms = {names[j] if j < p else extra.names[j - p]: float(a) for j, a in pairs}
         ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
         described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
-    variables = {
+    return {"rows": described, "extra": stated_extra(extra)}
+
+
+def stated_extra(extra: Extras) -> dict[str, dict[str, Any]]:
+    """Extra variables by name as the JSON has them."""
+    return {
         name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
         for k, name in enumerate(extra.names)
     }
-    return {"rows": described, "extra": variables}
 
 
 def _finite(end: float) -> float | None:

@@ -18,7 +18,7 @@ from mipfs.atoms.pairs import Pairs
 from mipfs.losses import get_loss
 from mipfs.problem import reported
 from mipfs.proof.proof import Proof
-from mipfs.proof.sidecar import Claim, stated
+from mipfs.proof.sidecar import Claim, stated, stated_extra
 from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import Result, StopReason, Trace
 from mipfs.run.finish_pairs import bare_proof
@@ -190,17 +190,15 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
-    selection, incumbent = run.problem.selection, run.incumbent
-    extra = selection.rows.extra
-    if not len(extra):
-        return {}
-    described = stated(run.problem.named_rows(), run.problem.atoms.names)["extra"]
+    incumbent, extra = run.incumbent, run.problem.named_rows().extra
     values: list[float | None] = [None] * len(extra)
-    if incumbent is not None:
-        found = run.oracle.completion(incumbent.sigma(selection.n_features))
+    if len(extra) and incumbent is not None:
+        found = run.oracle.completion(incumbent.sigma(run.problem.atoms.count))
         assert found is not None, "the incumbent satisfies the rows"
         values = [float(value) for value in found]
-    return {name: {**one, "value": value} for (name, one), value in zip(described.items(), values, strict=True)}
+    return {
+        name: {**one, "value": value} for (name, one), value in zip(stated_extra(extra).items(), values, strict=True)
+    }
 
 
 def _plain(value: Any) -> Any:
