@@ -36,7 +36,10 @@ from mipfs.run.run import Run, Steps
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 BATCH = 8
-"""Nodes solved at a time; a fixed number keeps the tree independent of the threads."""
+"""Nodes handed out at a time; their number does not depend on the threads, so that the tree does not."""
+SETTLED, MANY = 256, 4
+"""Once every so many nodes are solved a batch of small ones grows by another `BATCH`, up to so many: fewer, larger
+batches leave less to Python, and by then those of least bound are many."""
 SPREAD = 64
 """The same where a cluster explores them, whatever its size."""
 SEARCH_AFTER, SEARCH_GROWTH = 20, 4
@@ -76,8 +79,8 @@ class Options:
         Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
         (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.
     batch : int >= 1, optional
-        Nodes that are handed out at a time: by default 8, to a cluster 64. The tree depends on this number, and not on
-        who explores it.
+        Nodes that are handed out at a time: by default 8, of small nodes later up to 32, to a cluster 64. The tree
+        depends on this number, and not on who explores it.
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     """
@@ -126,14 +129,19 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     return RowsTree(run, supports, tol)
 
 
-def _batch(run: Run) -> int:
-    """Nodes that are handed out at a time."""
+def _fixed_batch(run: Run) -> int | None:
+    """Nodes that are handed out at a time, where that number does not grow with the tree."""
     batch = run.options.batch
     if batch is None:
-        return BATCH if run.options.client is None else SPREAD
+        return None if run.options.client is None else SPREAD
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise UsageError(f"batch = {batch!r} must be a whole number >= 1")
     return batch
+
+
+def _grown_batch(tree: Tree) -> int:
+    """More nodes at a time where they are small and the tree is large."""
+    return BATCH * max(1, min(MANY, tree.relaxation.together, tree.n_nodes // SETTLED))
 
 
 def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
@@ -177,7 +185,7 @@ def search(run: Run) -> Steps:
             )
         yield from gbd.search(run)
         return
-    begun = gbd.begin(run)
+    fixed, begun = _fixed_batch(run), gbd.begin(run)
     if begun is None:
         return
     supports = begun[0]
@@ -192,11 +200,12 @@ def search(run: Run) -> Steps:
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree)
-    search_at, batch = SEARCH_AFTER, _batch(run)
+    search_at = SEARCH_AFTER
     climbs: Iterator[None] = iter(())
     with hands_of(tree) as hands:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
+            batch = fixed or _grown_batch(tree)
             nodes, cutoff = tree.pop(batch), tree.cutoff
             begun_now = list(zip(nodes, hands.begin(nodes, cutoff), strict=True))
             _merge(tree, hands, waiting)  # the batch before, while this one is explored
