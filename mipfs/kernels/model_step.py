@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 
 MODEL_STEPS = 4
@@ -25,68 +25,13 @@ BLOCKED = 1e-9
 """A step to zero shorter than this share of the direction is made at once, at no cost."""
 
 
-@compiled(nogil=True, fastmath=True)
-def multiply(H, v, out):  # type: ignore[no-untyped-def]
-    """out = Hv, four rows at a time."""
-    n = v.size
-    whole = n - n % 4
-    for r in range(0, whole, 4):
-        a, b, c, e = 0.0, 0.0, 0.0, 0.0
-        for t in range(n):
-            x = v[t]
-            a += H[r, t] * x
-            b += H[r + 1, t] * x
-            c += H[r + 2, t] * x
-            e += H[r + 3, t] * x
-        out[r], out[r + 1], out[r + 2], out[r + 3] = a, b, c, e
-    for r in range(whole, n):
-        total = 0.0
-        for t in range(n):
-            total += H[r, t] * v[t]
-        out[r] = total
-
-
-@compiled(nogil=True, fastmath=True)
-def linear(g, pulled, d):  # type: ignore[no-untyped-def]
-    """(g + ½ pulled)'d."""
-    total = 0.0
-    for r in range(d.size):
-        total += (g[r] + 0.5 * pulled[r]) * d[r]
-    return total
-
-
 @compiled(nogil=True)
-def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
-    """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
-    k, size = x.size, grad.size
-    active, rank = np.empty(size, np.int64), np.empty(size)
-    count, spread = 0, 0.0
-    for r in range(size):
-        out[r] = 0.0
-        if r == k or cls[r] != OUT:
-            active[count], rank[count] = r, 0.0
-            if r < k and cls[r] == FRACTIONAL and mu > 0.0:
-                rank[count] = sign[r] / tau[r]
-                spread += abs(x[r]) / tau[r] ** 3
-            count += 1
-    inverse = 1.0 / spread if spread > 0.0 else 0.0
-    G, rhs = np.empty((count, count)), np.empty(count)
-    for a in range(count):
-        r = active[a]
-        row, share = H[r], rank[a] * inverse
-        for e in range(a + 1):
-            G[a, e] = row[active[e]] + share * rank[e]
-        G[a, a] += damping
-        rhs[a] = -grad[r]
-        if r < k and cls[r] == IN:
-            G[a, a] += 1.0
-            rhs[a] -= x[r]
-        elif r < k:
-            rhs[a] -= sign[r] * tau[r]
-    cholesky(G)
-    cholesky_solve(G, rhs)
-    for a in range(count):
-        out[active[a]] = rhs[a]
+def even(c, forced, K):  # type: ignore[no-untyped-def]
+    """Whether the free features have one price, which is not negative."""
+    for t in range(forced, c.size):
+        if c[t] != c[forced] or c[t] < 0.0:
+            return False
+    return K > 0 or forced == c.size
 
 
 @compiled(nogil=True)
@@ -97,6 +42,9 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  #
     `count` samples. A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
     """
     k, size = w.size, g.size
+    if even(c, forced, K):
+        descend(H, g, w, b, c, forced, K, bias, damping, tol, out)
+        return
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
     trial, trial_cls, trial_tau = np.empty(k), np.empty(k, np.int64), np.empty(k)
     moved, trial_moved, pulled, trial_pulled = np.zeros(size), np.zeros(size), np.zeros(size), np.empty(size)

@@ -1,0 +1,206 @@
+"""The model of a proximal Newton step where all prices are one: sweeps over the coordinates, and Newton on the face.
+
+    repeat  a few sweeps: every coordinate to its minimum, the others held; they find the face (who is non-zero)
+            Newton's step on that face, once more without those whose sign it would change
+
+A sweep is exact in the multiplier of the cardinality row too: with m others *in* and S = Σ|w_j| of the fractional
+others, Φ as a function of one |w_r| = t is (S + t)²/(2(K − m)), or ½t² where that puts r *in*. So the model falls from
+coordinate to coordinate, whatever the start; alone, Newton's steps on a face stand still where weights cross zero.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
+
+SWEEPS, ROUNDS = 3, 3
+"""Sweeps before every step on a face, and rounds of both at most: the next Newton step has a better model."""
+TIGHT = 0.3
+"""Share of the asked accuracy to which a model is minimised: its steps are cheap beside those of the function."""
+
+
+@compiled(nogil=True, fastmath=True)
+def multiply(H, v, out):  # type: ignore[no-untyped-def]
+    """out = Hv, four rows at a time."""
+    n = v.size
+    whole = n - n % 4
+    for r in range(0, whole, 4):
+        a, b, c, e = 0.0, 0.0, 0.0, 0.0
+        for t in range(n):
+            x = v[t]
+            a += H[r, t] * x
+            b += H[r + 1, t] * x
+            c += H[r + 2, t] * x
+            e += H[r + 3, t] * x
+        out[r], out[r + 1], out[r + 2], out[r + 3] = a, b, c, e
+    for r in range(whole, n):
+        total = 0.0
+        for t in range(n):
+            total += H[r, t] * v[t]
+        out[r] = total
+
+
+@compiled(nogil=True, fastmath=True)
+def linear(g, pulled, d):  # type: ignore[no-untyped-def]
+    """(g + ½ pulled)'d."""
+    total = 0.0
+    for r in range(d.size):
+        total += (g[r] + 0.5 * pulled[r]) * d[r]
+    return total
+
+
+@compiled(nogil=True)
+def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
+    """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
+    k, size = x.size, grad.size
+    active, rank = np.empty(size, np.int64), np.empty(size)
+    count, spread = 0, 0.0
+    for r in range(size):
+        out[r] = 0.0
+        if r == k or cls[r] != OUT:
+            active[count], rank[count] = r, 0.0
+            if r < k and cls[r] == FRACTIONAL and mu > 0.0:
+                rank[count] = sign[r] / tau[r]
+                spread += abs(x[r]) / tau[r] ** 3
+            count += 1
+    inverse = 1.0 / spread if spread > 0.0 else 0.0
+    G, rhs = np.empty((count, count)), np.empty(count)
+    for a in range(count):
+        r = active[a]
+        row, share = H[r], rank[a] * inverse
+        for e in range(a + 1):
+            G[a, e] = row[active[e]] + share * rank[e]
+        G[a, a] += damping
+        rhs[a] = -grad[r]
+        if r < k and cls[r] == IN:
+            G[a, a] += 1.0
+            rhs[a] -= x[r]
+        elif r < k:
+            rhs[a] -= sign[r] * tau[r]
+    cholesky(G)
+    cholesky_solve(G, rhs)
+    for a in range(count):
+        out[active[a]] = rhs[a]
+
+
+@compiled(nogil=True, fastmath=True)
+def pull(H, r, delta, pulled):  # type: ignore[no-untyped-def]
+    """pulled += delta h_r."""
+    row = H[r]
+    for t in range(pulled.size):
+        pulled[t] += delta * row[t]
+
+
+@compiled(nogil=True)
+def sweep(H, g, x, level, forced, K, cls, bias, moved, pulled):  # type: ignore[no-untyped-def]
+    """Every coordinate to its minimum, one after the other; `cls` are the classes of x, and are kept up."""
+    k, inside, held = x.size, 0, 0.0
+    for r in range(forced, k):
+        if cls[r] == IN:
+            inside += 1
+        elif cls[r] == FRACTIONAL:
+            held += abs(x[r])
+    for r in range(k):
+        h, old = H[r, r], x[r]
+        z = h * old - g[r] - pulled[r]
+        if r < forced:
+            new = z / (h + 1.0)
+        else:
+            if cls[r] == IN:
+                inside -= 1
+            elif cls[r] == FRACTIONAL:
+                held = max(0.0, held - abs(old))
+            rest, size, t = K - inside, abs(z), 0.0
+            cls[r] = OUT
+            if rest > 0 and size > max(level, held / rest):
+                t = (size - level) / h if h > 0.0 else np.inf
+                if held + t > level * rest:
+                    t = max((size - held / rest) / (h + 1.0 / rest), level * rest - held)
+                if t > max(level, (held + t) / rest):
+                    t = size / (h + 1.0)
+                    inside += 1
+                    cls[r] = IN
+                else:
+                    held += t
+                    cls[r] = FRACTIONAL
+            new = t if z > 0.0 else -t
+        if new != old:
+            x[r] = new
+            moved[r] += new - old
+            pull(H, r, new - old, pulled)
+    if bias and H[k, k] > 0.0:
+        step = -(g[k] + pulled[k]) / H[k, k]
+        moved[k] += step
+        pull(H, k, step, pulled)
+
+
+@compiled(nogil=True)
+def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-def]
+    """The gradient of the smooth part and the signs; returns how far it is from −∂Φ, in units of the objective."""
+    k, error = x.size, 0.0
+    for r in range(g.size):
+        total = g[r] + pulled[r]
+        grad[r] = total
+        if r == k:
+            error += abs(total) * (1.0 + abs(b))
+            continue
+        sign[r] = 1.0 if x[r] > 0.0 else -1.0
+        if cls[r] == IN:
+            error += 0.5 * (total + x[r]) ** 2
+        elif cls[r] == FRACTIONAL:
+            error += abs(x[r]) * abs(total + sign[r] * tau[r])
+        else:
+            over = max(0.0, abs(total) - tau[r])
+            error += over * (tau[r] + over)
+    return error
+
+
+@compiled(nogil=True)
+def descend(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[no-untyped-def]
+    """Minimise g'd + ½d'Hd + Φ(w + d) over d, the prices c of the free features all one number ≥ 0; d goes to `out`.
+
+    H and g are over the working set (forced features first) and, with a bias, b in the last place.
+    """
+    k, size = w.size, g.size
+    x, cls, tau, sign = w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)
+    moved, pulled, grad, d = np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)
+    level, sweeps = 0.0, 0  # without a free feature Newton's step is the minimum
+    if forced < k:
+        level, sweeps = np.sqrt(2.0 * c[forced]), SWEEPS + size // 32
+    best = phi(x, c, forced, K, cls, tau)
+    out[:] = 0.0
+    for turn in range(ROUNDS):
+        for _ in range(sweeps):
+            sweep(H, g, x, level, forced, K, cls, bias, moved, pulled)
+            classify(x, c, forced, K, cls, tau)
+        value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
+        if value < best:
+            best = value
+            out[:] = moved
+        error = slopes(g, pulled, x, cls, tau, b, grad, sign)
+        if error <= TIGHT * tol or (turn == ROUNDS - 1 and sweeps > 0):
+            break
+        mu = threshold_level(tau, c, forced)
+        for attempt in range(2):
+            face_direction(H, grad, x, cls, tau, sign, mu, damping, d)
+            crossed = 0
+            for t in range(forced, k):
+                if cls[t] != OUT and (x[t] + d[t]) * sign[t] < 0.0:
+                    crossed += 1
+                    d[t] = -x[t]
+                    if attempt == 0:  # it leaves the face, and the others move without it
+                        pull(H, t, -x[t], grad)
+                        moved[t] -= x[t]
+                        x[t], cls[t] = 0.0, OUT
+            if crossed == 0:
+                break
+        for t in range(k):
+            x[t] += d[t]
+            moved[t] = x[t] - w[t]
+        if bias:
+            moved[k] += d[k]
+        multiply(H, moved, pulled)
+        classify(x, c, forced, K, cls, tau)
