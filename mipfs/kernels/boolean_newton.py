@@ -268,6 +268,9 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
         top, lower = state[UPPER], state[LOWER]
         if state[WHY] == 0.0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
             state[WHY] = STALLED
+            if kind == HINGE and moved > HARD:  # the next call would go on with the same one
+                rho /= GROWTH
+                prox *= GROWTH
         if state[WHY] > 0.0:
             break
         if kind == HINGE:
@@ -316,9 +319,7 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
             if kind != HINGE and moved >= SMOOTH_STEPS:
                 break
             if kind != LOGISTIC or moved == 0 or size <= DEAR:
-                n_listed = follow_curvature(
-                    Z, y, J, inner[:count], curve, kept, listed, n_listed, bias, G, rows, scale
-                )
+                n_listed = follow_curvature(Z, y, J, inner[:count], curve, kept, listed, n_listed, bias, G, rows, scale)
                 H[:, :] = G
                 if bias and count == 0:
                     H[size, size] = 1.0
