@@ -23,7 +23,7 @@ from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective, subtree
-from mipfs.kernels.columns import by_rows
+from mipfs.kernels.columns import both_ways, by_rows
 from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
@@ -46,6 +46,9 @@ MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 TOGETHER, SMALL = 8, 200_000
 """Explorations of one compiled call at most, and samples times features up to which there are several."""
+
+MOST_NUMBERS = 2**27
+"""Up to so many numbers dense columns are kept by rows, too."""
 
 
 class Warm:
@@ -134,7 +137,7 @@ class Relaxation:
 
     Notes
     -----
-    Holds y∘(X − z) of the alive columns, scaled: as many bytes as they have in the data.
+    Holds y∘(X − z) of the alive columns, scaled, by columns and by rows: twice as many bytes as they have in the data.
     """
 
     def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
@@ -163,7 +166,7 @@ class Relaxation:
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
             off = TakenOff(data, problem.bias)[alive]
-            self._Z = np.asfortranarray((dense - off) * (data.y * root)[:, None])
+            self._Z = both_ways(np.asfortranarray((dense - off) * (data.y * root)[:, None]), MOST_NUMBERS)
             self._X = np.asfortranarray(dense)
         if sparse.issparse(self._X):
             part = sparse.csc_array(self._X)

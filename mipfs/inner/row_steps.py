@@ -136,12 +136,12 @@ def _curvature(kernel: Relaxation, J: Integers, outcome: Outcome) -> Array:
     else:
         weights = beta * (c - beta) / c
     E = np.flatnonzero(weights)
-    if isinstance(kernel._Z, tuple):
+    if len(kernel._Z) > 2:
         data, indices, indptr = kernel._Z[:3]
         whole = sparse.csc_array((data, indices, indptr), shape=(beta.size, kernel.alive.size))
         Z = sparse.csr_array(whole[:, J])[E].toarray()
     else:
-        Z = kernel._Z[np.ix_(E, J)]
+        Z = kernel._Z[0][np.ix_(E, J)]
     if problem.bias:
         Z = np.column_stack([Z, problem.data.y[E]])
     Z = Z * np.sqrt(weights[E])[:, None]

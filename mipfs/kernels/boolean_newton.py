@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.columns import add_columns, curvature, dot_columns
+from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
 from mipfs.kernels.kinds import HINGE, LOGISTIC
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
@@ -67,6 +67,62 @@ def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-u
                 inner[count] = i
                 count += 1
     return count, value, dual
+
+
+@compiled(nogil=True)
+def follow(Z, cols, beta, held, omega, rows, scale, pulled):  # type: ignore[no-untyped-def]
+    """ω, the scores of `held`, become those of β; from one step to the next only few β_i differ.
+
+    `rows`, `scale` (n,) and `pulled`, over all columns, are scratch.
+    """
+    count = 0
+    for i in range(beta.size):
+        rows[count], scale[count] = i, beta[i] - held[i]
+        count += beta[i] != held[i]
+        held[i] = beta[i]
+    if count == 0:
+        return
+    if not few_rows(Z, count, cols.size):
+        dot_columns(Z, cols, beta, omega)
+        return
+    pulled[:] = 0.0
+    add_rows(Z, rows[:count], scale[:count], pulled)
+    for t in range(cols.size):
+        omega[t] += pulled[cols[t]]
+
+
+@compiled(nogil=True)
+def follow_curvature(Z, y, J, inner, curve, kept, listed, n_listed, bias, H, rows, scale):  # type: ignore[no-untyped-def]
+    """H, the curvature of the rows `listed` with weights `kept`, becomes that of `inner` with the weights `curve`.
+
+    Rows that come and go are added and taken out, where these are fewer than the rows; returns how many are listed.
+    `rows`, `scale` (n,) are scratch.
+    """
+    count = 0
+    for r in range(inner.size):
+        i = inner[r]
+        rows[count], scale[count] = i, curve[i] - kept[i]
+        count += curve[i] != kept[i]
+        kept[i] = -curve[i]
+    for r in range(n_listed):
+        i = listed[r]
+        if kept[i] > 0.0:
+            if count < rows.size:
+                rows[count], scale[count] = i, -kept[i]
+            count += 1
+            kept[i] = 0.0
+    afresh = count >= inner.size
+    for r in range(inner.size):
+        i = inner[r]
+        kept[i] = curve[i]
+        listed[r] = i
+        if afresh:
+            rows[r], scale[r] = i, curve[i]
+    if afresh:
+        H[:, :] = 0.0
+        count = inner.size
+    add_curvature(Z, y, J, rows[:count], scale[:count], bias, H)
+    return inner.size
 
 
 @compiled(nogil=True, fastmath=True)
@@ -178,7 +234,7 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
 
     Parameters
     ----------
-    Z : columns y∘x_j
+    Z : columns y∘x_j, and their rows
     samples, in_play, goal : as in `mipfs.kernels.structures`
     w : (q,) in and out: weights; alpha : (n,) in and out: multipliers of the hinge's smoothing
     best : (n,) out: the dual vector of the largest bound, in its box
@@ -190,7 +246,9 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
     n, q, tol = y.size, cols.size, goal.tol
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
-    all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.empty(q)
+    held, kept, listed, n_listed = np.zeros(n), np.zeros(n), np.empty(n, np.int64), 0
+    rows, scale, pulled = np.empty(n, np.int64), np.empty(n), np.empty(width(Z))
+    all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.zeros(q)
     b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
     steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
     state[LOWER], state[UPPER], state[WHY] = -np.inf, np.inf, 0.0
@@ -204,12 +262,15 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
         if kind == HINGE and steps == 0:
             beta[:] = alpha
             dual = alpha.sum()
-        dot_columns(Z, cols, beta, omega)
+        follow(Z, cols, beta, held, omega, rows, scale, pulled)
         judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
         better = state[LOWER] > lower
         top, lower = state[UPPER], state[LOWER]
         if state[WHY] == 0.0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
             state[WHY] = STALLED
+            if kind == HINGE and moved > HARD:  # the next call would go on with the same one
+                rho /= GROWTH
+                prox *= GROWTH
         if state[WHY] > 0.0:
             break
         if kind == HINGE:
@@ -230,13 +291,16 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
         if whole == 0:  # nothing to move but the multipliers
             steps, moved = steps + 1, 0
             continue
-        H, g, d = np.empty((whole, whole)), np.empty(whole), np.empty(whole)
+        H, G, g, d = np.empty((whole, whole)), np.zeros((whole, whole)), np.empty(whole), np.empty(whole)
         cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
         gap, moved, center, lift = max(top - lower, 0.0), 0, wj.copy(), 1.0
+        for r in range(n_listed):
+            kept[listed[r]] = 0.0
+        n_listed = 0
         while steps < SLICE and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
-            dot_columns(Z, cols, beta, omega)
+            follow(Z, cols, beta, held, omega, rows, scale, pulled)
             if moved > 0:  # every point has a bound and a value: the node may be decided on the way
                 w[ids] = wj
                 judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
@@ -255,7 +319,10 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
             if kind != HINGE and moved >= SMOOTH_STEPS:
                 break
             if kind != LOGISTIC or moved == 0 or size <= DEAR:
-                curvature(Z, y, J, inner[:count], curve, bias, H)
+                n_listed = follow_curvature(Z, y, J, inner[:count], curve, kept, listed, n_listed, bias, G, rows, scale)
+                H[:, :] = G
+                if bias and count == 0:
+                    H[size, size] = 1.0
                 lift = 1.0
                 for t in range(whole):
                     H[t, t] += prox if t < size else 0.0
