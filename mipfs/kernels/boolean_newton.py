@@ -25,7 +25,7 @@ PRUNED, SOLVED, CLEAR, STALLED = 1.0, 2.0, 3.0, 4.0
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
 RHO, LOWER, UPPER, WHY, STEPS, INTERCEPT, PROX = 0, 1, 2, 3, 4, 5, 6
 """Places in the state array."""
-SLICE, GROWTH = 30, 5.0
+SLICE, GROWTH = 30, 2.0
 """Newton steps of a call, after which the caller may look elsewhere, and the factor of ρ between minimisations."""
 EASY, HARD = 6, 15
 """A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
