@@ -25,8 +25,8 @@ Integers = npt.NDArray[np.int64]
 
 CORE = 10.0
 """A column is in the core where its part of K is so many times what the diagonal says."""
-MOST = 1500
-"""Columns in the core at most: the factor is no dearer than a few dozen products."""
+MOST = 7e3
+"""Multiplications of the core's factor at most, for every stored number of Z: some dozens of products with it."""
 ITERATIONS = 200
 """Iterations of one solution at most."""
 ROUGH, SHARE, FINE = 1e-4, 1e-2, 1e-9
@@ -50,6 +50,7 @@ class IterativeInteriorPoint(InteriorPoint):
     Attributes
     ----------
     products : int, conjugate gradient iterations of all steps
+    most : int, columns in the core at most
     """
 
     Z: Sparse
@@ -67,7 +68,9 @@ class IterativeInteriorPoint(InteriorPoint):
         super().__init__(Z, y, loss, bias, atom, penalty, polytope, dual_form=True)
         assert self.single
         self.squares = Z.by_columns.power(2)
+        self._squares_turned = self.squares.T
         self.lone = np.diff(Z.by_columns.indptr) <= 1
+        self.most = int(np.cbrt(3.0 * MOST * max(1, Z.by_columns.nnz)))
         self.products = 0
         self._levels: list[float] = []
 
@@ -81,11 +84,11 @@ class IterativeInteriorPoint(InteriorPoint):
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         k, border = self.w.size, int(self.bias)
-        part = (self.squares.T @ D) / self.E
+        part = (self._squares_turned @ D) / self.E
         part[self.lone] = 0.0
         core = np.flatnonzero(part > CORE)
-        if core.size > MOST:
-            core = np.sort(np.argpartition(-part, MOST)[:MOST])
+        if core.size > self.most:
+            core = np.sort(np.argpartition(-part, self.most)[: self.most])
         self.core, size = core, core.size
         outside = 1.0 / self.E
         outside[core] = 0.0
