@@ -37,8 +37,8 @@ FIRST, GROWTH, MORE = 100, 300, 2
 """Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
 CHEAP = 1e9
 """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
-ALL = 2_000_000
-"""Stored numbers of sparse columns up to which all atoms are in from the start."""
+ALL, CROWD = 2_000_000, 0.15
+"""Sparse columns of at most so many stored numbers are all in once a round finds so large a share of them missing."""
 NEAR = 0.7
 """With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
 USED = 1e-4
@@ -160,6 +160,8 @@ class Boolean:
             if self._gave_up and missing.size == 0:
                 self._gradients, self._last, goal = False, None, LOOSE
                 working = self._likely(earned, y, kept, free)
+            if missing.size > max(GROWTH, MORE * working.size):  # too few told nothing: begin anew
+                self._last, goal = None, 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
         point, columns = kept
@@ -179,8 +181,7 @@ class Boolean:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
         count = max(FIRST, 4 * M)
-        cheap = free.size <= self.y.size and self._work(free.size) <= CHEAP
-        if free.size <= 2 * count or cheap or (self._gradients and self.problem.data.block().nnz <= ALL):
+        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= CHEAP):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
@@ -203,7 +204,7 @@ class Boolean:
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
-        """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
+        """Atoms outside the working set that the multipliers want in: a few times as many as there are in it, or all."""
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
@@ -211,6 +212,9 @@ class Boolean:
         price = self.problem.penalty[outside] - (self.matrix.T @ y)[outside]
         if not np.any(worth > price):
             return outside[:0]
+        crowd = np.count_nonzero(worth > price) > CROWD * free.size
+        if crowd and self._gradients and self.problem.data.block().nnz <= ALL:
+            return outside
         near = worth > NEAR * price
         order = np.argsort(price[near] - worth[near], kind="stable")
         taken: Integers = outside[near][order[: max(GROWTH, MORE * working.size)]]
