@@ -204,7 +204,7 @@ class Boolean:
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
-        """Atoms outside the working set that the multipliers want in: a few times as many as there are in it, or all."""
+        """Atoms outside that the multipliers want in: at most a few times as many as are in, or all there are."""
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
