@@ -208,6 +208,8 @@ class Boolean:
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
+        if earned.factor**2 == 0.0:  # α = 0 was the best multiple: it has no prices
+            return outside[: max(GROWTH, MORE * working.size)]
         worth = 0.5 / earned.factor**2 * earned.cut.slopes[outside]
         price = self.problem.penalty[outside] - (self.matrix.T @ y)[outside]
         if not np.any(worth > price):
@@ -224,7 +226,8 @@ class Boolean:
         """Atoms that are in use, or worth a large share of their price."""
         sigma = np.zeros(self.low.size)
         sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
-        worth, price = 0.5 / earned.factor**2 * earned.cut.slopes, self.problem.penalty - self.matrix.T @ y
+        worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
+        price = self.problem.penalty - self.matrix.T @ y
         likely = (sigma[free] > USED * sigma.max(initial=0.0)) | (worth[free] > NEAR * price[free])
         order = np.argsort((price - worth)[free][likely], kind="stable")
         found: Integers = np.sort(free[likely][order[:LIKELY]])
@@ -307,7 +310,8 @@ class Boolean:
         self._last = method, columns
         with suppress(Interrupted):
             iterate(method, watch)
-        self._gave_up = isinstance(method, IterativeInteriorPoint) and not watch.closed
+        met = watch.closed or enough(watch.lower, watch.upper)
+        self._gave_up = isinstance(method, IterativeInteriorPoint) and not met
         dual, point = watch.best or method.point, watch.primal or method.point
         w, multipliers = point.w * np.sqrt(size), size * dual.multipliers
         return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)
