@@ -47,6 +47,8 @@ ROUNDED = 0.01
 """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
 POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while nodes are explored."""
+HALF = 0.5
+"""Share of the asked gap that screening at the root leaves unused."""
 SLACK = 1e-11
 """Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
@@ -118,13 +120,14 @@ class Tree:
         if self.run.problem.atoms.count > n_samples:  # screening pays for a good incumbent, and solves are cheap
             self.supports.search(self.supports.pool)
         whole, nothing = outcome.whole, np.zeros_like(outcome.whole)
-        found = relaxation.bound(whole, outcome.q, self._first, self.cutoff)
-        least = relaxation.bound(nothing, outcome.q, self._first, self.cutoff)
+        cutoff = self._root_cutoff
+        found = relaxation.bound(whole, outcome.q, self._first, cutoff)
+        least = relaxation.bound(nothing, outcome.q, self._first, cutoff)
         if least[0] > found[0]:  # a limit came so early that α = 0 proves more
             whole, found = nothing, least
         dual = self.proof.add_dual(whole, outcome.q)
         bound, goes_in, goes_out = found
-        place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out)
+        place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out, cutoff)
         keep = np.flatnonzero(states != OUTSIDE)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         warm = outcome.warm
@@ -278,13 +281,27 @@ class Tree:
         if sigma is not None:
             yield from supports.climbing(sigma, supports.pool)
 
-    def fix(self, place: int, dual: int, states: States, goes_in: Integers, goes_out: Integers) -> tuple[int, States]:
-        """Fix features whose other value the dual vector rules out."""
+    @property
+    def _root_cutoff(self) -> float:
+        """What screens at the root: where that leaves little, it is the bound, and better than the asked gap allows."""
+        cutoff, objective = self.cutoff, self.run.objective
+        return cutoff + HALF * (objective - cutoff) if cutoff < objective < math.inf else cutoff
+
+    def fix(
+        self,
+        place: int,
+        dual: int,
+        states: States,
+        goes_in: Integers,
+        goes_out: Integers,
+        cutoff: float | None = None,
+    ) -> tuple[int, States]:
+        """Fix features whose other value the dual vector rules out at a cutoff, by default the tree's."""
         features = np.concatenate([goes_in, goes_out])
         if features.size == 0:
             return place, states
         place = self.proof.screen(place, dual)
-        self.floor = min(self.floor, self.cutoff)
+        self.floor = min(self.floor, self.cutoff if cutoff is None else cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
         return place, states

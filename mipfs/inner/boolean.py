@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
+from mipfs.inner.iterative import ROWS, IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
@@ -36,10 +37,16 @@ FIRST, GROWTH, MORE = 100, 300, 2
 """Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
 CHEAP = 1e9
 """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
+ALL, CROWD = 2_000_000, 0.15
+"""Sparse columns of at most so many stored numbers are all in once a round finds so large a share of them missing."""
 NEAR = 0.7
 """With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
-ROUNDS = 40
-"""Rounds of pricing at most."""
+USED = 1e-4
+"""An atom whose σ is so large, relative to the largest, is in use."""
+LIKELY = 2_000
+"""Atoms at most with which a relaxation that the gradients did not solve begins again."""
+ROUNDS, NEARLY = 40, 10.0
+"""Rounds of pricing at most; a gap of so many times the asked one is not worth factors of all that is in play."""
 LOOSE = 0.25
 """Share of the gap over all atoms to which a working set is solved while it is still growing."""
 EQUAL = 1e-9
@@ -106,6 +113,7 @@ class Boolean:
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection)
         self._last: tuple[InteriorPoint, Columns] | None = None
+        self._gradients = self._gave_up = False
 
     def solve(
         self,
@@ -123,6 +131,7 @@ class Boolean:
         enough : asked with a lower and an upper bound whether to stop there
         """
         self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough
+        self._gradients, self._gave_up = self._sparse, False
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
         if self.problem.M is not None and inside.size >= self.problem.M:
             free = free[:0]
@@ -146,8 +155,13 @@ class Boolean:
                 break
             missing = self._missing(earned, y, free, working)
             goal, last_goal = max(0.3 * tol, min(0.5 * goal, LOOSE * gap)), goal
-            if missing.size == 0 and goal == last_goal:
+            if missing.size == 0 and (gap <= NEARLY * tol if self._gave_up else goal == last_goal):
                 break
+            if self._gave_up and missing.size == 0:
+                self._gradients, self._last, goal = False, None, LOOSE
+                working = self._likely(earned, y, kept, free)
+            if missing.size > max(GROWTH, MORE * working.size):  # too few told nothing: begin anew
+                self._last, goal = None, 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
         point, columns = kept
@@ -174,6 +188,14 @@ class Boolean:
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
 
+    @property
+    def _sparse(self) -> bool:
+        """Whether every atom is one column that stays sparse, and few rows bind them."""
+        problem, data = self.problem, self.problem.data
+        implicit = problem.bias or not np.any(data.center)
+        few = 2 * self.row_lb.size <= ROWS and isinstance(problem.atoms, Features)
+        return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
+
     def _work(self, count: int) -> float:
         """Multiplications of a step with so many columns, about."""
         block = self.problem.data.block()
@@ -182,18 +204,34 @@ class Boolean:
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
-        """Atoms outside the working set that the multipliers want in, at most as many as there are in it."""
+        """Atoms outside that the multipliers want in: at most a few times as many as are in, or all there are."""
         outside = np.setdiff1d(free, working, assume_unique=True)
         if outside.size == 0:
             return outside
+        if earned.factor**2 == 0.0:  # α = 0 was the best multiple: it has no prices
+            return outside[: max(GROWTH, MORE * working.size)]
         worth = 0.5 / earned.factor**2 * earned.cut.slopes[outside]
         price = self.problem.penalty[outside] - (self.matrix.T @ y)[outside]
         if not np.any(worth > price):
             return outside[:0]
+        crowd = np.count_nonzero(worth > price) > CROWD * free.size
+        if crowd and self._gradients and self.problem.data.block().nnz <= ALL:
+            return outside
         near = worth > NEAR * price
         order = np.argsort(price[near] - worth[near], kind="stable")
         taken: Integers = outside[near][order[: max(GROWTH, MORE * working.size)]]
         return taken
+
+    def _likely(self, earned: Earned, y: Array, kept: tuple[Point, Columns], free: Integers) -> Integers:
+        """Atoms that are in use, or worth a large share of their price."""
+        sigma = np.zeros(self.low.size)
+        sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
+        worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
+        price = self.problem.penalty - self.matrix.T @ y
+        likely = (sigma[free] > USED * sigma.max(initial=0.0)) | (worth[free] > NEAR * price[free])
+        order = np.argsort((price - worth)[free][likely], kind="stable")
+        found: Integers = np.sort(free[likely][order[:LIKELY]])
+        return found
 
     def _columns(self, inside: Integers, working: Integers) -> Columns:
         atoms = np.concatenate([inside, working])
@@ -261,12 +299,19 @@ class Boolean:
 
         watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
-        method = InteriorPoint(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        given = self.y, loss, problem.bias, columns.atom, penalty, polytope
+        method: InteriorPoint
+        if self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u)):
+            method = IterativeInteriorPoint(Z, *given)
+        else:
+            method = InteriorPoint(Z, *given)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns
         with suppress(Interrupted):
             iterate(method, watch)
+        met = watch.closed or enough(watch.lower, watch.upper)
+        self._gave_up = isinstance(method, IterativeInteriorPoint) and not met
         dual, point = watch.best or method.point, watch.primal or method.point
         w, multipliers = point.w * np.sqrt(size), size * dual.multipliers
         return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)

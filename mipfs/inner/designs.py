@@ -82,6 +82,7 @@ class Sparse:
         self.by_columns.sort_indices()
         self.by_rows = sparse.csr_array(self.by_columns)
         self.by_rows.sort_indices()
+        self._turned = self.by_columns.T
         self.shape: tuple[int, int] = Z.shape
 
     def times(self, w: Array) -> Array:
@@ -90,7 +91,7 @@ class Sparse:
 
     def pull(self, alpha: Array) -> Array:
         """Z'α, shape (k,)."""
-        return np.asarray(self.by_columns.T @ alpha)
+        return np.asarray(self._turned @ alpha)
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k)."""

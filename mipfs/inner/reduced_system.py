@@ -13,8 +13,9 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor
 from scipy.linalg.blas import dgemm
+from scipy.linalg.lapack import dpotrs
 
 from mipfs.kernels.gram import scale_lower
 from mipfs.losses.terms import Terms
@@ -106,7 +107,9 @@ class Factor:
     def solve(self, right: Array) -> Array:
         """M⁻¹ right, right (k,) or (k, r)."""
         scale = self.root if right.ndim == 1 else self.root[:, None]
-        return np.asarray(scale * cho_solve(self.factor, scale * right, check_finite=False))
+        if scale.size == 0:
+            return np.zeros(right.shape)
+        return np.asarray(scale * dpotrs(self.factor[0], scale * right, lower=1)[0])
 
 
 class ReducedSystem:

@@ -72,8 +72,12 @@ class Watch:
             self.lower, self.best = lower, point
         if upper < self.upper:
             self.upper, self.primal = upper, point
-        closed = np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper)
-        return bool(closed) or self.enough(self.lower, self.upper)
+        return self.closed or self.enough(self.lower, self.upper)
+
+    @property
+    def closed(self) -> bool:
+        """Whether both values meet."""
+        return bool(np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper))
 
     def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
         count = self.columns.movable.size

@@ -1,0 +1,159 @@
+"""The interior point on many sparse columns: its n×n system by conjugate gradients, behind a factor of few columns.
+
+    K dα + y db = …,   y'dα = …,   K = D⁻¹ + Z B⁻¹ Z'
+    P = D̂⁻¹ + Z_A B_A⁻¹ Z_A',      D̂⁻¹ = D⁻¹ + diag(Z_I E_I⁻¹ Z_I')
+
+A, the core, are the columns whose weight 1/E_j matters; of the others, I, only the diagonal is kept, which is exact for
+columns with one entry. P⁻¹ is a |A|×|A| factor of E_A + … + Z_A'D̂Z_A and two products (Woodbury). The intercept borders
+that factor, so P⁻¹ keeps y'dα as it is: projected conjugate gradients (Gould, Hribar and Nocedal 2001), whose residual
+drops its multiple of y in every iteration, or rounding brings it back. Towards the end both K and P are ruled by the
+few columns in play, whatever their number outside, and a step takes some ten products with Z.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.designs import Interrupted, Sparse
+from mipfs.inner.interior import InteriorPoint
+from mipfs.inner.reduced_system import Factor, Polytope
+from mipfs.losses.terms import Terms
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+CORE = 10.0
+"""A column is in the core where its part of K is so many times what the diagonal says."""
+MOST = 7e3
+"""Multiplications of the core's factor at most, for every stored number of Z: some dozens of products with it."""
+ITERATIONS = 200
+"""Iterations of one solution at most."""
+ROUGH, SHARE, FINE = 1e-4, 1e-2, 1e-9
+"""Relative residual of a solution: `SHARE` of the mean product μ, between these ends."""
+LARGE = 500
+"""Samples and columns up to which one factor is cheaper."""
+ROWS = 32
+"""Rows of the polytope at most."""
+PATIENCE, SLOW, LATE = 10, 0.7, 1e-6
+"""Where so many steps leave more than this share of a μ that is so small, the numbers allow no more."""
+
+
+def worthwhile(shape: tuple[int, int], rows: int) -> bool:
+    """Whether many samples meet many sparse columns, one to a σ, and few rows of the polytope."""
+    return min(shape) > LARGE and rows <= ROWS
+
+
+class IterativeInteriorPoint(InteriorPoint):
+    """The iteration; `InteriorPoint` says what the parameters are.
+
+    Attributes
+    ----------
+    products : int, conjugate gradient iterations of all steps
+    most : int, columns in the core at most
+    """
+
+    Z: Sparse
+
+    def __init__(
+        self,
+        Z: Sparse,
+        y: Array,
+        loss: Terms,
+        bias: bool,
+        atom: Integers,
+        penalty: Array,
+        polytope: Polytope,
+    ) -> None:
+        super().__init__(Z, y, loss, bias, atom, penalty, polytope, dual_form=True)
+        assert self.single
+        self.squares = Z.by_columns.power(2)
+        self._squares_turned = self.squares.T
+        self.lone = np.diff(Z.by_columns.indptr) <= 1
+        self.most = int(np.cbrt(3.0 * MOST * max(1, Z.by_columns.nnz)))
+        self.products = 0
+        self._levels: list[float] = []
+
+    def step(self) -> bool:
+        """One predictor and corrector; False when the numbers allow no more, or the steps lead nowhere."""
+        went_on, levels = super().step(), self._levels
+        levels.append(self.mu)
+        if len(levels) <= PATIENCE or levels[-1 - PATIENCE] > LATE:
+            return went_on
+        return went_on and self.mu <= SLOW * levels[-1 - PATIENCE]
+
+    def _factor_dual(self, D: Array, S: Array) -> bool:
+        k, border = self.w.size, int(self.bias)
+        part = (self._squares_turned @ D) / self.E
+        part[self.lone] = 0.0
+        core = np.flatnonzero(part > CORE)
+        if core.size > self.most:
+            core = np.sort(np.argpartition(-part, self.most)[: self.most])
+        self.core, size = core, core.size
+        outside = 1.0 / self.E
+        outside[core] = 0.0
+        self.D_hat = 1.0 / (1.0 / D + self.squares @ outside)
+        self.ZA = Sparse(self.Z.by_columns[:, core], self.Z.must_stop)
+        M = np.zeros((size + border, size + border), order="F")
+        M[:size, :size] = self.ZA.gram(self.D_hat)
+        M[np.arange(size), np.arange(size)] += self.E[core]
+        if border:
+            M[size, :size], M[size, size] = self.ZA.pull(self.D_hat * self.y), self.D_hat.sum()
+        self.T: Factor | None = None
+        if len(S) and k:
+            self.BG = self._apply_inverse0(self.G)
+            self.T, inner = Factor.of(S + self.G.T @ self.BG), Factor.of(S + self.G.T @ (self.G * outside[:, None]))
+            if self.T is None or inner is None:
+                return False
+            M[:size, :size] += self.G[core] @ inner.solve(self.G[core].T)
+        return size + border == 0 or self._factor_of(M)
+
+    def _preconditioned(self, r: Array) -> tuple[Array, float]:
+        """P⁻¹ r, and the multiple of y that it takes off r."""
+        u, size = self.D_hat * r, self.core.size
+        right = self.ZA.pull(u)
+        if self.bias:
+            right = np.append(right, float(self.y @ u))
+        if right.size == 0:
+            return u, 0.0
+        left = self._factored.solve(right)
+        shift = self.ZA.times(left[:size])
+        db = 0.0
+        if self.bias:
+            db = float(left[size])
+            shift = shift + db * self.y
+        return u - self.D_hat * shift, db
+
+    def _applied(self, v: Array) -> Array:
+        """K v."""
+        return v / self.D + self.Z.times(self._apply_inverse(self.Z.pull(v)))
+
+    def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
+        """B dw − Z'dα = f and y'dα = −rb hold; what is left of dα = D(γ − dm) is as small as the step needs."""
+        y, Z, db = self.y, self.Z, 0.0
+        base = self._apply_inverse(f)
+        d_alpha, r = np.zeros(y.size), gamma - Z.times(base)
+        if self.bias:
+            d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
+            r = r - self._applied(d_alpha)
+        enough, first = max(FINE, min(ROUGH, SHARE * self.mu)), 0.0
+        last, p = 1.0, np.zeros(y.size)
+        for turn in range(ITERATIONS):
+            z, shift = self._preconditioned(r)
+            r, db = r - shift * y, db + shift
+            size = float(r @ z)
+            first = first or size
+            if not size > enough**2 * first:
+                break
+            p, last = z + (size / last if turn else 0.0) * p, size
+            q = self._applied(p)
+            curvature = float(p @ q)
+            if not curvature > 0.0:
+                break
+            d_alpha, r = d_alpha + (size / curvature) * p, r - (size / curvature) * q
+            self.products += 1
+            if Z.must_stop():
+                raise Interrupted
+        dw = base + self._apply_inverse(Z.pull(d_alpha))
+        dm = Z.times(dw) + (y * db if self.bias else 0.0)
+        return dw, db, d_alpha, dm
