@@ -1,5 +1,6 @@
-"""The model of a proximal Newton step: a quadratic plus Φ (`mipfs.kernels.perspective`), by an active set.
+"""The model of a proximal Newton step: a quadratic plus Φ (`mipfs.kernels.perspective`).
 
+Where the free features share one price: `mipfs.kernels.face_descent`. Else by an active set, as follows.
 On fixed classes Φ is quadratic: the identity on *in*, and on *fractional* the rank one a a'/Σ|w_j|τ_j⁻³,
 a_j = ±1/τ_j, because μ moves with w. So a step of the active set is one Cholesky factor of the face's size.
 """
@@ -36,15 +37,24 @@ def even(c, forced, K):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
-    """Minimise g'd + ½d'Hd + Φ(w + d_w) over d by a monotone active set on the classes; d goes to `out`.
+    """Minimise g'd + ½d'Hd + Φ(w + d_w) over d, about to the accuracy `tol`; d goes to `out`.
 
     H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
-    `count` samples. A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
+    `count` samples.
     """
-    k, size = w.size, g.size
     if even(c, forced, K):
         descend(H, g, w, b, c, forced, K, bias, damping, tol, out)
-        return
+    else:
+        by_classes(H, g, w, b, c, forced, K, bias, damping, tol, count, out)
+
+
+@compiled(nogil=True)
+def by_classes(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
+    """The same by a monotone active set on the classes, whatever the prices.
+
+    A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
+    """
+    k, size = w.size, g.size
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
     trial, trial_cls, trial_tau = np.empty(k), np.empty(k, np.int64), np.empty(k)
     moved, trial_moved, pulled, trial_pulled = np.zeros(size), np.zeros(size), np.zeros(size), np.empty(size)
