@@ -4,6 +4,7 @@
     {"from": "resampled", "set": "spambase", "n": 1000, "p": 57}      rows drawn again, columns repeated
     {"from": "aytug", "n": 500, "p": 100, "seed": 101}                data set one of Aytug (2015)
     {"from": "peers", "n": 2000, "p": 2000, "seed": 1}                ten true features, correlation ½^|i − j|
+    {"from": "census", "n": 20000, "seed": 1}                         14 questions, 100 columns of 0/1, one 1 a question
 
 and, of each, loss, bias, M, C and, optionally, rows: some of "budget", "conflicts" and "implications".
 """
@@ -28,6 +29,8 @@ Description = Mapping[str, Any]
 
 NOISE = 0.05
 """Standard deviation of the noise on a number that was drawn again, in units of its column's."""
+ANSWERS = (5, 8, 16, 5, 7, 14, 6, 5, 2, 5, 5, 5, 10, 7)
+"""Of the census data: how many answers every question has, about as many as the adult sets' do."""
 N_ROWS = 20
 """Conflicts, and implications, of a problem with rows."""
 CORRELATION, N_TRUE, STRENGTH = 0.5, 10, 2.0
@@ -50,6 +53,8 @@ def _data(what: Description, folder: Path | None) -> Instance:
         return Instance.from_arrays(X, y)
     if what["from"] == "peers":
         return Instance.from_arrays(*peers(what["n"], what["p"], what["seed"], what.get("strength", STRENGTH)))
+    if what["from"] == "census":
+        return Instance.from_arrays(*census(what["n"], what["seed"]))
     if folder is None:
         raise mipfs.UsageError("MIPFS_DATA is unset; it names the folder that holds the data sets")
     path = read_from(folder / what["set"])
@@ -90,6 +95,21 @@ def peers(n: int, p: int, seed: int, strength: float = STRENGTH) -> tuple[Array,
     score = X[:, np.linspace(0, p - 1, N_TRUE).astype(int)].sum(axis=1)
     chance = 1.0 / (1.0 + np.exp(-strength * score / score.std()))
     return X, np.where(random.random(n) < chance, 1.0, -1.0)
+
+
+def census(n: int, seed: int) -> tuple[Any, Array]:
+    """Questions with one answer each, correlated by three latent traits; a quarter of the labels are +1."""
+    random = np.random.default_rng(seed)
+    traits, blocks, score = random.standard_normal((n, 3)), [], np.zeros(n)
+    for question, k in enumerate(ANSWERS):
+        # Gumbel's noise makes the largest one a draw from the softmax
+        liking = 0.8 * traits @ random.standard_normal((3, k)) - 0.6 * np.arange(k) + random.gumbel(size=(n, k))
+        answer = liking.argmax(axis=1)
+        score += random.standard_normal(k)[answer] * (0.8 if question % 2 else 0.3)
+        blocks.append(sparse.csc_array((np.ones(n), (np.arange(n), answer)), shape=(n, k)))
+    score -= np.quantile(score, 0.76)
+    chance = 1.0 / (1.0 + np.exp(-1.6 * score))
+    return sparse.hstack(blocks, format="csc"), np.where(random.random(n) < chance, 1.0, -1.0)
 
 
 def with_rows(problem: Problem, kinds: Sequence[str], seed: int = 7) -> Problem:

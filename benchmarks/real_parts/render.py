@@ -271,5 +271,5 @@ _SECTIONS: dict[str, Callable[[Sequence[Line]], str]] = {
     "throughput": _throughput,
     "rows": _rows,
     "scaling": _scaling,
-    "synthetic": lambda lines: "## The peers' synthetic data\n\n" + _hinge(lines),
+    "synthetic": lambda lines: "## The peers' synthetic data, and 0/1 columns like the adult sets'\n\n" + _hinge(lines),
 }

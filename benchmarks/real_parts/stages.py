@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from real_parts.problems import ANSWERS
+
 SETS = [
     "australian",
     "german",
@@ -114,7 +116,8 @@ def hinge(sets: Sequence[str], limit: float) -> Iterator[Cell]:
 def throughput(sets: Sequence[str], limit: float) -> Iterator[Cell]:
     """Nodes per second, on one thread and on two."""
     aytug = {"from": "aytug", "n": 500, "p": 100, "seed": 101, "loss": "hinge", "M": 20, "C": 1.0}
-    for what in (_of("sonar", "standard", "hinge", 5, 1.0), aytug):
+    large = {**aytug, "seed": 1, "M": 52}  # a tree in which the root and the first search do not count
+    for what in (_of("sonar", "standard", "hinge", 5, 1.0), aytug, large):
         for threads in (1, 2):
             yield _cell("throughput", "solve", what, limit, threads=threads)
 
@@ -148,13 +151,16 @@ def scaling(sets: Sequence[str], limit: float) -> Iterator[Cell]:
 
 
 def synthetic(sets: Sequence[str], limit: float) -> Iterator[Cell]:
-    """The peers' data."""
+    """The peers' data, and 0/1 columns like those of the adult sets."""
     for size, c in ((2_000, 0.02), (2_000, 0.1), (2_000, 1.0), (6_000, 0.02), (6_000, 1.0)):
         what = {"from": "peers", "n": size, "p": size, "seed": 1, "loss": "logistic", "bias": False, "M": 10, "C": c}
         yield _cell("synthetic", "root", what, limit)
         yield _cell("synthetic", "solve", what, limit)
         if size == 2_000:
             yield _cell("synthetic", "solve", {**what, "strength": CLEAR}, limit)
+    for c in C:
+        what = {"from": "census", "n": 20_000, "p": sum(ANSWERS), "seed": 1, "loss": "hinge", "M": 5, "C": c}
+        yield _cell("synthetic", "solve", what, limit)
 
 
 STAGES = {
