@@ -4,10 +4,10 @@
     in order: close the nodes whose bound reaches the cutoff; fix what screening fixes in the others, round them to
     incumbents, and split them on the fractional feature of largest |w_j|
 
-Nodes are taken in batches of a fixed size, solved by as many threads as there are, and merged in order, so the tree
-and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have nodes of their own
-(`mipfs.drivers.rows_tree`); for structural losses, and where the user's own variables are whole numbers, on which the
-tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
+Nodes are taken in batches whose size depends on the tree alone, solved by as many threads as there are, and merged in
+order, so the tree and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have
+nodes of their own (`mipfs.drivers.rows_tree`); for structural losses, and where the user's own variables are whole
+numbers, on which the tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations

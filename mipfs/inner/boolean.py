@@ -113,7 +113,7 @@ class Boolean:
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection)
         self._last: tuple[InteriorPoint, Columns] | None = None
-        self._gradients = self._gave_up = False
+        self._sparse, self._gradients, self._gave_up = self._stays_sparse(), False, False
 
     def solve(
         self,
@@ -188,8 +188,7 @@ class Boolean:
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
 
-    @property
-    def _sparse(self) -> bool:
+    def _stays_sparse(self) -> bool:
         """Whether every atom is one column that stays sparse, and few rows bind them."""
         problem, data = self.problem, self.problem.data
         implicit = problem.bias or not np.any(data.center)
@@ -210,8 +209,7 @@ class Boolean:
             return outside
         if earned.factor**2 == 0.0:  # α = 0 was the best multiple: it has no prices
             return outside[: max(GROWTH, MORE * working.size)]
-        worth = 0.5 / earned.factor**2 * earned.cut.slopes[outside]
-        price = self.problem.penalty[outside] - (self.matrix.T @ y)[outside]
+        worth, price = (all_of[outside] for all_of in self._deal(earned, y))
         if not np.any(worth > price):
             return outside[:0]
         crowd = np.count_nonzero(worth > price) > CROWD * free.size
@@ -222,12 +220,16 @@ class Boolean:
         taken: Integers = outside[near][order[: max(GROWTH, MORE * working.size)]]
         return taken
 
+    def _deal(self, earned: Earned, y: Array) -> tuple[Array, Array]:
+        """What every atom is worth to the dual vector, and what it costs with the multipliers y of the rows."""
+        worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
+        return worth, self.problem.penalty - self.matrix.T @ y
+
     def _likely(self, earned: Earned, y: Array, kept: tuple[Point, Columns], free: Integers) -> Integers:
         """Atoms that are in use, or worth a large share of their price."""
         sigma = np.zeros(self.low.size)
         sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
-        worth = 0.5 / max(earned.factor**2, 1e-300) * earned.cut.slopes
-        price = self.problem.penalty - self.matrix.T @ y
+        worth, price = self._deal(earned, y)
         likely = (sigma[free] > USED * sigma.max(initial=0.0)) | (worth[free] > NEAR * price[free])
         order = np.argsort((price - worth)[free][likely], kind="stable")
         found: Integers = np.sort(free[likely][order[:LIKELY]])
@@ -299,19 +301,16 @@ class Boolean:
 
         watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
-        given = self.y, loss, problem.bias, columns.atom, penalty, polytope
-        method: InteriorPoint
-        if self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u)):
-            method = IterativeInteriorPoint(Z, *given)
-        else:
-            method = InteriorPoint(Z, *given)
+        gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
+        kind = IterativeInteriorPoint if gradients else InteriorPoint
+        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns
         with suppress(Interrupted):
             iterate(method, watch)
         met = watch.closed or enough(watch.lower, watch.upper)
-        self._gave_up = isinstance(method, IterativeInteriorPoint) and not met
+        self._gave_up = gradients and not met
         dual, point = watch.best or method.point, watch.primal or method.point
         w, multipliers = point.w * np.sqrt(size), size * dual.multipliers
         return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)

@@ -99,8 +99,6 @@ class InteriorPoint(ReducedSystem):
     atom : (k,) the σ of every column; -1 where it is fixed at 1
     penalty : (m,) cost of x
     polytope : Polytope of x
-    dual_form : bool, optional
-        Solve the n×n system; by default where n is smaller.
     """
 
     def __init__(
@@ -112,7 +110,6 @@ class InteriorPoint(ReducedSystem):
         atom: Integers,
         penalty: Array,
         polytope: Polytope,
-        dual_form: bool | None = None,
     ) -> None:
         self.Z, self.y, self.loss, self.bias = Z, y, loss, bias
         self.polytope, self.penalty = polytope, penalty
@@ -121,7 +118,7 @@ class InteriorPoint(ReducedSystem):
         n, k = Z.shape
         m = penalty.size
         self.single = self.atom.size == np.unique(self.atom).size
-        self.dual_form = n < k if dual_form is None else dual_form
+        self.dual_form = n < k  # solve the smaller system
         low, high = polytope.low, polytope.high
         self.has_low, self.has_high = np.isfinite(low), np.isfinite(high)
         self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)

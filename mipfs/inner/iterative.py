@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from mipfs.inner.designs import Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint
-from mipfs.inner.reduced_system import Factor, Polytope
-from mipfs.losses.terms import Terms
+from mipfs.inner.reduced_system import Factor
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -55,22 +54,14 @@ class IterativeInteriorPoint(InteriorPoint):
 
     Z: Sparse
 
-    def __init__(
-        self,
-        Z: Sparse,
-        y: Array,
-        loss: Terms,
-        bias: bool,
-        atom: Integers,
-        penalty: Array,
-        polytope: Polytope,
-    ) -> None:
-        super().__init__(Z, y, loss, bias, atom, penalty, polytope, dual_form=True)
+    def _begin(self, k: int, m: int) -> None:
+        super()._begin(k, m)
         assert self.single
-        self.squares = Z.by_columns.power(2)
+        self.dual_form = True
+        self.squares = self.Z.by_columns.power(2)
         self._squares_turned = self.squares.T
-        self.lone = np.diff(Z.by_columns.indptr) <= 1
-        self.most = int(np.cbrt(3.0 * MOST * max(1, Z.by_columns.nnz)))
+        self.lone = np.diff(self.Z.by_columns.indptr) <= 1
+        self.most = int(np.cbrt(3.0 * MOST * max(1, self.Z.by_columns.nnz)))
         self.products = 0
         self._levels: list[float] = []
 

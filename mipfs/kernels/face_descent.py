@@ -174,14 +174,14 @@ def descend(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[
     out[:] = 0.0
     for turn in range(ROUNDS):
         for _ in range(sweeps):
-            sweep(H, g, x, level, forced, K, cls, bias, moved, pulled)
             classify(x, c, forced, K, cls, tau)
+            sweep(H, g, x, level, forced, K, cls, bias, moved, pulled)
         value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
         if value < best:
             best = value
             out[:] = moved
         error = slopes(g, pulled, x, cls, tau, b, grad, sign)
-        if error <= TIGHT * tol or (turn == ROUNDS - 1 and sweeps > 0):
+        if error <= TIGHT * tol or turn == ROUNDS - 1:
             break
         mu = threshold_level(tau, c, forced)
         for attempt in range(2):
@@ -203,4 +203,3 @@ def descend(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[
         if bias:
             moved[k] += d[k]
         multiply(H, moved, pulled)
-        classify(x, c, forced, K, cls, tau)
