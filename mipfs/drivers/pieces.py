@@ -14,11 +14,11 @@ import numpy.typing as npt
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.kernels.structures import Piece
 from mipfs.proof.duals import DualStore
-from mipfs.proof.proof import OPEN, SCREENED, Proof
+from mipfs.proof.proof import REFUTED, SCREENED, Proof
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Left = tuple[int, tuple[float, int, int, States, Warm]]
+Left = tuple[int, int, tuple[float, int, int, States, Warm]]
 
 
 class Pieces:
@@ -48,13 +48,18 @@ class Pieces:
         arrays = (getattr(piece, name) for piece in self._pieces)
         return np.concatenate([array[first:count] for array, count in zip(arrays, counts.tolist(), strict=True)])
 
-    def enter(self, proof: Proof, alive: Integers) -> None:
+    def enter(
+        self, proof: Proof, alive: Integers, prices: Integers | None = None, rays: Integers | None = None
+    ) -> None:
         """Put the dual vectors and the places into the proof.
 
         Parameters
         ----------
         proof : Proof
         alive : (k,) the proof's numbers of the features in play
+        prices : (B, 2) the proof's numbers of the multipliers that go with the first dual vector of a piece, and with
+            its others
+        rays : (2·rows,) those of the multipliers that show that one side of a row is broken
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)
@@ -67,17 +72,24 @@ class Pieces:
         )  # fmt: skip
         self._offset = begun + np.cumsum(fresh) - fresh - 1
         feature = np.append(alive, [SCREENED, -1])[self._joined("feature", self._places)]
-        dual = self._joined("dual", self._places)
-        dual = np.where(dual >= 0, self._position(dual, self._places), OPEN)
+        local = self._joined("dual", self._places)
+        dual = np.where(local >= 0, self._position(local, self._places), local)
         children, values = self._joined("children", self._places), self._joined("values", self._places)
-        self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values)
+        multipliers = None
+        if prices is not None:
+            assert rays is not None
+            of_first, of_others = np.repeat(prices, self._places, axis=0).T
+            multipliers = np.where(local > 0, of_others, np.where(local == 0, of_first, -1))
+            causes = self._joined("causes", self._places)
+            multipliers = np.where(local == REFUTED, np.append(rays, -1)[causes], multipliers)
+        self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values, multipliers)
 
     def _position(self, dual: Integers, counts: Integers) -> Integers:
         """Where the dual vectors of the pieces, so many of each, are in the store."""
         return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
 
     def left(self) -> Iterator[list[Left]]:
-        """Of every piece the nodes that go back: why, and their bound, place, dual vector, states and warm start."""
+        """Of every piece the nodes that go back: why, the age of their prices, and what `Node` has of them."""
         found = self._joined("found", self._nodes)
         there = np.flatnonzero(found[:, 0] >= 0)
         place = found[:, 0] + np.repeat(self._first, self._nodes)
@@ -88,6 +100,10 @@ class Pieces:
         intercepts, rhos = self._joined("intercepts", self._nodes), self._joined("rhos", self._nodes)
         warms = Warm.of_rows(weights[there], intercepts[there], rhos[there])
         rows, why, at = there.tolist(), found[there, 1].tolist(), 0
+        ages = self._joined("ages", self._nodes)[there].tolist()
         for end in np.searchsorted(there, np.cumsum(self._nodes)).tolist():
-            yield [(why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t])) for t in range(at, end)]
+            yield [
+                (why[t], ages[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
+                for t in range(at, end)
+            ]
             at = end

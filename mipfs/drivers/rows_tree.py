@@ -10,17 +10,20 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.pieces import Pieces
 from mipfs.drivers.tree import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.prices import Prices
 from mipfs.inner.propagation import Fixed
-from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import Ask, Inherited, RowsOutcome, RowsRelaxation
+from mipfs.kernels import subtree
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.run.heuristics import Supports
@@ -32,10 +35,14 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RowsNode(Node):
-    """An open node, the prices that earned its bound together with its dual vector, and their age (`RowsOutcome`)."""
+    """An open node, the prices that earned its bound together with its dual vector, and their age (`RowsOutcome`).
+
+    anew : whether its prices are to be mended before the subtree below it is explored
+    """
 
     prices: Prices = None  # type: ignore[assignment]  # every node has some
     age: int = 0
+    anew: bool = False
 
 
 class RowsTree(Tree):
@@ -89,16 +96,56 @@ class RowsTree(Tree):
     def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
         """What the node solver is told beside the node's states, warm start and dual vector: the prices above all."""
         assert isinstance(node, RowsNode)
-        return node.prices, node.age, cutoff, self.tol, *self.until(node, cutoff)
+        level, until = self.level(node, cutoff), self.until(node, cutoff)
+        return (Ask(node.prices, node.age, node.anew, node.bound, cutoff, level, self.tol, *until),)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew; the rows are over all atoms."""
         return NodeSolver(self.run.problem, self.relaxation.alive)
 
     def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
-        """Take over, in order, what solves found, each as soon as it is there."""
+        """Take over, in order, what solves found, each as soon as it is there, then the subtrees that were explored."""
+        nodes, below = list[RowsNode](), list[Inherited]()
         for node, outcome in found:
-            self.take_in(node, outcome)
+            assert isinstance(node, RowsNode)
+            if isinstance(outcome, Inherited):
+                nodes.append(node)
+                below.append(outcome)
+            else:
+                self.take_in(node, outcome)
+        if not nodes:
+            return
+        pieces = [inherited.piece for inherited in below]
+        joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
+        numbers = [[self.number(node.prices), self.number(of.prices)] for node, of in zip(nodes, below, strict=True)]
+        joined.enter(self.proof, self.relaxation.alive, np.array(numbers), self.rays)
+
+        def made(t: int, why: int, age: int, told: tuple[Any, ...]) -> RowsNode:
+            first = told[2] == nodes[t].dual
+            prices = nodes[t].prices if first else below[t].prices
+            node = Node(*told)
+            return RowsNode(**vars(node), prices=prices, age=age, anew=why == subtree.DEAR)
+
+        self.take_pieces(pieces, joined, made)
+
+    def number(self, prices: Prices) -> int:
+        """The proof's number of the multipliers; −1 where the rows play no part."""
+        return -1 if (shown := self.shown(prices)) is None else self.proof.keep(shown)
+
+    @cached_property
+    def rays(self) -> Integers:
+        """The proof's numbers of the multipliers that show one side of a row to be broken."""
+        propagation = self.relaxation.propagation
+        sides = (propagation.cause(side) for side in range(2 * propagation.count))
+        return np.array([self.proof.keep(propagation.ray(cause)) for cause in sides], dtype=np.int64)
+
+    def rescue(self, node: Node) -> None:
+        """Solve a node on which the Newton steps stalled by the interior point."""
+        self.rescued += 1
+        (alpha,), cutoff = self.duals([node]), self.cutoff
+        share, _ = self.until(node, cutoff)
+        outcome = self.relaxation.interior(node.states, node.warm, alpha, cutoff, self.tol, share)
+        self.take_in(node, outcome)
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
         """Close the node, or fix, round and split it."""
@@ -149,6 +196,11 @@ class RowsTree(Tree):
         for scores in (outcome.sigma + 1e-3 * size / (size.max(initial=0.0) + 1e-300), size):
             self.dive(wanted[np.argsort(-scores[wanted], kind="stable")])
 
+    def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float) -> None:
+        """Offer what diving by size leads to."""
+        wanted = np.flatnonzero(size > 0.0)
+        self.dive(wanted[np.argsort(-size[wanted], kind="stable")])
+
     def dive(self, order: Integers) -> None:
         """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
         states = self.relaxation.propagation.dive(order)
@@ -167,7 +219,7 @@ class RowsTree(Tree):
         for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
             states = node.states.copy()
             states[j] = value
-            self.enter(replace(node, place=place, states=states))
+            self.enter(replace(node, place=place, states=states, anew=False))
 
     def narrow(self, alive: Integers) -> None:
         """Go on with the atoms `alive` alone, as an earlier run did."""

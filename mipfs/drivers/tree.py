@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +21,7 @@ from mipfs.drivers.pieces import Pieces
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.kernels import subtree
+from mipfs.kernels.structures import Piece
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
@@ -205,13 +206,25 @@ class Tree:
         pieces = [piece for _, piece in whole]
         joined = Pieces(pieces, [node.place for node, _ in whole], [node.dual for node, _ in whole])
         joined.enter(self.proof, self.relaxation.alive)
+        self.take_pieces(pieces, joined, lambda t, why, age, told: Node(*told))
+
+    def take_pieces(
+        self, pieces: Sequence[Piece], joined: Pieces, made: Callable[[int, int, int, tuple[Any, ...]], Node]
+    ) -> None:
+        """Count what explorations did, keep what they left open, and round to incumbents.
+
+        Parameters
+        ----------
+        pieces, joined : the same, one by one and together
+        made : the open node of a piece by its position, and by what `Pieces.left` says of it
+        """
         for t, (piece, left) in enumerate(zip(pieces, joined.left(), strict=True)):
             self.n_nodes += int(joined.solved[t])
             self.steps += int(joined.steps[t])
             self.stalled += int(joined.stalled[t])
             self.floor = min(self.floor, float(piece.totals[7]))
-            for why, told in left:
-                node = Node(*told)
+            for why, age, told in left:
+                node = made(t, why, age, told)
                 if why == subtree.LEAF:
                     self.leaf(node)
                 elif why == subtree.STUCK:

@@ -61,6 +61,7 @@ def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
             len(rows), len(tree.relaxation.pricing.none.y)
         )
         kept["node_age"] = np.array([node.age for node in rows], dtype=np.int64)
+        kept["node_anew"] = np.array([node.anew for node in rows], dtype=np.bool_)
         kept["tree_lost"] = np.array(tree.lost)
     return kept | proofs.saved(tree.proof)
 
@@ -85,5 +86,6 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         if isinstance(tree, RowsTree):
             pricing = tree.relaxation.pricing
             prices, age = pricing.of(arrays["node_prices"][k]) or pricing.none, int(arrays["node_age"][k])
-            node = RowsNode(bound, place[0], place[1], node.states, warm, prices=prices, age=age)
+            anew = bool(arrays["node_anew"][k])
+            node = RowsNode(bound, place[0], place[1], node.states, warm, prices=prices, age=age, anew=anew)
         tree.push(node)

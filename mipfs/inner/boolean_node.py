@@ -22,9 +22,9 @@ from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
-from mipfs.kernels import perspective, subtree
+from mipfs.kernels import perspective, propagation, subtree
 from mipfs.kernels.columns import both_ways, by_rows
-from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, Samples
+from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, Priced, RowSides, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -36,7 +36,9 @@ Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 _ONE = np.ones(1)
-FREE, INSIDE, OUTSIDE = subtree.FREE, subtree.INSIDE, subtree.OUTSIDE
+_INTEGERS, _FLOATS = np.zeros(0, dtype=np.int64), np.zeros(0)
+NO_ROWS = RowSides(np.zeros(1, dtype=np.int64), _INTEGERS, *[_FLOATS] * 5)
+FREE, INSIDE, OUTSIDE = propagation.FREE, propagation.INSIDE, propagation.OUTSIDE
 """States of a feature in a node."""
 DUST = 1e-4
 """Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
@@ -44,6 +46,8 @@ SLICES = 12
 """Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
 MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
+CHAIN = 64
+"""Places of the proof for what rows fix, per node of an exploration on average; one that needs more ends sooner."""
 TOGETHER, SMALL = 8, 200_000
 """Explorations of one compiled call at most, and samples times features up to which there are several."""
 
@@ -276,40 +280,46 @@ class Relaxation:
         """Explorations of one compiled call: some, where nodes are so small that Python's part of a call counts."""
         return TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL else 1
 
-    def explore_all(self, asked: Sequence[Asked]) -> list[Piece]:
+    def explore_all(
+        self, asked: Sequence[Asked], sides: RowSides = NO_ROWS, priced: Priced | None = None
+    ) -> list[Piece]:
         """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
 
         Parameters
         ----------
         asked : for every node its states, warm start, the (n,) dual vector that earned its bound, the bound, and
             the limits of `mipfs.kernels.subtree.explore`
+        sides, priced : the user's rows, and what their multipliers make of these nodes
         """
-        problem, n, k, budget, count = (
-            self.problem,
-            self.problem.data.n_samples,
-            self.alive.size,
-            self.budget,
-            len(asked),
-        )
-        m, places = (count, budget + 1), (count, 3 * budget + 1)
-        pieces = Piece(
-            np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
-            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
-            np.empty(places, np.int64), np.full(places, -np.inf),
-            np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
-            np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
-            np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),
-        )  # fmt: skip
+        count, n = len(asked), self.problem.data.n_samples
+        if priced is None:
+            none = np.zeros((count, 0))
+            priced = Priced(np.tile(self.penalty, (count, 1)), np.zeros(count), none, np.zeros(count, np.int64))
+        pieces = self._empty(count, sides)
         duals, limits = np.empty((count, n)), np.empty((count, 5))
         for t, (states, warm, alpha, bound, *until) in enumerate(asked):
             pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
             pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
             duals[t], limits[t] = alpha, until
-        c, most = problem.c_i, -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
+        c, most = self.problem.c_i, -1 if self.M is None else self.M
+        alive = Columns(self._Z, self._raw, _given(self.center), _given(self.norms), most)
         grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        subtree.explore(alive, self._samples, grid, limits, pieces, duals, self.stop)
+        subtree.explore(alive, self._samples, grid, sides, priced, limits, pieces, duals, self.stop)
         return [Piece(*(array[t] for array in pieces)) for t in range(count)]
+
+    def _empty(self, count: int, sides: RowSides) -> Piece:
+        """Room for so many explorations."""
+        n, k, budget = self.problem.data.n_samples, self.alive.size, self.budget
+        chains = 6 * k + CHAIN * budget if sides.indptr.size > 1 else 0
+        m, places = (count, budget + 1), (count, 3 * budget + 1 + chains)
+        return Piece(
+            np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
+            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
+            np.empty(places, np.int64), np.full(places, -np.inf), np.full(places, -1), np.zeros(m, np.int64),
+            np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
+            np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
+            np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),
+        )  # fmt: skip
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""

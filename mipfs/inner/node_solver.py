@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.boolean_node import Relaxation, States, Warm
-from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import Inherited, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 
 Integers = npt.NDArray[np.int64]
+Found = Piece | Inherited | RowsOutcome
 Packed = tuple[bytes, Integers, Integers, Integers, Integers]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
@@ -66,7 +67,7 @@ class NodeSolver:
                     self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
 
-    def explore(self, orders: Sequence[Order], packed: Packed, seconds: float | None) -> list[Piece | RowsOutcome]:
+    def explore(self, orders: Sequence[Order], packed: Packed, seconds: float | None) -> list[Found]:
         """Explore from some nodes, one after the other; after so many seconds what is left is given up early.
 
         Parameters
@@ -83,7 +84,7 @@ class NodeSolver:
             alarm.daemon = True
             alarm.start()
         try:
-            solver, found = self.made(stop), list[Piece | RowsOutcome]()
+            solver, found = self.made(stop), list[Found]()
             for at in range(0, len(orders), solver.together):
                 asked: list[Any] = []
                 for order in orders[at : at + solver.together]:
@@ -96,13 +97,15 @@ class NodeSolver:
                 alarm.cancel()
 
 
-def slim(found: Piece | RowsOutcome) -> Any:
+def slim(found: Found) -> Any:
     """The same in few bytes: of the arrays what is in use, of weights what is not zero."""
+    if isinstance(found, Inherited):
+        return Inherited(slim(found.piece), found.prices)
     if not isinstance(found, Piece):
         return found
     places, n_duals, n_nodes, n_bytes, n_offers = (int(found.totals[k]) for k in (3, 4, 5, 6, 8))
-    used = dict.fromkeys(("states", "intercepts", "rhos", "bounds", "parents", "found"), n_nodes)
-    used |= dict.fromkeys(("feature", "children", "dual", "values"), places)
+    used = dict.fromkeys(("states", "intercepts", "rhos", "bounds", "parents", "found", "ages"), n_nodes)
+    used |= dict.fromkeys(("feature", "children", "dual", "values", "causes"), places)
     used |= {"grids": n_duals, "ends": n_duals, "tops": n_duals - 1, "widths": n_duals - 1}
     used |= {"packed": n_bytes, "sums": n_offers}
     shorter: dict[str, Any] = {name: getattr(found, name)[:count].copy() for name, count in used.items()}
@@ -112,8 +115,12 @@ def slim(found: Piece | RowsOutcome) -> Any:
     return found._replace(**shorter)
 
 
-def whole(found: Any) -> Piece | RowsOutcome:
+def whole(found: Any) -> Found:
     """What `slim` made smaller, with weights as they were."""
+    if isinstance(found, Inherited):
+        return Inherited(
+            found.piece._replace(weights=_filled(found.piece.weights), offers=_filled(found.piece.offers)), found.prices
+        )
     if isinstance(found, Piece):
         return found._replace(weights=_filled(found.weights), offers=_filled(found.offers))
     assert isinstance(found, RowsOutcome)

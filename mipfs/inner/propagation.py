@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.compiled import compiled
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, idle_rows, propagate
+from mipfs.kernels.structures import RowSides
 from mipfs.selection.selection import Selection
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
-FREE, INSIDE, OUTSIDE = 0, 1, 2
-"""States of an atom in a node."""
 BEYOND = 2.0**-36
 """A row is exceeded from so much on, relative to its coefficients and end: well above anyone's round-off."""
 
@@ -59,18 +58,19 @@ class Propagation:
         part = sparse.csr_array(rows.matrix[:, alive])
         extra = rows.matrix[:, p:].toarray()
         self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
-        sides = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
         with np.errstate(invalid="ignore"):
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
-        self._sides, self._ends = sides, ends
-        self._base, self._most = np.concatenate([least, -most]), np.concatenate([most, -least])
-        self._rows = part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float)
+        self._side = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
         size = np.asarray(rows.sizes[:, :p].sum(axis=1), dtype=float).ravel()
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
-        self._beyond = BEYOND * (np.concatenate([size, size]) + finite)
+        self.sides = RowSides(
+            part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float), ends,
+            np.concatenate([least, -most]), BEYOND * (np.concatenate([size, size]) + finite),
+            np.concatenate([most, -least]),
+        )  # fmt: skip
 
     def __call__(self, states: States) -> Fixed:
         """Fix what the rows fix in a node."""
@@ -78,9 +78,9 @@ class Propagation:
         if self.count == 0:
             return Fixed(after, np.empty(0, dtype=np.int64), [], None)
         atoms, causes = np.empty(states.size, dtype=np.int64), np.empty(states.size, dtype=np.int64)
-        found, broken = propagate(*self._rows, self._ends, self._base, self._beyond, self.M, after, atoms, causes)
-        rays = [self._ray(int(cause)) for cause in causes[:found]]
-        return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self._ray(int(broken)))
+        found, broken = propagate(self.sides, self.M, after, atoms, causes)
+        rays = [self.cause(side) for side in causes[:found].tolist()]
+        return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))
 
     def dive(self, order: Integers) -> States | None:
         """A selection that satisfies every row, atom by atom, in where the rows allow it; None where they break.
@@ -119,7 +119,7 @@ class Propagation:
     def binding(self, y: Array, states: States) -> Array:
         """The multipliers (r,) without those of rows that cannot bind in a node."""
         idle = np.zeros(2 * self.count, dtype=np.bool_)
-        idle_rows(*self._rows, self._ends, self._most, self.M, states, idle)
+        idle_rows(self.sides, self.M, states, idle)
         return np.where(np.where(y < 0, idle[: self.count], idle[self.count :]), 0.0, y)
 
     def ray(self, cause: tuple[int, float]) -> Array:
@@ -128,92 +128,6 @@ class Propagation:
         y[cause[0]] = cause[1]
         return y
 
-    def _ray(self, cause: int) -> tuple[int, float]:
-        return cause % self.count, float(self._sides[cause])
-
-
-@compiled(nogil=True)
-def propagate(indptr, indices, data, ends, base, beyond, M, states, atoms, causes):  # type: ignore[no-untyped-def]
-    """Fix `states` in place to a fixed point; returns the number of atoms fixed and the row that breaks, or -1.
-
-    Rows come twice: a'σ ≤ ends[r], then −a'σ ≤ ends[r + count]. `base` is what the extra variables add at least.
-    """
-    count = indptr.size - 1
-    found, inside = 0, 0
-    for j in range(states.size):
-        inside += states[j] == INSIDE
-    room = M - inside
-    if room < 0:
-        return 0, -1
-    changed = True
-    while changed:
-        changed = False
-        for r in range(2 * count):
-            if not (np.isfinite(ends[r]) and np.isfinite(base[r])):
-                continue
-            side = 1.0 if r < count else -1.0
-            start, stop = indptr[r % count], indptr[r % count + 1]
-            least, waiting = base[r], 0
-            negative = np.empty(stop - start)
-            for s in range(start, stop):
-                a = side * data[s]
-                if states[indices[s]] == INSIDE:
-                    least += a
-                elif states[indices[s]] == FREE and a < 0.0:
-                    negative[waiting] = a
-                    waiting += 1
-            chosen = np.sort(negative[:waiting])
-            taken = min(waiting, room)
-            for t in range(taken):
-                least += chosen[t]
-            limit = ends[r] + beyond[r]
-            if least > limit:
-                return found, r
-            last = chosen[taken - 1] if taken > 0 else 0.0
-            following = chosen[taken] if taken < waiting else 0.0
-            pushed = last if taken == room else 0.0  # the atom that one more inside pushes out
-            for s in range(start, stop):
-                j, a = indices[s], side * data[s]
-                if states[j] != FREE:
-                    continue
-                is_chosen = a < 0.0 and taken > 0 and a <= last
-                value = -1
-                if not is_chosen and least + a - pushed > limit:
-                    value = OUTSIDE
-                elif is_chosen and least - a + following > limit:
-                    value = INSIDE
-                if value >= 0:
-                    states[j] = value
-                    atoms[found], causes[found] = j, r
-                    found += 1
-                    room -= value == INSIDE
-                    changed = True
-                    break
-            if changed:
-                break
-    return found, -1
-
-
-@compiled(nogil=True)
-def idle_rows(indptr, indices, data, ends, most, M, states, idle):  # type: ignore[no-untyped-def]
-    """Mark the sides of rows that no selection of a node reaches; `most` is what the extra variables add at most."""
-    count = indptr.size - 1
-    room = M
-    for j in range(states.size):
-        room -= states[j] == INSIDE
-    for r in range(2 * count):
-        side = 1.0 if r < count else -1.0
-        start, stop = indptr[r % count], indptr[r % count + 1]
-        largest, waiting = most[r], 0
-        positive = np.empty(stop - start)
-        for s in range(start, stop):
-            a = side * data[s]
-            if states[indices[s]] == INSIDE:
-                largest += a
-            elif states[indices[s]] == FREE and a > 0.0:
-                positive[waiting] = a
-                waiting += 1
-        chosen = np.sort(positive[:waiting])
-        for t in range(max(0, waiting - max(room, 0)), waiting):
-            largest += chosen[t]
-        idle[r] = largest <= ends[r]
+    def cause(self, side: int) -> tuple[int, float]:
+        """The row of one of the sides, and the sign of its multiplier."""
+        return side % self.count, float(self._side[side])

@@ -26,6 +26,8 @@ from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relax
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.reduced_costs import screened
+from mipfs.kernels.structures import Piece, Priced
+from mipfs.kernels.subtree import AGED, LOST
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
@@ -37,9 +39,6 @@ Integers = npt.NDArray[np.int64]
 
 WORTH = 0.03
 """A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
-AGED, LOST = 2, 6.0
-"""Nodes on the way down from one interior point to the next at least; and how many times a node's distance to the
-cutoff its prices must seem to lose for it: the steps mend what is less."""
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 
@@ -59,6 +58,43 @@ class RowsOutcome(Outcome):
     ray: Multipliers | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Inherited:
+    """The subtree below a node at prices that it inherits, explored in compiled code.
+
+    Attributes
+    ----------
+    piece : Piece
+    prices : Prices of the bounds of all its dual vectors but the first, which came with its own
+    """
+
+    piece: Piece
+    prices: Prices
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """What is asked of the node solver beside the states, the warm start and the dual vector of a node.
+
+    Attributes
+    ----------
+    prices, age : of the node
+    anew : whether its prices are to be mended, or found anew: then it alone is solved, in place of the subtree below it
+    bound : its own
+    cutoff, level, tol, share, known : as for `Relaxation.solve` and the limits of `mipfs.kernels.subtree.explore`
+    """
+
+    prices: Prices
+    age: int
+    anew: bool
+    bound: float
+    cutoff: float
+    level: float
+    tol: float
+    share: float
+    known: float
+
+
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
@@ -75,9 +111,6 @@ class RowsRelaxation:
     must_stop : asked in the middle of a solve
     stop : as for `Relaxation`, which solves the plain nodes
     """
-
-    together = 1
-    """Nodes of one call of `explore_all`, as of `Relaxation.together`."""
 
     def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool], stop: States) -> None:
         self.problem, self.alive, self.must_stop = problem, alive, must_stop
@@ -110,37 +143,53 @@ class RowsRelaxation:
         solved = copy.copy(self.boolean).solve(*self._ends(states), tol)
         return self._outcome(solved, states, np.inf), solved.cut
 
-    def explore_all(self, asked: Sequence[tuple[Any, ...]]) -> list[RowsOutcome]:
-        """`explore` for some nodes, one after the other."""
-        return [self.explore(*told) for told in asked]
+    @property
+    def together(self) -> int:
+        """Nodes of one call of `explore_all`, as of `Relaxation.together`."""
+        return 1 if self.kernel is None else self.kernel.together
 
-    def explore(
-        self,
-        states: States,
-        warm: Warm,
-        alpha: Array,
-        prices: Prices,
-        age: int,
-        cutoff: float,
-        tol: float,
-        share: float,
-        known: float,
-    ) -> RowsOutcome:
-        """Solve the relaxation of a node, to `tol` or until its fate is clear.
+    def explore_all(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[RowsOutcome | Inherited]:
+        """Solve some nodes whose prices are to be found, and explore the subtrees below the others."""
+        below = [k for k, (*_, ask) in enumerate(asked) if self.kernel is not None and not ask.anew]
+        pieces = dict(zip(below, self._below([asked[k] for k in below]), strict=True)) if below else {}
+        return [pieces[k] if k in pieces else self.explore(*told) for k, told in enumerate(asked)]
+
+    def _below(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[Inherited]:
+        """The subtrees below some nodes, at their prices less those of rows that cannot bind there."""
+        assert self.kernel is not None
+        prices: list[Prices] = []
+        for states, _, _, ask in asked:
+            y = self.propagation.binding(ask.prices.y, states)
+            mine = self.pricing.of(y) if np.any(y != ask.prices.y) else ask.prices
+            assert mine is not None
+            prices.append(mine)
+        priced = Priced(
+            np.array([self._prices(mine) for mine in prices]), np.array([mine.constant for mine in prices]),
+            np.array([mine.y for mine in prices]), np.array([ask.age for *_, ask in asked], dtype=np.int64),
+        )  # fmt: skip
+        told = [
+            (*first, ask.bound, ask.cutoff, ask.level, ask.tol, ask.share, np.isfinite(ask.known))
+            for *first, ask in asked
+        ]
+        pieces = self.kernel.explore_all(told, self.propagation.sides, priced)
+        return [Inherited(piece, mine) for piece, mine in zip(pieces, prices, strict=True)]
+
+    def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
+        """Solve the relaxation of a node, to a tolerance or until its fate is clear.
 
         Parameters
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
-        warm, alpha, prices, age : of the parent
-        cutoff, tol, share, known : as for `Relaxation.solve`
+        warm, alpha, ask : of the parent
         """
+        cutoff, tol, share = ask.cutoff, ask.tol, ask.share
         if self.kernel is not None:
-            found, broken = self._priced(states, warm, alpha, prices, cutoff, tol, share, known)
+            found, broken = self._priced(states, warm, alpha, ask.prices, cutoff, tol, share, ask.known)
             left = LOST * (cutoff - found.bound)
-            if found.bound >= cutoff or age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
-                return replace(found, age=age + 1)
+            if found.bound >= cutoff or ask.age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
+                return replace(found, age=ask.age + 1)
             alpha = np.ldexp(found.whole.astype(float), -found.q)
-        return self._interior(states, warm, alpha, cutoff, tol, share)
+        return self.interior(states, warm, alpha, cutoff, tol, share)
 
     def _lost(self, outcome: RowsOutcome) -> float:
         """What better prices could add at most: by how much σ misses the ends that the prices are paid for."""
@@ -185,7 +234,7 @@ class RowsRelaxation:
         low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
         return low, high
 
-    def _interior(
+    def interior(
         self, states: States, warm: Warm, alpha: Array, cutoff: float, tol: float, share: float
     ) -> RowsOutcome:
         """By the interior point, where neither the rows nor the parent's dual vector settle the node."""

@@ -51,12 +51,11 @@ class Columns(NamedTuple):
     """The columns that are alive, and what is selected of them.
 
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
-    penalty, center, norms : (k,); M : at most so many, −1 for any
+    center, norms : (k,); M : at most so many, −1 for any
     """
 
     Z: Any
     X: Any
-    penalty: npt.NDArray[Any]
     center: npt.NDArray[Any]
     norms: npt.NDArray[Any]
     M: int
@@ -76,6 +75,36 @@ class Grid(NamedTuple):
     coarse: float
 
 
+class RowSides(NamedTuple):
+    """The user's rows over the columns in play, each as two sides: a'σ ≤ ends[r], then −a'σ ≤ ends[r + count].
+
+    indptr, indices, data : the count rows, CSR; without any, indptr is (0,)
+    ends, beyond : (2·count,) an end, and by how much it must be exceeded to be broken
+    base, most : (2·count,) what extra variables add to a side at least, and at most
+    """
+
+    indptr: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    data: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    base: npt.NDArray[Any]
+    beyond: npt.NDArray[Any]
+    most: npt.NDArray[Any]
+
+
+class Priced(NamedTuple):
+    """What multipliers of the rows make of some open nodes: plain ones with other penalties.
+
+    penalty : (B, k) c − A'y, rounded down; constant : (B,) what rows add to the bounds
+    y : (B, count) the multipliers; age : (B,) int64, nodes above that have inherited them
+    """
+
+    penalty: npt.NDArray[Any]
+    constant: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    age: npt.NDArray[Any]
+
+
 class Piece(NamedTuple):
     """What an exploration of m = budget + 1 nodes and places leaves behind; of several ones with a leading axis.
 
@@ -84,8 +113,10 @@ class Piece(NamedTuple):
         was stuck before and is split as it stands.
     grids : (m,) of the dual vectors, place 0 that of the first node
     feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
+    causes : of a place that the rows leave empty, the side of `RowSides` that shows it; −1 for any other
+    ages : (m,) of the nodes, as of `Priced`
     packed, ends, tops, widths : the dual vectors as `DualStore` keeps them
-    found : (m, 2) int64, proof place of a node, and OPEN, LEAF or STUCK; −1 where it is done
+    found : (m, 2) int64, proof place of a node, and OPEN, LEAF, STUCK or DEAR; −1 where it is done
     offers, sums : (m, k) float32, (m,), sizes of the weights to round, and what their σ add up to: of the first node,
         if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
     totals : (9,) nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers
@@ -102,6 +133,8 @@ class Piece(NamedTuple):
     children: npt.NDArray[Any]
     dual: npt.NDArray[Any]
     values: npt.NDArray[Any]
+    causes: npt.NDArray[Any]
+    ages: npt.NDArray[Any]
     packed: npt.NDArray[Any]
     ends: npt.NDArray[Any]
     tops: npt.NDArray[Any]

@@ -124,12 +124,12 @@ class Proof:
             y of the problem's rows, in their order, without the cardinality row; zeros by default.
         """
         self._check_open(node)
-        self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
+        self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
 
     def refute(self, node: int, multipliers: Multipliers | None = None) -> None:
         """Make an open node a leaf without a selection: by cardinality and forced features, or a Farkas ray y (r,)."""
         self._check_open(node)
-        self._dual[node], self._multiplier[node] = REFUTED, self._keep(multipliers)
+        self._dual[node], self._multiplier[node] = REFUTED, self.keep(multipliers)
 
     def fix(
         self,
@@ -166,7 +166,7 @@ class Proof:
         self._feature[chain] = features
         self._children[chain, kept] = ids
         self._children[chain, 1 - kept] = ids + 1
-        self._dual[ids + 1], self._multiplier[ids + 1] = dual, self._keep(multipliers)
+        self._dual[ids + 1], self._multiplier[ids + 1] = dual, self.keep(multipliers)
         return int(ids[-1])
 
     def screen(self, node: int, dual: int, multipliers: Multipliers | None = None) -> int:
@@ -174,13 +174,13 @@ class Proof:
         self._check_open(node)
         child = self._grow(1)
         self._feature[node], self._children[node, 0] = SCREENED, child
-        self._dual[node], self._multiplier[node] = dual, self._keep(multipliers)
+        self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
         return child
 
     def bear(self, node: int, dual: int, value: float, multipliers: Multipliers | None = None) -> None:
         """What a node that was split proves as a whole, should the proof end there (`trim`)."""
         assert 0 <= self._feature[node] < SCREENED
-        self._dual[node], self._value[node], self._multiplier[node] = dual, value, self._keep(multipliers)
+        self._dual[node], self._value[node], self._multiplier[node] = dual, value, self.keep(multipliers)
 
     def graft(self, node: int, feature: Whole, children: Whole, dual: Whole, values: Array) -> int:
         """Put a piece of tree in the place of an open node; returns where its places but the first begin.
@@ -196,13 +196,21 @@ class Proof:
         return int(self.graft_all(np.array([node]), np.array([feature.size]), feature, children, dual, values)[0])
 
     def graft_all(
-        self, nodes: Integers, sizes: Integers, feature: Whole, children: Whole, dual: Whole, values: Array
+        self,
+        nodes: Integers,
+        sizes: Integers,
+        feature: Whole,
+        children: Whole,
+        dual: Whole,
+        values: Array,
+        multipliers: Integers | None = None,
     ) -> Integers:
         """Put pieces of tree in the places of open nodes, as `graft` does, whose arguments follow one another.
 
         Parameters
         ----------
         nodes, sizes : (B,) the open nodes, all different, and how many places each one's piece has
+        multipliers : of every place, as `keep` numbers them; −1, and by default, none
         """
         assert np.unique(nodes).size == nodes.size
         for node in nodes.tolist():
@@ -218,6 +226,8 @@ class Proof:
         self._feature[places], self._dual[places] = feature, dual
         self._children[places[split]] = np.where(below >= 0, below + moved, -1)
         self._value[places[split]] = values[split]
+        if multipliers is not None:
+            self._multiplier[places] = multipliers
         return first
 
     def take_over(self, node: int, other: Proof, ids: Integers) -> None:
@@ -390,7 +400,7 @@ class Proof:
         assert self._feature[node] < 0, f"node {node} is split already"
         assert self._dual[node] == OPEN, f"node {node} is closed already"
 
-    def _keep(self, multipliers: Multipliers | None) -> int:
+    def keep(self, multipliers: Multipliers | None) -> int:
         """Position of the multipliers, -1 for none; what is there already is not stored again."""
         if multipliers is None:
             return -1

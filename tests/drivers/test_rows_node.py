@@ -96,7 +96,7 @@ def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) 
     states = np.full(atoms.count, FREE, dtype=np.int8)
     states[0] = OUTSIDE
     warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation._interior(states, warm, np.zeros(30), math.inf, 1e-8, 0.0)
+    outcome = relaxation.interior(states, warm, np.zeros(30), math.inf, 1e-8, 0.0)
     value = declared(problem, (states == INSIDE).astype(float), (states != OUTSIDE).astype(float))
     assert outcome.bound <= value * (1 + 1e-8)
     assert outcome.bound == pytest.approx(value, rel=1e-6)
@@ -109,7 +109,7 @@ def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
     problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
     relaxation = RowsRelaxation(problem, np.arange(3), lambda: False, np.zeros(1, np.int8))
     warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation._interior(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), math.inf, 1e-6, 0.0)
+    outcome = relaxation.interior(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), math.inf, 1e-6, 0.0)
     assert outcome.ray is not None
     least = outcome.ray @ np.where(outcome.ray > 0, problem.rows.lb, problem.rows.ub)  # type: ignore[union-attr]
     assert least - np.maximum(A.T @ outcome.ray, 0.0).sum() > 0.0

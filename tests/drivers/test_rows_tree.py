@@ -12,7 +12,8 @@ import mipfs
 from mipfs.data.instance import Instance, Row
 from mipfs.drivers import solve
 from mipfs.generators import aytug_one
-from mipfs.inner.propagation import FREE, INSIDE, OUTSIDE, Propagation
+from mipfs.inner.propagation import Propagation
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.problem import Problem
 from mipfs.result.result import Status
 from mipfs.selection.selection import Extras, Rows

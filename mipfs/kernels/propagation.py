@@ -1,0 +1,104 @@
+"""What the rows of a selection set fix in a node, in compiled code: see `mipfs.inner.propagation`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+
+FREE, INSIDE, OUTSIDE = 0, 1, 2
+"""States of an atom in a node."""
+
+
+@compiled(nogil=True)
+def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
+    """Fix `states` in place to a fixed point; returns the number of atoms fixed and the side that breaks, or -1.
+
+    Parameters
+    ----------
+    sides : RowSides
+    M : int, at most so many atoms are in
+    states : (k,) FREE, INSIDE or OUTSIDE, in and out
+    atoms, causes : (k,) out: what was fixed, in order, and the sides behind it
+    """
+    indptr, indices, data, ends, base, beyond, _ = sides
+    count = indptr.size - 1
+    found, inside = 0, 0
+    for j in range(states.size):
+        inside += states[j] == INSIDE
+    room = M - inside
+    if room < 0:
+        return 0, -1
+    changed = True
+    while changed:
+        changed, r = False, 0
+        while r < 2 * count:
+            this = r
+            r += 1
+            if not (np.isfinite(ends[this]) and np.isfinite(base[this])):
+                continue
+            side = 1.0 if this < count else -1.0
+            start, stop = indptr[this % count], indptr[this % count + 1]
+            least, waiting = base[this], 0
+            negative = np.empty(stop - start)
+            for s in range(start, stop):
+                a = side * data[s]
+                if states[indices[s]] == INSIDE:
+                    least += a
+                elif states[indices[s]] == FREE and a < 0.0:
+                    negative[waiting] = a
+                    waiting += 1
+            chosen = np.sort(negative[:waiting])
+            taken = min(waiting, room)
+            for t in range(taken):
+                least += chosen[t]
+            limit = ends[this] + beyond[this]
+            if least > limit:
+                return found, this
+            last = chosen[taken - 1] if taken > 0 else 0.0
+            following = chosen[taken] if taken < waiting else 0.0
+            pushed = last if taken == room else 0.0  # the atom that one more inside pushes out
+            for s in range(start, stop):
+                j, a = indices[s], side * data[s]
+                if states[j] != FREE:
+                    continue
+                is_chosen = a < 0.0 and taken > 0 and a <= last
+                value = -1
+                if not is_chosen and least + a - pushed > limit:
+                    value = OUTSIDE
+                elif is_chosen and least - a + following > limit:
+                    value = INSIDE
+                if value >= 0:
+                    states[j] = value
+                    atoms[found], causes[found] = j, this
+                    found += 1
+                    room -= value == INSIDE
+                    changed, r = True, this  # the same row once more
+                    break
+    return found, -1
+
+
+@compiled(nogil=True)
+def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
+    """Mark the sides of rows that no selection of a node reaches."""
+    indptr, indices, data, ends, _, _, most = sides
+    count = indptr.size - 1
+    room = M
+    for j in range(states.size):
+        room -= states[j] == INSIDE
+    for r in range(2 * count):
+        side = 1.0 if r < count else -1.0
+        start, stop = indptr[r % count], indptr[r % count + 1]
+        largest, waiting = most[r], 0
+        positive = np.empty(stop - start)
+        for s in range(start, stop):
+            a = side * data[s]
+            if states[indices[s]] == INSIDE:
+                largest += a
+            elif states[indices[s]] == FREE and a > 0.0:
+                positive[waiting] = a
+                waiting += 1
+        chosen = np.sort(positive[:waiting])
+        for t in range(max(0, waiting - max(room, 0)), waiting):
+            largest += chosen[t]
+        idle[r] = largest <= ends[r]
