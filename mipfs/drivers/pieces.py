@@ -6,7 +6,7 @@ A piece has its own numbering; one pass over all of them puts them into the proo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,14 @@ from mipfs.proof.proof import REFUTED, SCREENED, Proof
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Left = tuple[int, int, tuple[float, int, int, States, Warm]]
+
+
+class Left(NamedTuple):
+    """A node that goes back: its position in the piece, why, and what `mipfs.drivers.tree.Node` has of it."""
+
+    row: int
+    why: int
+    told: tuple[float, int, int, States, Warm]
 
 
 class Pieces:
@@ -49,7 +56,12 @@ class Pieces:
         return np.concatenate([array[first:count] for array, count in zip(arrays, counts.tolist(), strict=True)])
 
     def enter(
-        self, proof: Proof, alive: Integers, prices: Integers | None = None, rays: Integers | None = None
+        self,
+        proof: Proof,
+        alive: Integers,
+        firsts: Integers | None = None,
+        others: Integers | None = None,
+        rays: Integers | None = None,
     ) -> None:
         """Put the dual vectors and the places into the proof.
 
@@ -57,8 +69,8 @@ class Pieces:
         ----------
         proof : Proof
         alive : (k,) the proof's numbers of the features in play
-        prices : (B, 2) the proof's numbers of the multipliers that go with the first dual vector of a piece, and with
-            its others
+        firsts, others : the proof's numbers of the multipliers that go with the first dual vector of every piece (B,),
+            and with all others, one after the other
         rays : (2·rows,) those of the multipliers that show that one side of a row is broken
         """
         duals = proof.duals
@@ -76,10 +88,12 @@ class Pieces:
         dual = np.where(local >= 0, self._position(local, self._places), local)
         children, values = self._joined("children", self._places), self._joined("values", self._places)
         multipliers = None
-        if prices is not None:
+        if firsts is not None:
+            assert others is not None
             assert rays is not None
-            of_first, of_others = np.repeat(prices, self._places, axis=0).T
-            multipliers = np.where(local > 0, of_others, np.where(local == 0, of_first, -1))
+            place = np.maximum(local - 1, 0) + np.repeat(np.cumsum(fresh) - fresh, self._places)
+            multipliers = np.where(local == 0, np.repeat(firsts, self._places), -1)
+            multipliers = np.where(local > 0, np.append(others, -1)[np.minimum(place, others.size)], multipliers)
             causes = self._joined("causes", self._places)
             multipliers = np.where(local == REFUTED, np.append(rays, -1)[causes], multipliers)
         self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values, multipliers)
@@ -89,7 +103,7 @@ class Pieces:
         return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
 
     def left(self) -> Iterator[list[Left]]:
-        """Of every piece the nodes that go back: why, the age of their prices, and what `Node` has of them."""
+        """The nodes of every piece that go back."""
         found = self._joined("found", self._nodes)
         there = np.flatnonzero(found[:, 0] >= 0)
         place = found[:, 0] + np.repeat(self._first, self._nodes)
@@ -99,11 +113,12 @@ class Pieces:
         states, weights = self._joined("states", self._nodes), self._joined("weights", self._nodes)
         intercepts, rhos = self._joined("intercepts", self._nodes), self._joined("rhos", self._nodes)
         warms = Warm.of_rows(weights[there], intercepts[there], rhos[there])
-        rows, why, at = there.tolist(), found[there, 1].tolist(), 0
-        ages = self._joined("ages", self._nodes)[there].tolist()
-        for end in np.searchsorted(there, np.cumsum(self._nodes)).tolist():
+        rows, why, at, before = there.tolist(), found[there, 1].tolist(), 0, 0
+        for end, count in zip(
+            np.searchsorted(there, np.cumsum(self._nodes)).tolist(), self._nodes.tolist(), strict=True
+        ):
             yield [
-                (why[t], ages[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
+                Left(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
                 for t in range(at, end)
             ]
-            at = end
+            at, before = end, before + count

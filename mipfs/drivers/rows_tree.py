@@ -9,21 +9,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.pieces import Pieces
+from mipfs.drivers.pieces import Left, Pieces
 from mipfs.drivers.tree import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.node_solver import NodeSolver
-from mipfs.inner.prices import Prices
 from mipfs.inner.propagation import Fixed
-from mipfs.inner.rows_node import Ask, Inherited, RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels import subtree
+from mipfs.kernels.structures import Piece
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.run.heuristics import Supports
@@ -35,12 +35,16 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RowsNode(Node):
-    """An open node, the prices that earned its bound together with its dual vector, and their age (`RowsOutcome`).
+    """An open node, and the multipliers of the rows that earned its bound together with its dual vector.
 
-    anew : whether its prices are to be mended before the subtree below it is explored
+    Attributes
+    ----------
+    y : (r,)
+    age : nodes above it that only stepped them, since the interior point found some
+    anew : whether they are to be found anew before the subtree below the node is explored
     """
 
-    prices: Prices = None  # type: ignore[assignment]  # every node has some
+    y: Array = field(default_factory=lambda: np.zeros(0))
     age: int = 0
     anew: bool = False
 
@@ -84,20 +88,20 @@ class RowsTree(Tree):
         if least > bound:  # a limit came so early that α = 0 proves more
             bound, fixed, outcome = least, others, replace(outcome, whole=nothing, prices=free)
         dual = self.proof.add_dual(outcome.whole, outcome.q)
-        place, states = self.screen(place, dual, outcome.prices, states, *fixed)
+        place, states = self.screen(place, dual, outcome.prices.y, states, *fixed)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
         keep = np.flatnonzero(states != OUTSIDE)
         warm = outcome.warm
         if keep.size < states.size:
             self.relaxation = self.relaxation.restricted(keep)
             states, warm = states[keep], type(warm)(warm.w[keep], warm.b, warm.rho)
-        self.enter(RowsNode(bound, place, dual, states, warm, prices=outcome.prices))
+        self.enter(RowsNode(bound, place, dual, states, warm, y=outcome.prices.y))
 
     def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
         """What the node solver is told beside the node's states, warm start and dual vector: the prices above all."""
         assert isinstance(node, RowsNode)
         level, until = self.level(node, cutoff), self.until(node, cutoff)
-        return (Ask(node.prices, node.age, node.anew, node.bound, cutoff, level, self.tol, *until),)
+        return (Ask(node.y, node.age, node.anew, node.bound, cutoff, level, self.tol, *until),)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew; the rows are over all atoms."""
@@ -105,32 +109,33 @@ class RowsTree(Tree):
 
     def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
         """Take over, in order, what solves found, each as soon as it is there, then the subtrees that were explored."""
-        nodes, below = list[RowsNode](), list[Inherited]()
+        nodes, pieces = list[RowsNode](), list[Piece]()
         for node, outcome in found:
             assert isinstance(node, RowsNode)
-            if isinstance(outcome, Inherited):
+            if isinstance(outcome, Piece):
                 nodes.append(node)
-                below.append(outcome)
+                pieces.append(outcome)
             else:
                 self.take_in(node, outcome)
         if not nodes:
             return
-        pieces = [inherited.piece for inherited in below]
         joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
-        numbers = [[self.number(node.prices), self.number(of.prices)] for node, of in zip(nodes, below, strict=True)]
-        joined.enter(self.proof, self.relaxation.alive, np.array(numbers), self.rays)
+        first = [self.number(node.y) for node in nodes]
+        others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals[4])]]
+        alive = self.relaxation.alive
+        joined.enter(self.proof, alive, np.array(first), np.array(others, dtype=np.int64), self.rays)
 
-        def made(t: int, why: int, age: int, told: tuple[Any, ...]) -> RowsNode:
-            first = told[2] == nodes[t].dual
-            prices = nodes[t].prices if first else below[t].prices
-            node = Node(*told)
-            return RowsNode(**vars(node), prices=prices, age=age, anew=why == subtree.DEAR)
+        def made(t: int, left: Left) -> RowsNode:
+            piece, told = pieces[t], Node(*left.told)
+            y, age = piece.prices[piece.parents[left.row]].copy(), int(piece.ages[left.row])
+            return RowsNode(**vars(told), y=y, age=age, anew=left.why == subtree.DEAR)
 
         self.take_pieces(pieces, joined, made)
 
-    def number(self, prices: Prices) -> int:
-        """The proof's number of the multipliers; −1 where the rows play no part."""
-        return -1 if (shown := self.shown(prices)) is None else self.proof.keep(shown)
+    def number(self, y: Array) -> int:
+        """The proof's number of multipliers; −1 where the rows play no part."""
+        shown = self.shown(y)
+        return -1 if shown is None else self.proof.keep(shown)
 
     @cached_property
     def rays(self) -> Integers:
@@ -143,8 +148,7 @@ class RowsTree(Tree):
         """Solve a node on which the Newton steps stalled by the interior point."""
         self.rescued += 1
         (alpha,), cutoff = self.duals([node]), self.cutoff
-        share, _ = self.until(node, cutoff)
-        outcome = self.relaxation.interior(node.states, node.warm, alpha, cutoff, self.tol, share)
+        outcome = self.relaxation.explore(node.states, node.warm, alpha, *self.asked(node, cutoff))
         self.take_in(node, outcome)
 
     def take_in(self, node: Node, outcome: RowsOutcome) -> None:
@@ -156,17 +160,17 @@ class RowsTree(Tree):
             self.refute(node.place, outcome.ray)
             return
         better = outcome.bound > node.bound
-        bound, dual, prices = node.bound, node.dual, node.prices
+        bound, dual, y = node.bound, node.dual, node.y
         if better or outcome.fixed_in.size or outcome.fixed_out.size:
             fresh = self.proof.add_dual(outcome.whole, outcome.q)
             if better:
-                bound, dual, prices = outcome.bound, fresh, outcome.prices
+                bound, dual, y = outcome.bound, fresh, outcome.prices.y
         if bound >= self.cutoff:
-            self.shut(node.place, dual, prices, bound)
+            self.shut(node.place, dual, y, bound)
             return
         place, states = node.place, node.states
         if outcome.fixed_in.size or outcome.fixed_out.size:
-            place, states = self.screen(place, fresh, outcome.prices, states, outcome.fixed_in, outcome.fixed_out)
+            place, states = self.screen(place, fresh, outcome.prices.y, states, outcome.fixed_in, outcome.fixed_out)
             after = self.relaxation.propagation(states)
             place, states = self.take(place, after)
             if after.broken is not None:
@@ -175,7 +179,7 @@ class RowsTree(Tree):
         free = np.flatnonzero(states == FREE)
         if self.run.problem.M is not None and np.count_nonzero(states == INSIDE) >= self.run.problem.M:
             free = free[:0]
-        node = RowsNode(bound, place, dual, states, outcome.warm, prices=prices, age=outcome.age)
+        node = RowsNode(bound, place, dual, states, outcome.warm, y=y)
         if free.size == 0:
             self.leaf(node)
             return
@@ -184,7 +188,7 @@ class RowsTree(Tree):
         if not undecided.any() or self.n_nodes <= ROUNDINGS or self.n_nodes % ROUNDING_NODES == 0:
             self.round(outcome)
             if bound >= self.cutoff:
-                self.shut(place, dual, prices, bound)
+                self.shut(place, dual, y, bound)
                 return
         size = np.abs(outcome.warm.w[free])
         self.split(node, int(free[np.argmax(np.where(undecided, size + 1e-300, -1.0) if undecided.any() else size)]))
@@ -215,7 +219,7 @@ class RowsTree(Tree):
         """Open both children of a node on atom j, with what the rows fix in them."""
         places = self.proof.split(node.place, int(self.relaxation.alive[j]))
         if len(self.run.problem.selection.rows.extra) == 0:
-            self.proof.bear(node.place, node.dual, node.bound, self.shown(node.prices))
+            self.proof.bear(node.place, node.dual, node.bound, self.shown(node.y))
         for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
             states = node.states.copy()
             states[j] = value
@@ -250,9 +254,9 @@ class RowsTree(Tree):
             whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
             if bound > node.bound:
-                self.shut(node.place, self.proof.add_dual(whole, q), pricing.none, bound)
+                self.shut(node.place, self.proof.add_dual(whole, q), pricing.none.y, bound)
                 return
-        self.shut(node.place, node.dual, node.prices, node.bound)
+        self.shut(node.place, node.dual, node.y, node.bound)
 
     def pop(self, count: int) -> list[Node]:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
@@ -262,26 +266,26 @@ class RowsTree(Tree):
             if node.bound < self.cutoff:
                 nodes.append(node)
             else:
-                self.shut(node.place, node.dual, node.prices, node.bound)
+                self.shut(node.place, node.dual, node.y, node.bound)
         return nodes
 
     def finish(self) -> Proof | None:
         """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
         while self._heap:
             node = self._pop()
-            self.shut(node.place, node.dual, node.prices, node.bound)
+            self.shut(node.place, node.dual, node.y, node.bound)
         if not self.run.wants_all:
             self.proof.trim(self.run.bound)
         return self.proof if self.n_nodes and not self.lost else None
 
     def screen(
-        self, place: int, dual: int, prices: Prices, states: States, goes_in: Integers, goes_out: Integers
+        self, place: int, dual: int, y: Array, states: States, goes_in: Integers, goes_out: Integers
     ) -> tuple[int, States]:
         """Fix atoms whose other value the dual vector and prices rule out."""
         atoms = np.concatenate([goes_in, goes_out])
         if atoms.size == 0:
             return place, states
-        place = self.proof.screen(place, dual, self.shown(prices))
+        place = self.proof.screen(place, dual, self.shown(y))
         self.floor = min(self.floor, self.cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
@@ -303,20 +307,20 @@ class RowsTree(Tree):
         self.lost = self.lost or ray is None
         self.proof.refute(place, ray)
 
-    def shut(self, place: int, dual: int, prices: Prices, bound: float) -> None:
+    def shut(self, place: int, dual: int, y: Array, bound: float) -> None:
         """Close a node that is done, and keep its bound."""
-        self.proof.close(place, dual, self.shown(prices))
+        self.proof.close(place, dual, self.shown(y))
         self.floor = min(self.floor, bound)
 
-    def shown(self, prices: Prices) -> Multipliers | None:
+    def shown(self, y: Array) -> Multipliers | None:
         """The multipliers as the proof keeps them; None where the rows play no part."""
-        if not prices.y.any():
+        if not y.any():
             return None
         if len(self.run.problem.selection.rows.extra) == 0:
-            return prices.y
-        y = cancelled(self.run.problem.selection, prices.y)
-        self.lost = self.lost or y is None
-        return y
+            return y
+        mended = cancelled(self.run.problem.selection, y)
+        self.lost = self.lost or mended is None
+        return mended
 
     def _at(self, j: Integers) -> Integers:
         """Positions of alive atoms among all."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.pieces import Pieces
+from mipfs.drivers.pieces import Left, Pieces
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.kernels import subtree
@@ -206,28 +206,26 @@ class Tree:
         pieces = [piece for _, piece in whole]
         joined = Pieces(pieces, [node.place for node, _ in whole], [node.dual for node, _ in whole])
         joined.enter(self.proof, self.relaxation.alive)
-        self.take_pieces(pieces, joined, lambda t, why, age, told: Node(*told))
+        self.take_pieces(pieces, joined, lambda t, left: Node(*left.told))
 
-    def take_pieces(
-        self, pieces: Sequence[Piece], joined: Pieces, made: Callable[[int, int, int, tuple[Any, ...]], Node]
-    ) -> None:
+    def take_pieces(self, pieces: Sequence[Piece], joined: Pieces, made: Callable[[int, Left], Node]) -> None:
         """Count what explorations did, keep what they left open, and round to incumbents.
 
         Parameters
         ----------
         pieces, joined : the same, one by one and together
-        made : the open node of a piece by its position, and by what `Pieces.left` says of it
+        made : the open node of a piece, by the piece's position
         """
-        for t, (piece, left) in enumerate(zip(pieces, joined.left(), strict=True)):
+        for t, (piece, all_left) in enumerate(zip(pieces, joined.left(), strict=True)):
             self.n_nodes += int(joined.solved[t])
             self.steps += int(joined.steps[t])
             self.stalled += int(joined.stalled[t])
             self.floor = min(self.floor, float(piece.totals[7]))
-            for why, age, told in left:
-                node = made(t, why, age, told)
-                if why == subtree.LEAF:
+            for left in all_left:
+                node = made(t, left)
+                if left.why == subtree.LEAF:
                     self.leaf(node)
-                elif why == subtree.STUCK:
+                elif left.why == subtree.STUCK:
                     self.rescue(node)
                 else:
                     self.push(node)

@@ -57,7 +57,7 @@ def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
     }
     if isinstance(tree, RowsTree):
         rows = [node for node in nodes if isinstance(node, RowsNode)]
-        kept["node_prices"] = np.array([node.prices.y for node in rows], dtype=float).reshape(
+        kept["node_prices"] = np.array([node.y for node in rows], dtype=float).reshape(
             len(rows), len(tree.relaxation.pricing.none.y)
         )
         kept["node_age"] = np.array([node.age for node in rows], dtype=np.int64)
@@ -84,8 +84,7 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         warm = Warm(w, *arrays["warm_b"][k].tolist())
         node = Node(bound, place[0], place[1], states.copy(), warm)
         if isinstance(tree, RowsTree):
-            pricing = tree.relaxation.pricing
-            prices, age = pricing.of(arrays["node_prices"][k]) or pricing.none, int(arrays["node_age"][k])
-            anew = bool(arrays["node_anew"][k])
-            node = RowsNode(bound, place[0], place[1], node.states, warm, prices=prices, age=age, anew=anew)
+            age, anew = int(arrays["node_age"][k]), bool(arrays["node_anew"][k])
+            y = arrays["node_prices"][k].copy()
+            node = RowsNode(bound, place[0], place[1], node.states, warm, y=y, age=age, anew=anew)
         tree.push(node)

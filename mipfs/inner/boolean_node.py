@@ -24,7 +24,7 @@ from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import perspective, propagation, subtree
 from mipfs.kernels.columns import both_ways, by_rows
-from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, Priced, RowSides, Samples
+from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, RowSides, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -281,7 +281,7 @@ class Relaxation:
         return TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL else 1
 
     def explore_all(
-        self, asked: Sequence[Asked], sides: RowSides = NO_ROWS, priced: Priced | None = None
+        self, asked: Sequence[Asked], sides: RowSides = NO_ROWS, prices: Sequence[tuple[Array, int]] = ()
     ) -> list[Piece]:
         """Explore the subtrees below some open nodes in one compiled call, which lets other threads run.
 
@@ -289,33 +289,35 @@ class Relaxation:
         ----------
         asked : for every node its states, warm start, the (n,) dual vector that earned its bound, the bound, and
             the limits of `mipfs.kernels.subtree.explore`
-        sides, priced : the user's rows, and what their multipliers make of these nodes
+        sides : the user's rows
+        prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
         count, n = len(asked), self.problem.data.n_samples
-        if priced is None:
-            none = np.zeros((count, 0))
-            priced = Priced(np.tile(self.penalty, (count, 1)), np.zeros(count), none, np.zeros(count, np.int64))
         pieces = self._empty(count, sides)
         duals, limits = np.empty((count, n)), np.empty((count, 5))
         for t, (states, warm, alpha, bound, *until) in enumerate(asked):
             pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
             pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
             duals[t], limits[t] = alpha, until
+        for t, (y, age) in enumerate(prices):
+            pieces.prices[t, 0], pieces.ages[t, 0] = y, age
         c, most = self.problem.c_i, -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, _given(self.center), _given(self.norms), most)
+        alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
         grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        subtree.explore(alive, self._samples, grid, sides, priced, limits, pieces, duals, self.stop)
+        subtree.explore(alive, self._samples, grid, sides, limits, pieces, duals, self.stop)
         return [Piece(*(array[t] for array in pieces)) for t in range(count)]
 
     def _empty(self, count: int, sides: RowSides) -> Piece:
         """Room for so many explorations."""
         n, k, budget = self.problem.data.n_samples, self.alive.size, self.budget
-        chains = 6 * k + CHAIN * budget if sides.indptr.size > 1 else 0
+        rows = sides.indptr.size - 1
+        chains = 6 * k + CHAIN * budget if rows else 0
         m, places = (count, budget + 1), (count, 3 * budget + 1 + chains)
         return Piece(
             np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
             np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
-            np.empty(places, np.int64), np.full(places, -np.inf), np.full(places, -1), np.zeros(m, np.int64),
+            np.empty(places, np.int64), np.full(places, -np.inf), np.full(places, -1), np.empty((*m, rows)),
+            np.zeros(m, np.int64),
             np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
             np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
             np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),

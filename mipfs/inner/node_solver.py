@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.boolean_node import Relaxation, States, Warm
-from mipfs.inner.rows_node import Inherited, RowsOutcome, RowsRelaxation
+from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 
 Integers = npt.NDArray[np.int64]
-Found = Piece | Inherited | RowsOutcome
+Found = Piece | RowsOutcome
 Packed = tuple[bytes, Integers, Integers, Integers, Integers]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
 
@@ -99,14 +99,12 @@ class NodeSolver:
 
 def slim(found: Found) -> Any:
     """The same in few bytes: of the arrays what is in use, of weights what is not zero."""
-    if isinstance(found, Inherited):
-        return Inherited(slim(found.piece), found.prices)
     if not isinstance(found, Piece):
         return found
     places, n_duals, n_nodes, n_bytes, n_offers = (int(found.totals[k]) for k in (3, 4, 5, 6, 8))
     used = dict.fromkeys(("states", "intercepts", "rhos", "bounds", "parents", "found", "ages"), n_nodes)
     used |= dict.fromkeys(("feature", "children", "dual", "values", "causes"), places)
-    used |= {"grids": n_duals, "ends": n_duals, "tops": n_duals - 1, "widths": n_duals - 1}
+    used |= {"grids": n_duals, "prices": n_duals, "ends": n_duals, "tops": n_duals - 1, "widths": n_duals - 1}
     used |= {"packed": n_bytes, "sums": n_offers}
     shorter: dict[str, Any] = {name: getattr(found, name)[:count].copy() for name, count in used.items()}
     written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
@@ -117,10 +115,6 @@ def slim(found: Found) -> Any:
 
 def whole(found: Any) -> Found:
     """What `slim` made smaller, with weights as they were."""
-    if isinstance(found, Inherited):
-        return Inherited(
-            found.piece._replace(weights=_filled(found.piece.weights), offers=_filled(found.piece.offers)), found.prices
-        )
     if isinstance(found, Piece):
         return found._replace(weights=_filled(found.weights), offers=_filled(found.offers))
     assert isinstance(found, RowsOutcome)

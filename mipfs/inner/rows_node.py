@@ -12,22 +12,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.inner import row_steps
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.reduced_costs import screened
-from mipfs.kernels.structures import Piece, Priced
-from mipfs.kernels.subtree import AGED, LOST
+from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
@@ -37,8 +34,6 @@ from mipfs.selection.selection import Rows
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-WORTH = 0.03
-"""A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
 
@@ -49,27 +44,11 @@ class RowsOutcome(Outcome):
     Attributes
     ----------
     prices : Prices, which with the dual vector earn the bound
-    age : nodes above this one whose prices were only stepped since the interior point found some
     ray : (r,) multipliers that show that the rows leave the node no selection, or None
     """
 
     prices: Prices
-    age: int = 0
     ray: Multipliers | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Inherited:
-    """The subtree below a node at prices that it inherits, explored in compiled code.
-
-    Attributes
-    ----------
-    piece : Piece
-    prices : Prices of the bounds of all its dual vectors but the first, which came with its own
-    """
-
-    piece: Piece
-    prices: Prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +57,13 @@ class Ask:
 
     Attributes
     ----------
-    prices, age : of the node
-    anew : whether its prices are to be mended, or found anew: then it alone is solved, in place of the subtree below it
+    y : (r,) multipliers that earned the node's bound; age : nodes above it that only stepped them
+    anew : whether they are to be found anew: then the node alone is solved, in place of the subtree below it
     bound : its own
     cutoff, level, tol, share, known : as for `Relaxation.solve` and the limits of `mipfs.kernels.subtree.explore`
     """
 
-    prices: Prices
+    y: Array
     age: int
     anew: bool
     bound: float
@@ -93,6 +72,11 @@ class Ask:
     tol: float
     share: float
     known: float
+
+    @property
+    def limits(self) -> tuple[float, float, float, float, float, bool]:
+        """The node's bound, and the limits of its exploration."""
+        return self.bound, self.cutoff, self.level, self.tol, self.share, np.isfinite(self.known)
 
 
 def prices_suffice(problem: Problem) -> bool:
@@ -148,54 +132,46 @@ class RowsRelaxation:
         """Nodes of one call of `explore_all`, as of `Relaxation.together`."""
         return 1 if self.kernel is None else self.kernel.together
 
-    def explore_all(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[RowsOutcome | Inherited]:
+    def explore_all(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[RowsOutcome | Piece]:
         """Solve some nodes whose prices are to be found, and explore the subtrees below the others."""
-        below = [k for k, (*_, ask) in enumerate(asked) if self.kernel is not None and not ask.anew]
-        pieces = dict(zip(below, self._below([asked[k] for k in below]), strict=True)) if below else {}
-        return [pieces[k] if k in pieces else self.explore(*told) for k, told in enumerate(asked)]
-
-    def _below(self, asked: Sequence[tuple[States, Warm, Array, Ask]]) -> list[Inherited]:
-        """The subtrees below some nodes, at their prices less those of rows that cannot bind there."""
-        assert self.kernel is not None
-        prices: list[Prices] = []
-        for states, _, _, ask in asked:
-            y = self.propagation.binding(ask.prices.y, states)
-            mine = self.pricing.of(y) if np.any(y != ask.prices.y) else ask.prices
-            assert mine is not None
-            prices.append(mine)
-        priced = Priced(
-            np.array([self._prices(mine) for mine in prices]), np.array([mine.constant for mine in prices]),
-            np.array([mine.y for mine in prices]), np.array([ask.age for *_, ask in asked], dtype=np.int64),
-        )  # fmt: skip
-        told = [
-            (*first, ask.bound, ask.cutoff, ask.level, ask.tol, ask.share, np.isfinite(ask.known))
-            for *first, ask in asked
-        ]
-        pieces = self.kernel.explore_all(told, self.propagation.sides, priced)
-        return [Inherited(piece, mine) for piece, mine in zip(pieces, prices, strict=True)]
+        kernel = self.kernel
+        if kernel is None:
+            return [self.explore(*told) for told in asked]
+        below = [k for k, (*_, ask) in enumerate(asked) if not ask.anew]
+        told = [(*asked[k][:3], *asked[k][3].limits) for k in below]
+        prices = [(asked[k][3].y, asked[k][3].age) for k in below]
+        pieces = dict(
+            zip(below, kernel.explore_all(told, self.propagation.sides, prices) if below else (), strict=True)
+        )
+        return [pieces[k] if k in pieces else self.explore(*one) for k, one in enumerate(asked)]
 
     def explore(self, states: States, warm: Warm, alpha: Array, ask: Ask) -> RowsOutcome:
-        """Solve the relaxation of a node, to a tolerance or until its fate is clear.
+        """Solve the relaxation of a node by the interior point, to a tolerance or until its fate is clear.
 
         Parameters
         ----------
         states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
         warm, alpha, ask : of the parent
         """
-        cutoff, tol, share = ask.cutoff, ask.tol, ask.share
-        if self.kernel is not None:
-            found, broken = self._priced(states, warm, alpha, ask.prices, cutoff, tol, share, ask.known)
-            left = LOST * (cutoff - found.bound)
-            if found.bound >= cutoff or ask.age < AGED or max(broken, self._lost(found)) < left or self.must_stop():
-                return replace(found, age=ask.age + 1)
-            alpha = np.ldexp(found.whole.astype(float), -found.q)
-        return self.interior(states, warm, alpha, cutoff, tol, share)
+        cutoff, share = ask.cutoff, ask.share
+        if len(self.problem.selection.rows):
+            low, high = self._ends(states)
+            whole, q = self.rounded(alpha)
+            cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
+            prices, ray = self.pricing.by_lp(cost, low, high)
+            sigma = np.zeros(self.alive.size)
+            if ray is not None:
+                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray=ray)
+            if prices is not None:
+                bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
+                if bound >= cutoff:
+                    return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, 0, prices)
 
-    def _lost(self, outcome: RowsOutcome) -> float:
-        """What better prices could add at most: by how much σ misses the ends that the prices are paid for."""
-        activity, y = self._rows @ outcome.sigma, outcome.prices.y
-        end = np.where(y < 0, self.pricing.high, np.where(y > 0, self.pricing.low, activity))
-        return float(np.abs(y) @ np.abs(end - activity))
+        def enough(lower: float, upper: float) -> bool:
+            return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
+
+        solved = copy.copy(self.boolean).solve(*self._ends(states), ask.tol, enough)
+        return self._outcome(solved, states, cutoff)
 
     def bound(
         self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float
@@ -234,28 +210,6 @@ class RowsRelaxation:
         low[self.alive], high[self.alive] = states == INSIDE, states != OUTSIDE
         return low, high
 
-    def interior(
-        self, states: States, warm: Warm, alpha: Array, cutoff: float, tol: float, share: float
-    ) -> RowsOutcome:
-        """By the interior point, where neither the rows nor the parent's dual vector settle the node."""
-        low, high = self._ends(states)
-        if len(self.problem.selection.rows):
-            whole, q = self.rounded(alpha)
-            cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
-            prices, ray = self.pricing.by_lp(cost, low, high)
-            sigma = np.zeros(self.alive.size)
-            if ray is not None:
-                return RowsOutcome(-np.inf, whole, q, warm, sigma, NOTHING, NOTHING, 0, self.pricing.none, ray=ray)
-            if prices is not None:
-                bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
-                if bound >= cutoff:
-                    return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, 0, prices)
-
-        def enough(lower: float, upper: float) -> bool:
-            return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
-
-        return self._outcome(copy.copy(self.boolean).solve(low, high, tol, enough), states, cutoff)
-
     def _outcome(self, solved: Solved, states: States, cutoff: float) -> RowsOutcome:
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
@@ -273,60 +227,3 @@ class RowsRelaxation:
         w = np.zeros(self.problem.atoms.count, dtype=np.float32)
         w[solved.ids] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
         return np.asarray(w[self.alive])
-
-    def _priced(
-        self,
-        states: States,
-        warm: Warm,
-        alpha: Array,
-        prices: Prices,
-        cutoff: float,
-        tol: float,
-        share: float,
-        known: float,
-    ) -> tuple[RowsOutcome, float]:
-        """By the Newton kernel at the parent's prices, less those of rows that cannot bind, and a step further.
-
-        Returns the outcome, and what the step promised and did not keep.
-        """
-        y = self.propagation.binding(prices.y, states)
-        mine = self.pricing.of(y) if np.any(y != prices.y) else prices
-        assert mine is not None
-        kernel = self._at(mine)
-        first = self._solved(kernel, mine, states, warm, alpha, cutoff, tol, share, known)
-        if not first.bound < cutoff < np.inf or self.must_stop():
-            return first, 0.0
-        y, gain = row_steps.step(kernel, self._rows, (self.pricing.low, self.pricing.high), mine.y, states, first)
-        if gain < WORTH * (cutoff - first.bound):
-            return first, 0.0
-        moved = self.pricing.of(y)
-        assert moved is not None
-        dual = np.ldexp(first.whole.astype(float), -first.q)
-        second = self._solved(self._at(moved), moved, states, first.warm, dual, cutoff, tol, share, known)
-        best = second if second.bound > first.bound else first
-        return replace(best, steps=first.steps + second.steps), gain - (best.bound - first.bound)
-
-    def _at(self, prices: Prices) -> Relaxation:
-        """The kernel of the plain nodes that prices make of these."""
-        kernel: Any = copy.copy(self.kernel)
-        kernel.penalty = self._prices(prices)
-        kernel._unit_penalty = kernel.penalty / kernel.size
-        return cast(Relaxation, kernel)
-
-    def _solved(
-        self,
-        kernel: Relaxation,
-        prices: Prices,
-        states: States,
-        warm: Warm,
-        alpha: Array,
-        cutoff: float,
-        tol: float,
-        share: float,
-        known: float,
-    ) -> RowsOutcome:
-        """A node at some prices."""
-        outcome = kernel.solve(states, warm, alpha, cutoff - prices.constant, tol, share, known - prices.constant)
-        bound = outcome.bound + prices.constant
-        bound -= 2.0 * UNIT_ROUNDOFF * (abs(outcome.bound) + abs(prices.constant))
-        return RowsOutcome(**{**vars(outcome), "bound": bound}, prices=prices)

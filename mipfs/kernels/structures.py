@@ -51,11 +51,12 @@ class Columns(NamedTuple):
     """The columns that are alive, and what is selected of them.
 
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
-    center, norms : (k,); M : at most so many, −1 for any
+    penalty, center, norms : (k,); M : at most so many, −1 for any
     """
 
     Z: Any
     X: Any
+    penalty: npt.NDArray[Any]
     center: npt.NDArray[Any]
     norms: npt.NDArray[Any]
     M: int
@@ -92,19 +93,6 @@ class RowSides(NamedTuple):
     most: npt.NDArray[Any]
 
 
-class Priced(NamedTuple):
-    """What multipliers of the rows make of some open nodes: plain ones with other penalties.
-
-    penalty : (B, k) c − A'y, rounded down; constant : (B,) what rows add to the bounds
-    y : (B, count) the multipliers; age : (B,) int64, nodes above that have inherited them
-    """
-
-    penalty: npt.NDArray[Any]
-    constant: npt.NDArray[Any]
-    y: npt.NDArray[Any]
-    age: npt.NDArray[Any]
-
-
 class Piece(NamedTuple):
     """What an exploration of m = budget + 1 nodes and places leaves behind; of several ones with a leading axis.
 
@@ -114,7 +102,8 @@ class Piece(NamedTuple):
     grids : (m,) of the dual vectors, place 0 that of the first node
     feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
     causes : of a place that the rows leave empty, the side of `RowSides` that shows it; −1 for any other
-    ages : (m,) of the nodes, as of `Priced`
+    prices : (m, rows) multipliers of the user's rows that earn a bound together with a dual vector
+    ages : (m,) nodes above a node whose multipliers were only stepped since some were found anew
     packed, ends, tops, widths : the dual vectors as `DualStore` keeps them
     found : (m, 2) int64, proof place of a node, and OPEN, LEAF, STUCK or DEAR; −1 where it is done
     offers, sums : (m, k) float32, (m,), sizes of the weights to round, and what their σ add up to: of the first node,
@@ -134,6 +123,7 @@ class Piece(NamedTuple):
     dual: npt.NDArray[Any]
     values: npt.NDArray[Any]
     causes: npt.NDArray[Any]
+    prices: npt.NDArray[Any]
     ages: npt.NDArray[Any]
     packed: npt.NDArray[Any]
     ends: npt.NDArray[Any]

@@ -12,17 +12,15 @@ from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import INTERCEPT, LOWER, PROX, RHO, SLICE, STALLED, STEPS, UPPER, WHY, relax
 from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
 from mipfs.kernels.perspective import IN, classify
+from mipfs.kernels.prices import WHOLE, U, drop_idle, missed, price
+from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Goal, InPlay
 
-U = 2.0**-53
-"""Unit round-off."""
 SLICES = 4
 """Calls of `relax` per node at most."""
 PROXIMAL, BACK = 0.1, 0.5
 """The proximal weight that a warm start begins with, and its share of the last ρ."""
-WHOLE = 1e-6
-"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
 EXACT = 1e-10
 """Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
 OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
@@ -30,6 +28,8 @@ OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
 prices of its rows are others' and seem to lose much."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
+WORTH = 0.03
+"""A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
 AGED, LOST = 2, 6.0
 """Nodes on the way down that inherit prices at least, and how many times a node's distance to the cutoff these must
 seem to lose until they are found anew."""
@@ -77,21 +77,6 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 
 
 @compiled(nogil=True)
-def missed(sides, y, sigma):  # type: ignore[no-untyped-def]
-    """What better multipliers of the rows could add at most: by how much σ misses the ends that y pays for."""
-    indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
-    count = indptr.size - 1
-    total = 0.0
-    for r in range(count):
-        if y[r] != 0.0:
-            activity = 0.0
-            for s in range(indptr[r], indptr[r + 1]):
-                activity += data[s] * sigma[indices[s]]
-            total += abs(y[r]) * abs((ends[r] if y[r] < 0.0 else -ends[count + r]) - activity)
-    return total
-
-
-@compiled(nogil=True)
 def settle(sides, M, states, place, n_places, fixed, behind, feature, children, dual, causes):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node at a place: a chain of places, the other side of each refuted.
 
@@ -115,19 +100,19 @@ def settle(sides, M, states, place, n_places, fixed, behind, feature, children, 
 
 
 @compiled(nogil=True)
-def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  # type: ignore[no-untyped-def]
+def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: ignore[no-untyped-def]
     """Explore from several open nodes, one after the other; each is in place 0 of a piece of its own.
 
     Parameters
     ----------
-    alive, samples, grid, sides, priced : as in `mipfs.kernels.structures`
+    alive, samples, grid, sides : as in `mipfs.kernels.structures`
     pieces : the same, its arrays with a leading axis
     limits : (B, 5) cutoff, from which on nodes are closed; level, above which they are left open; tol and share of
         `Goal`; whether a node is left only with most of what it adds to its parent's bound
     first : (B, n) dual vectors of the nodes
     stop : (1,) int8, set from outside to give up
     """
-    Z, X, center, norms, M = alive
+    Z, X, penalty, center, norms, M = alive
     y, bias, kind = samples.y, samples.bias, samples.kind
     c, size, weighted, bits, coarse = grid
     k, n, budget = pieces.states.shape[2], y.size, pieces.grids.shape[1] - 1
@@ -136,13 +121,13 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
     columns, s, fixed = np.empty(k, np.int64), np.empty(k), np.empty(k, np.int8)
     w, costs, best, v = np.empty(k), np.empty(k), np.empty(n), np.empty(n)
     classes, tau = np.empty(k, np.int64), np.empty(k)
-    alphas, wholes = np.empty((budget + 1, n)), np.empty((budget + 1, n), np.int64)
+    alphas, wholes = np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64)  # one at the end to try
     root, rounding = np.sqrt(size), n * 2.0**-bits
-    sigmas, atoms, behind = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
+    priced, dense, sigma = penalty.copy(), np.empty(k), np.empty(k)
+    atoms, behind, idle = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(2 * rows, np.bool_)
+    y_first, y_next, fixed_first = np.zeros(rows), np.zeros(rows), np.empty(k, np.int8)
     for of in range(first.shape[0]):
         cutoff, level, tol, share = limits[of, 0], limits[of, 1], limits[of, 2], limits[of, 3]
-        penalty, constant = priced.penalty[of], priced.constant[of]
-        edge = cutoff - constant  # of the plain node
         alphas[0] = first[of]
         states, weights, intercepts, rhos = (
             pieces.states[of],
@@ -152,7 +137,7 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
         )
         bounds, parents, grids, found = pieces.bounds[of], pieces.parents[of], pieces.grids[of], pieces.found[of]
         feature, children, dual, values = pieces.feature[of], pieces.children[of], pieces.dual[of], pieces.values[of]
-        causes, ages = pieces.causes[of], pieces.ages[of]
+        causes, ages, prices = pieces.causes[of], pieces.ages[of], pieces.prices[of]
         packed, starts, tops, widths = pieces.packed[of], pieces.ends[of], pieces.tops[of], pieces.widths[of]
         offers, sums, totals = pieces.offers[of], pieces.sums[of], pieces.totals[of]
         n_nodes, n_places, n_duals, n_bytes = 1, 1, 1, 0
@@ -160,7 +145,6 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
         found[0, 0], found[0, 1] = 0, OPEN
         feature[0], dual[0] = -1, -1
         starts[0], sums[0], n_offers = 0, -1.0, 1
-        ages[0] = priced.age[of]
         while solved < budget and n_places <= most and stop[0] == 0:
             node = -1
             for t in range(n_nodes):
@@ -192,70 +176,103 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
             leaf = free == 0
             for t in range(count):
                 w[t] = weights[node, cols[t]] / root
-                costs[t] = penalty[cols[t]] / size
             state = np.zeros(7)
-            alpha = alphas[parents[node]] / size
             state[RHO], state[INTERCEPT], state[PROX] = abs(rhos[node]), intercepts[node], PROXIMAL
-            lower, upper, goal, part = -np.inf, np.inf, tol, share
-            best[:] = alpha
-            if leaf:
-                goal, part = 0.1 * EXACT, 0.0
-            undecided, chosen = 0, -1
-            known = (bounds[node] - constant) / size if limits[of, 4] != 0.0 else -np.inf
-            for _attempt in range(2):
-                for _ in range(SLICES if rhos[node] > 0.0 else 0):
-                    trial = np.empty(n)
-                    in_play = InPlay(cols, forced, room, costs[:count])
-                    until = Goal(edge / size + rounding, goal, part, known)
-                    relax(Z, samples, in_play, until, w[:count], alpha, trial, state, stop)
-                    steps += int(state[STEPS])
-                    if state[LOWER] > lower:
-                        lower = state[LOWER]
-                        best[:] = trial
-                    upper = min(upper, state[UPPER])
-                    if state[WHY] != STALLED or state[STEPS] < SLICE or stop[0] != 0:
-                        break
+            constant, missing, bound, gain, exponent = 0.0, 0.0, -np.inf, 0.0, 0
+            lower, upper, edge, total, undecided, chosen = -np.inf, np.inf, cutoff, 0.0, 0, -1
+            if rows > 0:
+                y_first[:] = prices[parents[node]]
+                drop_idle(sides, k if M < 0 else M, states[node], y_first, idle)
+                constant = price(sides, y_first, penalty, priced, dense)
+            for turn in range(2):  # the second at prices a step further
+                edge = cutoff - constant  # of the plain node that the prices make of it
+                alpha = alphas[parents[node] if turn == 0 else n_duals] / size
+                best[:] = alpha
                 for t in range(count):
-                    if not np.isfinite(w[t]):
-                        w[:count] = 0.0
-                        state[RHO], state[INTERCEPT] = abs(rhos[node]), 0.0
+                    costs[t] = priced[cols[t]] / size
+                lower, upper, goal, part = -np.inf, np.inf, tol, share
+                if leaf:
+                    goal, part = 0.1 * EXACT, 0.0
+                known = (bounds[node] - constant) / size if limits[of, 4] != 0.0 else -np.inf
+                for _attempt in range(2):
+                    for _ in range(SLICES if rhos[node] > 0.0 else 0):
+                        trial = np.empty(n)
+                        in_play = InPlay(cols, forced, room, costs[:count])
+                        until = Goal(edge / size + rounding, goal, part, known)
+                        relax(Z, samples, in_play, until, w[:count], alpha, trial, state, stop)
+                        steps += int(state[STEPS])
+                        if state[LOWER] > lower:
+                            lower = state[LOWER]
+                            best[:] = trial
+                        upper = min(upper, state[UPPER])
+                        if state[WHY] != STALLED or state[STEPS] < SLICE or stop[0] != 0:
+                            break
+                    for t in range(count):
+                        if not np.isfinite(w[t]):
+                            w[:count] = 0.0
+                            state[RHO], state[INTERCEPT] = abs(rhos[node]), 0.0
+                            break
+                    classify(w[:count], costs[:count], forced, room, classes[:count], tau[:count])
+                    undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
+                    sigma[:forced] = 1.0
+                    for t in range(forced, count):
+                        sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
+                        total += sigma[t]
+                        unclear = min(sigma[t], 1.0 - sigma[t]) > WHOLE
+                        if unclear and undecided == 0:
+                            largest = -1.0
+                        undecided += unclear
+                        if (unclear or undecided == 0) and abs(w[t]) > largest:
+                            largest, chosen = abs(w[t]), t
+                    if leaf or undecided > 0 or lower * size >= edge or goal <= EXACT:
                         break
-                classify(w[:count], costs[:count], forced, room, classes[:count], tau[:count])
-                undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
-                for t in range(forced, count):
-                    sigma = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
-                    total += sigma
-                    unclear = min(sigma, 1.0 - sigma) > WHOLE
-                    if unclear and undecided == 0:
-                        largest = -1.0
-                    undecided += unclear
-                    if (unclear or undecided == 0) and abs(w[t]) > largest:
-                        largest, chosen = abs(w[t]), t
-                if leaf or undecided > 0 or lower * size >= edge or goal <= EXACT:
+                    goal, part = EXACT, 0.0  # integral, and its fate not clear: a full solve
+                if stop[0] != 0 and not lower > -np.inf:
                     break
-                goal, part = EXACT, 0.0  # integral, and its fate not clear: a full solve
-            if stop[0] != 0 and not lower > -np.inf:
+                # the earned bound
+                for i in range(n):
+                    v[i] = best[i] * size
+                slot = n_duals + turn
+                whole = wholes[slot]
+                few = COARSE if coarse <= FAR_BELOW * (edge - size * lower) < np.inf else bits
+                q = to_grid(v, c, kind, few, size, whole)
+                if bias:
+                    balance(whole, c, kind, q, y)
+                step = 2.0**-q
+                for i in range(n):
+                    alphas[slot, i] = whole[i] * step
+                    v[i] = alphas[slot, i] * y[i]
+                scores_above(X, center, norms, cols, v, s)
+                g = value_below(alphas[slot], c, kind)
+                earned = node_bound(g, s, priced, states[node], cols, forced, room, edge, fixed)
+                if rows > 0:
+                    earned += constant - 2.0 * U * (abs(earned) + abs(constant))
+                if turn == 1:
+                    missing = gain - max(0.0, earned - bound)
+                    if earned <= bound:
+                        fixed[:count] = fixed_first[:count]
+                        break
+                    y_first[:], alphas[n_duals], wholes[n_duals] = y_next, alphas[slot], whole
+                bound, exponent, gain = earned, q, 0.0
+                if turn == 1 or rows == 0 or leaf or not bound < cutoff < np.inf or stop[0] != 0:
+                    break
+                full = M >= 0 and total >= M - WHOLE
+                beta = alphas[slot] / size
+                gain = price_step(
+                    Z, samples, sides, cols, forced, full, w[:count], sigma[:count], beta, state[RHO], size, y_first,
+                    atoms, y_next,
+                )  # fmt: skip
+                if gain < WORTH * (cutoff - bound):
+                    break
+                fixed_first[:count] = fixed[:count]
+                constant = price(sides, y_next, penalty, priced, dense)
+                state[RHO], state[PROX] = max(0.5, BACK * state[RHO]), PROXIMAL
+            if stop[0] != 0 and not bound > -np.inf:
                 break
             solved += 1
             if state[WHY] == STALLED:
                 stalled += 1
-            # the earned bound
-            for i in range(n):
-                v[i] = best[i] * size
-            whole = wholes[n_duals]
-            few = COARSE if coarse <= FAR_BELOW * (edge - size * lower) < np.inf else bits
-            grids[n_duals] = to_grid(v, c, kind, few, size, whole)
-            if bias:
-                balance(whole, c, kind, grids[n_duals], y)
-            step = 2.0 ** -grids[n_duals]
-            for i in range(n):
-                alphas[n_duals, i] = whole[i] * step
-                v[i] = alphas[n_duals, i] * y[i]
-            scores_above(X, center, norms, cols, v, s)
-            g = value_below(alphas[n_duals], c, kind)
-            bound = node_bound(g, s, penalty, states[node], cols, forced, room, edge, fixed)
-            if constant != 0.0:
-                bound += constant - 2.0 * U * (abs(bound) + abs(constant))
+            grids[n_duals], whole = exponent, wholes[n_duals]
             fixes = 0
             for t in range(forced, count):
                 fixes += fixed[t] != FREE
@@ -265,6 +282,7 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
                     whole, c, kind, grids[n_duals], weighted, packed, n_bytes
                 )
                 n_bytes = starts[n_duals]
+                prices[n_duals] = y_first
                 mine = n_duals
                 n_duals += 1
             if better:
@@ -278,21 +296,12 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
                 n_offers += solved > 1
                 offers[place_of] = 0.0
                 for t in range(count):
-                    sigma = 1.0 if t < forced or classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
-                    offers[place_of, cols[t]] = np.inf if t < forced else abs(w[t]) * root + 1e-3 * sigma
+                    offers[place_of, cols[t]] = np.inf if t < forced else abs(w[t]) * root + 1e-3 * sigma[t]
                 sums[place_of] = total
             stuck = state[WHY] == STALLED and rhos[node] > 0.0 and np.isfinite(cutoff)
             if stuck and not leaf and upper - lower > FAR * (edge / size - lower):
                 found[node, 1] = STUCK
                 continue
-            lost = 0.0
-            if rows > 0 and not leaf and ages[node] >= AGED:
-                sigmas[:] = 0.0
-                for t in range(count):
-                    sigmas[cols[t]] = (
-                        1.0 if t < forced or classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
-                    )
-                lost = missed(sides, priced.y[of], sigmas)
             if leaf:
                 found[node, 1] = LEAF
                 for t in range(count):
@@ -329,7 +338,8 @@ def explore(alive, samples, grid, sides, priced, limits, pieces, first, stop):  
                 still += states[node, cols[t]] == FREE
             if still == 0 or (M >= 0 and inside >= M):
                 continue  # one selection is left: it comes again as a leaf
-            if lost > LOST * (cutoff - bounds[node]):
+            left = LOST * (cutoff - bounds[node])
+            if rows > 0 and ages[node] >= AGED and max(missing, missed(sides, y_first, cols, sigma, dense)) > left:
                 found[node, 1] = DEAR
                 continue
             # split on the largest |w| among the fractional that are still free

@@ -1,0 +1,255 @@
+"""Multipliers of the user's rows in compiled code: what they make of a node's penalties, and a Newton step for them.
+
+    D(λ) = max over α of the node's bound with rows ã'σ ≤ u at multipliers λ ≥ 0 is concave, ∇D = Ãσ − u
+
+On fixed classes (in, fractional, out; `mipfs.kernels.perspective`) the node's optimality conditions are smooth: with
+G = Ã diag(sign w/τ) and W = Ã diag(|w|/τ³) Ã' over the fractional features, τ² twice their price, and H the loss's
+curvature over the features that are not out, one symmetric system gives the step,
+
+    [H + I_in  G'] [dw]   [   0   ]
+    [   G     −W ] [dλ] = [u − Ãσ ]            so that  (W + G (H + I_in)⁻¹ G') dλ = Ãσ − u,
+
+with the cardinality row among the rows, and the intercept among the weights. A row that no fractional feature meets is
+held by what it would take to move its inner ones. Any step is allowed, for any prices bound: it only has to be good.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.compiled import compiled
+from mipfs.kernels.columns import add_curvature
+from mipfs.kernels.kinds import HINGE, SQUARED_HINGE
+from mipfs.kernels.newton import cholesky, cholesky_solve
+from mipfs.kernels.propagation import idle_rows
+
+U = 2.0**-53
+"""Unit round-off."""
+WHOLE = 1e-6
+"""Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
+HELD, INNER = 0.2, 0.3
+"""Shares of a row's curvature, over its fractional features and over its inner ones, that damp its multiplier."""
+TURNS = 3
+"""Solves at most to find the rows whose multipliers stay positive."""
+MOST = 512
+"""Features, and rows that bind, of a step at most: its time is their number cubed."""
+
+
+@compiled(nogil=True)
+def drop_idle(sides, M, states, y, idle):  # type: ignore[no-untyped-def]
+    """Set the multipliers of rows that cannot bind in a node to zero; `idle` (2·count,) is scratch."""
+    if not np.any(y):
+        return
+    idle_rows(sides, M, states, idle)
+    for r in range(y.size):
+        if (y[r] < 0.0 and idle[r]) or (y[r] > 0.0 and idle[y.size + r]):
+            y[r] = 0.0
+
+
+@compiled(nogil=True)
+def price(sides, y, penalty, priced, size):  # type: ignore[no-untyped-def]
+    """Penalties c − A'y, in `priced`, and what the rows add to the bound, both rounded down; y that no end bounds are
+    set to zero, and `size` (k,) is scratch.
+    """
+    indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
+    count = indptr.size - 1
+    priced[:], size[:] = 0.0, 0.0
+    constant, whole = 0.0, 0.0
+    for r in range(count):
+        end = ends[r] if y[r] < 0.0 else -ends[count + r]
+        if not (np.isfinite(end) and np.isfinite(y[r])):
+            y[r] = 0.0
+        if y[r] == 0.0:
+            continue
+        constant += y[r] * end
+        whole += abs(y[r] * end)
+        for s in range(indptr[r], indptr[r + 1]):
+            priced[indices[s]] += data[s] * y[r]
+            size[indices[s]] += abs(data[s] * y[r])
+    gamma = 1.01 * (count + 4) * U
+    for j in range(penalty.size):
+        priced[j] = penalty[j] - priced[j] - gamma * size[j]
+    return constant - 2.0 * (count + 8) * U * whole
+
+
+@compiled(nogil=True)
+def missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def]
+    """What better multipliers could add at most: by how much σ misses the ends that y pays for.
+
+    sigma (q,) of the columns `cols`; `dense` (k,) is scratch.
+    """
+    indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
+    count = indptr.size - 1
+    dense[:] = 0.0
+    for t in range(cols.size):
+        dense[cols[t]] = sigma[t]
+    total = 0.0
+    for r in range(count):
+        if y[r] != 0.0:
+            activity = 0.0
+            for s in range(indptr[r], indptr[r + 1]):
+                activity += data[s] * dense[indices[s]]
+            total += abs(y[r]) * abs((ends[r] if y[r] < 0.0 else -ends[count + r]) - activity)
+    return total
+
+
+@compiled(nogil=True)
+def curvature_weights(kind, beta, c, rho, inner, weights):  # type: ignore[no-untyped-def]
+    """The samples with curvature at a dual vector, and how much; returns how many."""
+    count = 0
+    for i in range(beta.size):
+        if kind == HINGE:
+            weight = rho if 1e-9 * c[i] < beta[i] < (1.0 - 1e-9) * c[i] else 0.0
+        elif kind == SQUARED_HINGE:
+            weight = c[i] if beta[i] > 0.0 else 0.0
+        else:
+            weight = beta[i] * (c[i] - beta[i]) / c[i]
+        if weight > 0.0:
+            inner[count], weights[count] = i, weight
+            count += 1
+    return count
+
+
+@compiled(nogil=True)
+def binding(sides, y, size, at, sigma, rows, side, short, held, equal):  # type: ignore[no-untyped-def]
+    """The rows that bind: their numbers, sides ±1, how far σ is inside, multipliers ≥ 0, whether both ends are one.
+
+    at (k,) places of the columns in sigma, or −1. Returns how many.
+    """
+    indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
+    count, active = indptr.size - 1, 0
+    for r in range(count):
+        activity = 0.0
+        for s in range(indptr[r], indptr[r + 1]):
+            if at[indices[s]] >= 0:
+                activity += data[s] * sigma[at[indices[s]]]
+        low, high, room = -ends[count + r], ends[r], WHOLE * (1.0 + abs(activity))
+        upper, lower = y[r] < 0.0 or activity > high + room, y[r] > 0.0 or activity < low - room
+        if upper or lower:
+            rows[active], side[active] = r, 1.0 if upper else -1.0
+            short[active] = high - activity if upper else activity - low
+            held[active], equal[active] = -side[active] * y[r] / size, low == high
+            active += 1
+    return active
+
+
+@compiled(nogil=True)
+def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-def]
+    """Changes of multipliers that stay at least zero where they must: S dλ = −short on the rows that stay positive.
+
+    S (m, m) has the cardinality row in front, if it binds: `first` is 1 then.
+    """
+    active = short.size
+    kept = np.ones(active, np.bool_)
+    places = np.empty(S.shape[0], np.int64)
+    for _turn in range(TURNS):
+        size = first
+        places[0] = 0
+        for a in range(active):
+            if kept[a]:
+                places[size] = first + a
+                size += 1
+        K, x = np.empty((size, size)), np.zeros(size)
+        for i in range(size):
+            root = 1.0 / np.sqrt(max(S[places[i], places[i]], 1e-300))
+            if i >= first:
+                x[i] = -root * short[places[i] - first]
+            for j in range(size):
+                K[i, j] = S[places[i], places[j]] * root / np.sqrt(max(S[places[j], places[j]], 1e-300))
+        for i in range(size):
+            K[i, i] += 1e-12
+        cholesky(K)
+        cholesky_solve(K, x)
+        for a in range(active):
+            change[a] = -held[a]
+        fell = False
+        for i in range(first, size):
+            a = places[i] - first
+            change[a] = x[i] / np.sqrt(max(S[places[i], places[i]], 1e-300))
+            if not equal[a] and held[a] + change[a] < 0.0:
+                kept[a], fell = False, True
+        if not fell:
+            return
+    for a in range(active):
+        if not equal[a]:
+            change[a] = max(change[a], -held[a])
+
+
+@compiled(nogil=True)
+def step(Z, samples, sides, cols, forced, full, w, sigma, beta, rho, size, y, at, after):  # type: ignore[no-untyped-def]
+    """Multipliers after a Newton step, in `after`, and by how much the bound should rise.
+
+    Parameters
+    ----------
+    Z, samples, sides : as in `mipfs.kernels.structures`
+    cols, forced : (q,) the columns in play, the forced ones first
+    full : whether the cardinality row binds
+    w, sigma : (q,) solution of the node, in the kernel's units
+    beta, rho : (n,) its dual vector, and the smoothing of the hinge
+    size : unit of the kernel's objective
+    y : (count,) multipliers, positive at the lower end
+    at : (k,) int64, scratch; after : (count,) out
+    """
+    label, c, kind, bias = samples
+    indptr, indices, data = sides.indptr, sides.indices, sides.data
+    count, q = y.size, cols.size
+    after[:] = y
+    at[:] = -1
+    for t in range(q):
+        at[cols[t]] = t
+    rows, side, short = np.empty(count, np.int64), np.empty(count), np.empty(count)
+    held, equal = np.empty(count), np.empty(count, np.bool_)
+    active = binding(sides, y, size, at, sigma, rows, side, short, held, equal)
+    J, part, n_part = np.empty(q, np.int64), np.empty(q, np.bool_), 0
+    for t in range(q):
+        part[n_part] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0
+        at[cols[t]] = -1
+        if part[n_part] or t < forced or sigma[t] >= 1.0 - WHOLE:
+            J[n_part], at[cols[t]] = t, n_part
+            n_part += 1
+    if active == 0 or n_part == 0 or active + n_part > MOST:
+        return 0.0
+    first = 1 if full else 0
+    m, whole = first + active, n_part + (1 if bias else 0)
+    A = np.zeros((m, n_part))
+    if full:
+        A[0, :] = 1.0
+    for a in range(active):
+        for s in range(indptr[rows[a]], indptr[rows[a] + 1]):
+            if at[indices[s]] >= 0:
+                A[first + a, at[indices[s]]] = side[a] * data[s]
+    # the system of the multipliers
+    inner, weights = np.empty(beta.size, np.int64), np.empty(beta.size)
+    n_inner = curvature_weights(kind, beta, c, rho, inner, weights)
+    H = np.zeros((whole, whole))
+    add_curvature(Z, label, cols[J[:n_part]], inner[:n_inner], weights[:n_inner], bias, H)
+    if bias and H[n_part, n_part] == 0.0:
+        H[n_part, n_part] = 1.0
+    G, bend, stiff = np.zeros((m, whole)), np.zeros(n_part), np.zeros(n_part)
+    for r in range(n_part):
+        length = abs(w[J[r]])
+        H[r, r] += 1e-9 if part[r] else 1.0 + 1e-9
+        if part[r]:
+            tau = length / sigma[J[r]]
+            bend[r] = length / tau**3
+            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / tau)
+        elif J[r] >= forced:
+            stiff[r] = INNER / max(length, 1e-12) ** 2
+    cholesky(H)
+    S, x = np.empty((m, m)), np.empty(whole)
+    for a in range(m):
+        x[:] = G[a]
+        cholesky_solve(H, x)
+        for b in range(m):
+            S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
+    for a in range(m):
+        damping = (A[a] * A[a] * (HELD * bend + stiff)).sum()
+        S[a, a] += damping if damping > 0.0 else 1.0
+    change = np.empty(active)
+    steps_of(S, short[:active], held[:active], equal[:active], first, change)
+    gain = -0.5 * size * (change * short[:active]).sum()
+    if not np.isfinite(gain):
+        return 0.0
+    for a in range(active):
+        after[rows[a]] = -side[a] * size * (held[a] + change[a])
+    return gain
