@@ -21,10 +21,9 @@ from scipy import sparse
 from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
-from mipfs.kernels import boolean_newton as kernel
-from mipfs.kernels import perspective, propagation, subtree
+from mipfs.kernels import propagation, subtree
 from mipfs.kernels.columns import both_ways, by_rows
-from mipfs.kernels.structures import Columns, Goal, Grid, InPlay, Piece, RowSides, Samples
+from mipfs.kernels.structures import Columns, Grid, Piece, RowSides, Samples
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -42,8 +41,6 @@ FREE, INSIDE, OUTSIDE = propagation.FREE, propagation.INSIDE, propagation.OUTSID
 """States of a feature in a node."""
 DUST = 1e-4
 """Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
-SLICES = 12
-"""Calls of the kernel per node of `Relaxation.solve`: Ctrl-C and limits are heard between them."""
 MOST_NODES, EXPLORED = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
 CHAIN = 64
@@ -201,62 +198,6 @@ class Relaxation:
         nothing = np.empty(0, dtype=np.int64)
         return Outcome(solved.lower, whole, q, warm, solved.sigma[self.alive], nothing, nothing, solved.steps)
 
-    def solve(
-        self,
-        states: States,
-        warm: Warm,
-        alpha: Array,
-        cutoff: float,
-        tol: float,
-        share: float,
-        known: float,
-    ) -> Outcome:
-        """Solve the relaxation of a node, to `tol` or until its fate is clear.
-
-        Parameters
-        ----------
-        states : (k,) FREE, INSIDE or OUTSIDE of the alive features
-        warm, alpha : where to begin; alpha is the (n,) dual vector of the parent
-        cutoff : the node is given up once its bound reaches it
-        tol : relative gap of the relaxation
-        share : stop when upper − lower is at most this share of cutoff − upper
-        known : a bound that it must rise from, part of the way to what the node allows; −inf for none
-        """
-        inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        columns = np.concatenate([inside, free])
-        room = free.size if self.M is None else min(self.M - inside.size, free.size)
-        w = np.zeros(columns.size)
-        w[:] = warm.w[columns] / np.sqrt(self.size)
-        start = np.zeros(7)
-        beta, penalty = alpha / self.size, self._unit_penalty[columns]
-        best, found = beta, -np.inf
-        start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
-        in_play = InPlay(columns, inside.size, room, penalty)
-        goal, steps = Goal(cutoff / self.size, float(tol), float(share), known / self.size), 0
-        for _ in range(SLICES):
-            dual = np.empty(beta.size)
-            try:
-                kernel.relax(self._Z, self._samples, in_play, goal, w, beta, dual, start, self.stop)
-            except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
-                w[:] = np.nan
-                break
-            steps += int(start[kernel.STEPS])
-            if start[kernel.LOWER] > found:
-                best, found = dual, start[kernel.LOWER]
-            if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < kernel.SLICE or self.stop[0]:
-                break
-        if not np.all(np.isfinite(w)):
-            w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
-        whole, q = self.rounded(self.size * best)
-        weights = np.zeros(self.alive.size, dtype=np.float32)
-        weights[columns] = w * np.sqrt(self.size)
-        sigma = np.zeros(self.alive.size)
-        sigma[inside] = 1.0
-        sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
-        bound, fixed_in, fixed_out = self.bound(whole, q, states, cutoff)
-        after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
-        return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
-
     def coarsen(self, loss: float) -> None:
         """Let explorations round dual vectors to whole bytes, where that takes at most about `loss` off a bound.
 
@@ -357,15 +298,6 @@ class Relaxation:
         g, s = self.scores(whole, q)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
-
-
-def _sigma(w: Array, penalty: Array, room: int) -> Array:
-    """σ of weights: clip(|w_j|/τ_j, 0, 1)."""
-    if room <= 0 or w.size == 0:
-        return np.zeros(w.size)
-    classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
-    perspective.classify(w, penalty, 0, room, classes, tau)
-    return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))
 
 
 def _given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, idle_rows, propagate
+from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import RowSides
 from mipfs.selection.selection import Selection
 
@@ -115,12 +115,6 @@ class Propagation:
             if after.broken is None:
                 return after.states
         return None if states[j] == FREE else states
-
-    def binding(self, y: Array, states: States) -> Array:
-        """The multipliers (r,) without those of rows that cannot bind in a node."""
-        idle = np.zeros(2 * self.count, dtype=np.bool_)
-        idle_rows(self.sides, self.M, states, idle)
-        return np.where(np.where(y < 0, idle[: self.count], idle[self.count :]), 0.0, y)
 
     def ray(self, cause: tuple[int, float]) -> Array:
         """The multipliers (r,) of a row and its side."""

@@ -103,7 +103,7 @@ def curvature_weights(kind, beta, c, rho, inner, weights):  # type: ignore[no-un
         elif kind == SQUARED_HINGE:
             weight = c[i] if beta[i] > 0.0 else 0.0
         else:
-            weight = beta[i] * (c[i] - beta[i]) / c[i]
+            weight = beta[i] * (c[i] - beta[i]) / c[i] if c[i] > 0.0 else 0.0
         if weight > 0.0:
             inner[count], weights[count] = i, weight
             count += 1
@@ -231,8 +231,8 @@ def step(Z, samples, sides, cols, forced, full, w, sigma, beta, rho, size, y, at
         H[r, r] += 1e-9 if part[r] else 1.0 + 1e-9
         if part[r]:
             tau = length / sigma[J[r]]
-            bend[r] = length / tau**3
-            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / tau)
+            bend[r] = length / max(tau**3, 1e-300)
+            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
         elif J[r] >= forced:
             stiff[r] = INNER / max(length, 1e-12) ** 2
     cholesky(H)

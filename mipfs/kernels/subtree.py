@@ -30,7 +30,7 @@ REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 WORTH = 0.03
 """A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
-AGED, LOST = 2, 6.0
+AGED, LOST = 4, 60.0
 """Nodes on the way down that inherit prices at least, and how many times a node's distance to the cutoff these must
 seem to lose until they are found anew."""
 COARSE, FAR_BELOW = 16, 3e-3

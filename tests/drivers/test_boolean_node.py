@@ -15,6 +15,7 @@ from mipfs.data.instance import Instance
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, Warm, carries
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
+from tests.node_cases import solve
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -49,7 +50,7 @@ def solved(problem: Problem, states: Any, cutoff: float = math.inf, share: float
     p = problem.data.n_features
     relaxation = Relaxation(problem, np.arange(p), np.zeros(1, np.int8))
     start, zero = Warm(np.zeros(p, dtype=np.float32), 0.0, 0.5), np.zeros(problem.data.n_samples)
-    return relaxation.solve(states, start, zero, cutoff, 1e-8, share, -math.inf)
+    return solve(relaxation, states, start, zero, cutoff, 1e-8, share, -math.inf)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Warm
-from mipfs.inner.row_steps import step
-from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation, prices_suffice
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Warm
+from mipfs.inner.rows_node import Ask, RowsRelaxation, prices_suffice
+from mipfs.kernels.prices import price, step
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
 from tests.drivers.test_rows_tree import KINDS, rows_of
 from tests.inner.test_boolean import LOSSES, atoms_of, declared, draw
+from tests.node_cases import solve
 
 P = 9
 
@@ -34,12 +36,31 @@ def made(seed: int, loss: str) -> tuple[Problem, RowsRelaxation, Any]:
     return problem, RowsRelaxation(problem, np.arange(P), lambda: False, np.zeros(1, np.int8)), states
 
 
-def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[Any, RowsOutcome]:
-    prices = relaxation.pricing.of(y)
-    assert prices is not None
-    kernel, n = relaxation._at(prices), relaxation.problem.data.n_samples
-    warm = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5)
-    return kernel, relaxation._solved(kernel, prices, states, warm, np.zeros(n), math.inf, 1e-9, 0.0, -math.inf)
+def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[float, Outcome]:
+    """What the rows at multipliers y add to a node's bound, and the plain node that they make of it, solved."""
+    kernel = copy.copy(relaxation.kernel)
+    assert kernel is not None
+    kernel.penalty = np.empty(P)
+    constant = price(relaxation.propagation.sides, y.copy(), relaxation.kernel.penalty, kernel.penalty, np.empty(P))
+    kernel._unit_penalty = kernel.penalty / kernel.size
+    warm, n = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5), relaxation.problem.data.n_samples
+    return constant, solve(kernel, states, warm, np.zeros(n), math.inf, 1e-9, 0.0, -math.inf)
+
+
+def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -> Any:
+    """The multipliers after a step from the solution of the node at y."""
+    kernel, after = relaxation.kernel, np.empty(y.size)
+    assert kernel is not None
+    inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+    cols = np.concatenate([inside, free])
+    w = outcome.warm.w[cols].astype(float) / np.sqrt(kernel.size)
+    beta = np.ldexp(outcome.whole.astype(float), -outcome.q) / kernel.size
+    full = kernel.M is not None and outcome.sigma.sum() >= kernel.M - 1e-6
+    step(
+        kernel._Z, kernel._samples, relaxation.propagation.sides, cols, inside.size, full, w, outcome.sigma[cols], beta,
+        outcome.warm.rho, kernel.size, y, np.empty(P, dtype=np.int64), after,
+    )  # fmt: skip
+    return after
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -56,10 +77,12 @@ def test_prices_of_either_sign_make_a_plain_node(seed: int, loss: str) -> None:
     costs = problem.penalty - A.T @ y
     low, high = (states == INSIDE).astype(float), (states != OUTSIDE).astype(float)
     object.__setattr__(bare, "penalty", costs)  # a Problem has none below zero
-    value, (_, outcome) = constant + declared(bare, low, high), at(relaxation, y, states)
+    value, (added, outcome) = constant + declared(bare, low, high), at(relaxation, y, states)
     size = abs(constant) + abs(value)
-    assert outcome.bound <= value + 1e-7 * size
-    assert outcome.bound == pytest.approx(value, abs=1e-5 * size)
+    assert added <= constant
+    assert added == pytest.approx(constant, rel=1e-9)
+    assert added + outcome.bound <= value + 1e-7 * size
+    assert added + outcome.bound == pytest.approx(value, abs=1e-5 * size)
 
 
 def test_a_step_of_the_prices_mends_most_of_what_they_lost() -> None:
@@ -74,15 +97,20 @@ def test_a_step_of_the_prices_mends_most_of_what_they_lost() -> None:
         value = declared(problem, low, high)
         best = Boolean(problem, lambda: False).solve(low, high, 1e-8).multipliers
         y = best * np.random.default_rng(seed).uniform(0.8, 1.2, best.size)
-        kernel, outcome = at(relaxation, y, states)
-        ends = relaxation.pricing.low, relaxation.pricing.high
-        stepped, _ = step(kernel, relaxation._rows, ends, y, states, outcome)
-        bounds = outcome.bound, at(relaxation, stepped, states)[1].bound
+        y = np.where(np.isfinite(np.where(y > 0, relaxation.pricing.low, relaxation.pricing.high)), y, 0.0)
+        added, outcome = at(relaxation, y, states)
+        constant, second = at(relaxation, stepped(relaxation, y, states, outcome), states)
+        bounds = added + outcome.bound, constant + second.bound
         assert max(bounds) <= value + 1e-6 * abs(value)
         if value - bounds[0] > 1e-6 * abs(value):
             left.append((value - max(bounds)) / (value - bounds[0]))
     assert len(left) > 5
     assert np.median(left) < 0.4
+
+
+def ask(rows: int, tol: float) -> Ask:
+    """A node to be solved to a tolerance, whatever its bound."""
+    return Ask(np.zeros(rows), 0, True, -math.inf, math.inf, math.inf, tol, 0.0, -math.inf)
 
 
 @pytest.mark.parametrize("kind", ["features", "groups", "tree"])
@@ -96,7 +124,7 @@ def test_a_node_by_the_interior_point_equals_the_declared_relaxation(kind: str) 
     states = np.full(atoms.count, FREE, dtype=np.int8)
     states[0] = OUTSIDE
     warm = Warm(np.zeros(atoms.count, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.interior(states, warm, np.zeros(30), math.inf, 1e-8, 0.0)
+    outcome = relaxation.explore(states, warm, np.zeros(30), ask(len(problem.rows), 1e-8))
     value = declared(problem, (states == INSIDE).astype(float), (states != OUTSIDE).astype(float))
     assert outcome.bound <= value * (1 + 1e-8)
     assert outcome.bound == pytest.approx(value, rel=1e-6)
@@ -109,7 +137,7 @@ def test_a_node_whose_relaxation_is_empty_shows_it() -> None:
     problem = Problem(data, M=3).with_rows(A, [-np.inf] * 3 + [1.9], [1.0, 1.0, 1.0, np.inf])
     relaxation = RowsRelaxation(problem, np.arange(3), lambda: False, np.zeros(1, np.int8))
     warm = Warm(np.zeros(3, dtype=np.float32), 0.0, 0.5)
-    outcome = relaxation.interior(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), math.inf, 1e-6, 0.0)
+    outcome = relaxation.explore(np.full(3, FREE, dtype=np.int8), warm, np.zeros(20), ask(4, 1e-6))
     assert outcome.ray is not None
     least = outcome.ray @ np.where(outcome.ray > 0, problem.rows.lb, problem.rows.ub)  # type: ignore[union-attr]
     assert least - np.maximum(A.T @ outcome.ray, 0.0).sum() > 0.0

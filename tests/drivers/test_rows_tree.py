@@ -13,6 +13,7 @@ from mipfs.data.instance import Instance, Row
 from mipfs.drivers import solve
 from mipfs.generators import aytug_one
 from mipfs.inner.propagation import Propagation
+from mipfs.kernels.prices import drop_idle
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.problem import Problem
 from mipfs.result.result import Status
@@ -159,7 +160,8 @@ def test_propagation_keeps_every_selection(seed: int) -> None:
 def test_an_idle_row_has_no_multiplier() -> None:
     data = draw(1, 8, 4, "dense")
     problem = Problem(data, M=2).with_rows(np.array([[1.0, 1.0, 0, 0], [1, 1, 1, 0]]), -np.inf, [1.0, 2.0])
-    propagation = Propagation(problem.selection, np.arange(4))
-    y = np.array([-0.5, -0.5])
-    assert propagation.binding(y, np.array([FREE, FREE, FREE, FREE], dtype=np.int8)).tolist() == [-0.5, 0.0]
-    assert propagation.binding(y, np.array([OUTSIDE, FREE, FREE, FREE], dtype=np.int8)).tolist() == [0.0, 0.0]
+    sides, idle = Propagation(problem.selection, np.arange(4)).sides, np.empty(4, dtype=np.bool_)
+    for states, left in (([FREE, FREE, FREE, FREE], [-0.5, 0.0]), ([OUTSIDE, FREE, FREE, FREE], [0.0, 0.0])):
+        y = np.array([-0.5, -0.5])
+        drop_idle(sides, 2, np.array(states, dtype=np.int8), y, idle)
+        assert y.tolist() == left

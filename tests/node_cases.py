@@ -1,0 +1,83 @@
+"""One node of `branch` by the Newton kernel alone, at any penalties: what an exploration does with each."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
+from mipfs.kernels import boolean_newton as kernel
+from mipfs.kernels import perspective, subtree
+from mipfs.kernels.structures import Goal, InPlay
+
+Array = npt.NDArray[np.float64]
+States = npt.NDArray[np.int8]
+
+SLICES = 12
+"""Calls of the kernel at most."""
+
+
+def solve(
+    relaxation: Relaxation,
+    states: States,
+    warm: Warm,
+    alpha: Array,
+    cutoff: float,
+    tol: float,
+    share: float,
+    known: float,
+) -> Outcome:
+    """Solve the relaxation of a node, to `tol` or until its fate is clear.
+
+    Parameters
+    ----------
+    states : (k,) FREE, INSIDE or OUTSIDE of the alive features
+    warm, alpha : where to begin; alpha is the (n,) dual vector of the parent
+    cutoff : the node is given up once its bound reaches it
+    tol : relative gap of the relaxation
+    share : stop when upper − lower is at most this share of cutoff − upper
+    known : a bound that it must rise from, part of the way to what the node allows; −inf for none
+    """
+    inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
+    columns = np.concatenate([inside, free])
+    room = free.size if relaxation.M is None else min(relaxation.M - inside.size, free.size)
+    w = np.zeros(columns.size)
+    w[:] = warm.w[columns] / np.sqrt(relaxation.size)
+    start = np.zeros(7)
+    beta, penalty = alpha / relaxation.size, relaxation._unit_penalty[columns]
+    best, found = beta, -np.inf
+    start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
+    in_play = InPlay(columns, inside.size, room, penalty)
+    goal, steps = Goal(cutoff / relaxation.size, float(tol), float(share), known / relaxation.size), 0
+    for _ in range(SLICES):
+        dual = np.empty(beta.size)
+        try:
+            kernel.relax(relaxation._Z, relaxation._samples, in_play, goal, w, beta, dual, start, relaxation.stop)
+        except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
+            w[:] = np.nan
+            break
+        steps += int(start[kernel.STEPS])
+        if start[kernel.LOWER] > found:
+            best, found = dual, start[kernel.LOWER]
+        if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < kernel.SLICE or relaxation.stop[0]:
+            break
+    if not np.all(np.isfinite(w)):
+        w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
+    whole, q = relaxation.rounded(relaxation.size * best)
+    weights = np.zeros(relaxation.alive.size, dtype=np.float32)
+    weights[columns] = w * np.sqrt(relaxation.size)
+    sigma = np.zeros(relaxation.alive.size)
+    sigma[inside] = 1.0
+    sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
+    bound, fixed_in, fixed_out = relaxation.bound(whole, q, states, cutoff)
+    after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
+    return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
+
+
+def _sigma(w: Array, penalty: Array, room: int) -> Array:
+    """σ of weights: clip(|w_j|/τ_j, 0, 1)."""
+    if room <= 0 or w.size == 0:
+        return np.zeros(w.size)
+    classes, tau = np.empty(w.size, dtype=np.int64), np.empty(w.size)
+    perspective.classify(w, penalty, 0, room, classes, tau)
+    return np.where(classes == perspective.IN, 1.0, np.minimum(1.0, np.abs(w) / np.maximum(tau, 1e-300)))
