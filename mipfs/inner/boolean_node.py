@@ -234,35 +234,48 @@ class Relaxation:
         prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
         count, n = len(asked), self.problem.data.n_samples
-        pieces = self._empty(count, sides)
+        pieces = self._begun(asked, sides, prices)
         duals, limits = np.empty((count, n)), np.empty((count, 5))
-        for t, (states, warm, alpha, bound, *until) in enumerate(asked):
-            pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
-            pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
+        for t, (_, _, alpha, _, *until) in enumerate(asked):
             duals[t], limits[t] = alpha, until
-        for t, (y, age) in enumerate(prices):
-            pieces.prices[t, 0], pieces.ages[t, 0] = y, age
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
         grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        subtree.explore(alive, self._samples, grid, sides, limits, pieces, duals, self.stop)
+        try:
+            subtree.explore(alive, self._samples, grid, sides, limits, pieces, duals, self.stop)
+        except ZeroDivisionError:  # numbers too far apart for Newton's steps
+            if count > 1:
+                return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
+            pieces = self._begun(asked, sides, prices)
+            pieces.found[0, 0], pieces.feature[0, 0], pieces.dual[0, 0] = (0, subtree.STUCK), -1, -1
+            pieces.sums[0, 0], pieces.totals[0] = -1.0, subtree.UNTOUCHED
         return [Piece(*(array[t] for array in pieces)) for t in range(count)]
 
-    def _empty(self, count: int, sides: RowSides) -> Piece:
-        """Room for so many explorations."""
-        n, k, budget = self.problem.data.n_samples, self.alive.size, self.budget
-        rows = sides.indptr.size - 1
+    def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
+        """Room for some explorations, each with its open node in the first place."""
+        n, k, budget, rows, count = (
+            self.problem.data.n_samples,
+            self.alive.size,
+            self.budget,
+            sides.indptr.size - 1,
+            len(asked),
+        )
         chains = 6 * k + CHAIN * budget if rows else 0
         m, places = (count, budget + 1), (count, 3 * budget + 1 + chains)
-        return Piece(
+        pieces = Piece(
             np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
             np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
             np.empty(places, np.int64), np.full(places, -np.inf), np.full(places, -1), np.empty((*m, rows)),
-            np.zeros(m, np.int64),
-            np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
+            np.zeros(m, np.int64), np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
             np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
             np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),
         )  # fmt: skip
+        for t, (states, warm, _, bound, *_) in enumerate(asked):
+            pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
+            pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
+        for t, (y, age) in enumerate(prices):
+            pieces.prices[t, 0], pieces.ages[t, 0] = y, age
+        return pieces
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""

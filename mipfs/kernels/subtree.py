@@ -26,6 +26,8 @@ EXACT = 1e-10
 OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
 prices of its rows are others' and seem to lose much."""
+UNTOUCHED = 0, 0, 0, 1, 1, 1, 0, np.inf, 1
+"""The totals of a piece that is its open node alone."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
 WORTH = 0.03
