@@ -34,6 +34,8 @@ SHAKEN = 6
 """Features that a restart exchanges at most, and at most half of the support."""
 DRAWN_FROM = 3
 """It draws each from so many of largest score."""
+RECENT, MOST_NUMBERS = 40, 2**23
+"""Last cuts that are looked at before an SVM is solved, and numbers that these may have: a third of the SVMs goes."""
 
 
 class Swaps:
@@ -50,6 +52,9 @@ class Swaps:
         problem = supports.run.problem
         low, high = problem.selection.sigma_bounds()
         self._penalty, self._stays, self._closed = problem.penalty, low > 0.5, high < 0.5
+        recent = max(2, min(RECENT, MOST_NUMBERS // max(1, low.size)))
+        self._slopes, self._constants = np.zeros((recent, low.size)), np.full(recent, -np.inf)
+        self._keys, self._next = [b""] * recent, 0
 
     def climbing(self, sigma: Mask, widths: tuple[int, ...] = (FEW, MANY)) -> Iterator[None]:
         """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried.
@@ -82,7 +87,27 @@ class Swaps:
         supports = self.supports
         solved = supports.subproblem.solve(sigma.astype(float), supports.tol)
         supports.offer(sigma, solved)
+        self._keep(sigma, solved.cut)
         return solved
+
+    def _keep(self, sigma: Mask, cut: Cut) -> None:
+        """Keep the cut of a selection in place of the oldest."""
+        at, self._next = self._next, (self._next + 1) % len(self._keys)
+        self._keys[at], self._constants[at], self._slopes[at] = np.packbits(sigma).tobytes(), cut.constant, cut.slopes
+
+    def _cut(self, sigma: Mask) -> Generator[None, None, tuple[float, Array]]:
+        """g and what a feature gains by the cut of a selection, ½ s_j − c_j: in hand, or from an SVM."""
+        key = np.packbits(sigma).tobytes()
+        if key not in self._keys:
+            self._solve(sigma)
+            yield
+        at = self._keys.index(key)
+        return float(self._constants[at]), 0.5 * self._slopes[at] - self._penalty
+
+    def _bound(self, sigma: Mask) -> float:
+        """A lower bound on the objective of a selection, by the cuts in hand."""
+        ids = np.flatnonzero(sigma)
+        return float((self._constants - 0.5 * self._slopes[:, ids].sum(axis=1)).max() + self._penalty[ids].sum())
 
     def _value(self, sigma: Mask) -> float:
         """The objective of a selection that was evaluated."""
@@ -92,11 +117,12 @@ class Swaps:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
         supports, problem = self.supports, self.supports.run.problem
         here = self._solve(sigma)
-        self.pool.add(here.cut)
+        if width == FEW:
+            self.pool.add(here.cut)
         value, sizes = self._value(sigma), supports.subproblem.weights()
         yield
         if problem.M is None or np.count_nonzero(sigma) < problem.M:
-            sigma, value = yield from self._added(sigma, sigma, here.cut, value, width)
+            sigma, value = yield from self._added(sigma, sigma, value, width)
         inside = np.flatnonzero(sigma & ~self._stays)
         order = deque(inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]].tolist())
         failed = 0
@@ -104,34 +130,31 @@ class Swaps:
             i = order.popleft()
             without = sigma.copy()
             without[i] = False
-            cut = self._solve(without).cut
-            yield
+            yield from self._cut(without)
             if supports.was_seen(without) and self._value(without) < value:
                 sigma, value, failed = without, self._value(without), 0
                 continue
-            swapped, value = yield from self._added(without, sigma, cut, value, width)
+            swapped, value = yield from self._added(without, sigma, value, width)
             entered = np.flatnonzero(swapped & ~sigma)
             failed = 0 if entered.size else failed + 1
             order.append(int(entered[0]) if entered.size else i)
             sigma = swapped
         return sigma
 
-    def _added(
-        self, base: Mask, sigma: Mask, cut: Cut, value: float, width: int
-    ) -> Generator[None, None, tuple[Mask, float]]:
-        """`sigma` and its value, or the best of some features added to `base`, whose cut is known."""
+    def _added(self, base: Mask, sigma: Mask, value: float, width: int) -> Generator[None, None, tuple[Mask, float]]:
+        """`sigma` and its value, or the best of some features added to `base`, by the scores there."""
         supports, barred = self.supports, base | sigma
-        gains = 0.5 * cut.slopes - self._penalty
-        floor = cut.constant - float(gains[base].sum())
+        constant, gains = yield from self._cut(base)
+        floor = constant - float(gains[base].sum())
         for j in self._largest(gains, barred, width):
             if floor - gains[j] >= value or supports.run.must_stop:
                 break
             added = base.copy()
             added[j] = True
             if not supports.was_seen(added):
-                if not supports.run.oracle.contains(added):
+                if self._bound(added) >= value or not supports.run.oracle.contains(added):
                     continue
-                supports.evaluate(added)
+                self._solve(added)
                 yield
             if self._value(added) < value:
                 sigma, value = added, self._value(added)
@@ -147,9 +170,8 @@ class Swaps:
         barred, sigma = sigma.copy(), sigma.copy()
         sigma[out] = False
         for _ in out:
-            cut = self._solve(sigma).cut
-            yield
-            best = self._largest(0.5 * cut.slopes - self._penalty, barred | sigma, DRAWN_FROM)
+            gains = (yield from self._cut(sigma))[1]
+            best = self._largest(gains, barred | sigma, DRAWN_FROM)
             if best.size:
                 sigma[random.choice(best)] = True
         return sigma
