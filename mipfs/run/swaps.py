@@ -44,7 +44,7 @@ class Swaps:
     Parameters
     ----------
     supports : Supports
-    pool : CutPool, receives the cuts of the supports that are gone through
+    pool : CutPool, receives the cuts of the supports that no few swaps improve upon
     """
 
     def __init__(self, supports: Supports, pool: CutPool) -> None:
@@ -56,7 +56,7 @@ class Swaps:
         self._slopes, self._constants = np.zeros((recent, low.size)), np.full(recent, -np.inf)
         self._keys, self._next = [b""] * recent, 0
 
-    def climbing(self, sigma: Mask, widths: tuple[int, ...] = (FEW, MANY)) -> Iterator[None]:
+    def climbing(self, sigma: Mask, widths: tuple[int, ...] = (FEW, MANY)) -> Generator[None, None, Mask]:
         """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried.
 
         Whoever works it off may do something else after every SVM.
@@ -66,8 +66,9 @@ class Swaps:
             before = sigma
             sigma = yield from self._swept(sigma, widths[k])
             if self.supports.run.must_stop:
-                return
+                break
             k = k + 1 if sigma is before else 0
+        return sigma
 
     def shaking(self, random: np.random.Generator) -> Iterator[None]:
         """Climb from the incumbent with some features exchanged at random, again and again."""
@@ -117,7 +118,7 @@ class Swaps:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
         supports, problem = self.supports, self.supports.run.problem
         here = self._solve(sigma)
-        if width == FEW:
+        if width == MANY:
             self.pool.add(here.cut)
         value, sizes = self._value(sigma), supports.subproblem.weights()
         yield
