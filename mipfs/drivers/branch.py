@@ -44,7 +44,7 @@ SPREAD = 64
 """The same where a cluster explores them, whatever its size."""
 SEARCH_AFTER, WORK = 20, 1.0
 """Nodes, or units of work (`Tree.work`), after which a swap search from the incumbent pays; it goes to its end."""
-SEARCHED = 40
+SEARCHED = 30
 """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
 CLIMBED = 100
 """At most so many per `BATCH` nodes."""
@@ -160,6 +160,17 @@ def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
     tree.merge(found())
 
 
+def _searched(tree: Tree, climbs: Iterator[None] | None, climbed: int, batch: int) -> tuple[Iterator[None] | None, int]:
+    """Climb from the incumbent once that pays, later search on in slices; the nodes are explored meanwhile."""
+    if climbs is None:
+        if tree.n_nodes <= SEARCH_AFTER and tree.work <= WORK:
+            return None, 0
+        tree.supports.search(tree.supports.pool)
+        return tree.searching(), 0
+    most = min(CLIMBED * batch // BATCH, int(SEARCHED * tree.work**0.5) - climbed)
+    return climbs, climbed + sum(1 for _ in islice(climbs, max(0, most)))
+
+
 def _report(run: Run, tree: Tree, bound: float) -> None:
     """Take over the bound, and tell how far the tree is."""
     run.iteration = tree.n_nodes
@@ -216,12 +227,8 @@ def search(run: Run) -> Steps:
                 _merge(tree, hands, waiting)
                 waiting = []
             run.closed = not tree.n_open and not waiting
-            if climbs is None and (tree.n_nodes > SEARCH_AFTER or tree.work > WORK):
-                supports.search(supports.pool)  # the nodes are explored meanwhile
-                climbs = tree.searching()
-            elif climbs is not None:
-                most = min(CLIMBED * batch // BATCH, int(SEARCHED * tree.work**0.5) - climbed)
-                climbed += sum(1 for _ in islice(climbs, max(0, most)))
+            if not run.closed:
+                climbs, climbed = _searched(tree, climbs, climbed, batch)
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, [node for node, _ in waiting])
         _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment

@@ -62,11 +62,9 @@ class Swaps:
         Whoever works it off may do something else after every SVM.
         """
         k = 0
-        while k < len(widths):
+        while k < len(widths) and not self.supports.run.must_stop:
             before = sigma
             sigma = yield from self._swept(sigma, widths[k])
-            if self.supports.run.must_stop:
-                break
             k = k + 1 if sigma is before else 0
         return sigma
 
@@ -120,7 +118,8 @@ class Swaps:
         here = self._solve(sigma)
         if width == MANY:
             self.pool.add(here.cut)
-        value, sizes = self._value(sigma), supports.subproblem.weights()
+        value = self._value(sigma) if supports.was_seen(sigma) else here.value
+        sizes = supports.subproblem.weights()
         yield
         if problem.M is None or np.count_nonzero(sigma) < problem.M:
             sigma, value = yield from self._added(sigma, sigma, value, width)
@@ -155,7 +154,8 @@ class Swaps:
             if not supports.was_seen(added):
                 if self._bound(added) >= value or not supports.run.oracle.contains(added):
                     continue
-                self._solve(added)
+                if (solved := supports.evaluate(added)) is not None:
+                    self._keep(added, solved.cut)
                 yield
             if self._value(added) < value:
                 sigma, value = added, self._value(added)
