@@ -46,7 +46,7 @@ SEARCH_AFTER, WORK = 20, 1.0
 """Nodes, or units of work (`Tree.work`), after which a swap search from the incumbent pays; it goes to its end."""
 SEARCHED = 30
 """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
-CLIMBED = 100
+CLIMBED = 40
 """At most so many per `BATCH` nodes."""
 
 
