@@ -26,6 +26,7 @@ from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
+from mipfs.run.swaps import Swaps
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -50,6 +51,8 @@ POLL_SECONDS = 0.05
 """How often limits and Ctrl-C are looked at while nodes are explored."""
 HALF = 0.5
 """Share of the asked gap that screening at the root leaves unused."""
+UNIT = 2e7
+"""Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
 SLACK = 1e-11
 """Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
@@ -277,20 +280,23 @@ class Tree:
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         self.supports.round(scores)
 
-    def climbing(self) -> Iterator[None]:
-        """Climb from the incumbent, then from where the open node of least bound points to; one SVM at a time."""
-        run, supports = self.run, self.supports
-        if run.incumbent is not None:
-            yield from supports.climbing(run.incumbent.sigma(run.problem.atoms.count), supports.pool)
-        if not self._heap:
-            return
-        node = self._heap[0][2]
-        scores = np.zeros(run.problem.atoms.count)
-        scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
-        scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
-        sigma = run.oracle.repair(scores)
-        if sigma is not None:
-            yield from supports.climbing(sigma, supports.pool)
+    @property
+    def work(self) -> float:
+        """Newton steps so far, times samples and features, in units of `UNIT`."""
+        return self.steps * self.run.problem.data.n_samples * self.relaxation.alive.size / UNIT
+
+    def searching(self) -> Iterator[None]:
+        """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
+        run, swaps = self.run, Swaps(self.supports, self.supports.pool)
+        if self._heap:
+            node = self._heap[0][2]
+            scores = np.zeros(run.problem.atoms.count)
+            scores[self.relaxation.alive] = np.abs(node.warm.w) + 1e30 * (node.states == INSIDE)
+            scores[self.relaxation.alive[node.states == OUTSIDE]] = 0.0
+            sigma = run.oracle.repair(scores)
+            if sigma is not None:
+                yield from swaps.climbing(sigma)
+        yield from swaps.shaking(np.random.default_rng(0))
 
     @property
     def _root_cutoff(self) -> float:

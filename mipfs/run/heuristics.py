@@ -13,15 +13,11 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import CutPool
 from mipfs.run import near_optimal
 from mipfs.run.run import Run
+from mipfs.run.swaps import Swaps
 from mipfs.run.validation import Validator
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-
-LEAVING = 12
-"""Features of the support that a swap may take out: those of smallest weight."""
-CANDIDATES = 8
-"""Features outside the support that a swap may bring in: those of largest score."""
 
 
 class Supports:
@@ -126,57 +122,10 @@ class Supports:
             self.climb(self.run.incumbent.sigma(self.run.problem.atoms.count), pool)
 
     def climb(self, sigma: Mask, pool: CutPool) -> None:
-        """Go from a selection of S to the best of its drops, additions and swaps, for as long as that pays."""
+        """Go from a selection of S to better ones by drops, additions and swaps, for as long as that pays."""
         for _ in self.climbing(sigma, pool):
             pass
 
     def climbing(self, sigma: Mask, pool: CutPool) -> Iterator[None]:
-        """`climb`, one SVM after the other: whoever works it off may do something else in between.
-
-        A neighbour is solved only if the cuts at hand do not already show that it cannot win.
-        """
-        run, value = self.run, np.inf
-        while not run.must_stop:
-            self.evaluate(sigma)
-            value = min(value, self.found[np.packbits(sigma).tobytes()])
-            again, best = self.subproblem.solve(sigma.astype(float), self.tol), None
-            pool.add(again.cut)
-            yield
-            for neighbour in _neighbours(sigma, again.cut.slopes, self.subproblem.weights()):
-                if run.must_stop:
-                    return
-                if not self.was_seen(neighbour):
-                    if not run.oracle.contains(neighbour):
-                        continue
-                    chosen = neighbour.astype(float)
-                    hopeless = float(pool.values(chosen).max()) + float(run.problem.penalty @ chosen)
-                    if hopeless >= max(value, run.cutoff):
-                        continue
-                    self.evaluate(neighbour)
-                    yield
-                found = self.found[np.packbits(neighbour).tobytes()]
-                if found < value:
-                    value, best = found, neighbour
-            if best is None:
-                return
-            sigma = best
-
-
-def _neighbours(sigma: Mask, scores: Array, sizes: Array) -> Iterator[Mask]:
-    """Additions, drops and swaps: largest scores outside, smallest weights inside."""
-    inside = np.flatnonzero(sigma)
-    inside = inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]]
-    outside = np.flatnonzero(~sigma)
-    outside = outside[np.argsort(-scores[outside], kind="stable")[:CANDIDATES]]
-    for j in outside:
-        added = sigma.copy()
-        added[j] = True
-        yield added
-    for i in inside:
-        dropped = sigma.copy()
-        dropped[i] = False
-        yield dropped
-        for j in outside:
-            swapped = dropped.copy()
-            swapped[j] = True
-            yield swapped
+        """`climb`, one SVM after the other: whoever works it off may do something else in between."""
+        return Swaps(self, pool).climbing(sigma)

@@ -1,0 +1,185 @@
+"""Local search over the selections of S: swaps, and restarts from shaken supports.
+
+    take a feature i out and solve without it; of those whose score is largest there try some in its place
+    go on with the first i that some swap improves upon, until none does
+
+What replaces i shows only in the dual vector without i: at the support itself a feature that is correlated with i has
+a small score.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.subproblem import Solved
+from mipfs.proof.cuts import Cut, CutPool
+
+if TYPE_CHECKING:
+    from mipfs.run.heuristics import Supports
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+LEAVING = 12
+"""Features of the support that a swap may take out: those of smallest weight."""
+FEW, MANY = 4, 16
+"""Features that are tried in place of one: first the few of largest score, at a local optimum many."""
+SHAKEN = 6
+"""Features that a restart exchanges at most, and at most half of the support."""
+DRAWN_FROM = 3
+"""It draws each from so many of largest score."""
+RECENT, MOST_NUMBERS = 40, 2**23
+"""Last cuts that are looked at before an SVM is solved, and numbers that these may have: a third of the SVMs goes."""
+
+
+class Swaps:
+    """The local search around the supports of a run, one SVM after the other.
+
+    Parameters
+    ----------
+    supports : Supports
+    pool : CutPool, receives the cuts of the supports that no few swaps improve upon
+    """
+
+    def __init__(self, supports: Supports, pool: CutPool) -> None:
+        self.supports, self.pool = supports, pool
+        problem = supports.run.problem
+        low, high = problem.selection.sigma_bounds()
+        self._penalty, self._stays, self._closed = problem.penalty, low > 0.5, high < 0.5
+        recent = max(2, min(RECENT, MOST_NUMBERS // max(1, low.size)))
+        self._slopes, self._constants = np.zeros((recent, low.size)), np.full(recent, -np.inf)
+        self._keys, self._next = [b""] * recent, 0
+
+    def climbing(self, sigma: Mask, widths: tuple[int, ...] = (FEW, MANY)) -> Generator[None, None, Mask]:
+        """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried.
+
+        Whoever works it off may do something else after every SVM.
+        """
+        k = 0
+        while k < len(widths) and not self.supports.run.must_stop:
+            before = sigma
+            sigma = yield from self._swept(sigma, widths[k])
+            k = k + 1 if sigma is before else 0
+        return sigma
+
+    def shaking(self, random: np.random.Generator) -> Iterator[None]:
+        """Climb from the incumbent with some features exchanged at random, again and again."""
+        run = self.supports.run
+        while run.incumbent is not None and not run.must_stop:
+            best, value = run.incumbent.sigma(run.problem.atoms.count), run.objective
+            sigma = yield from self._shaken(best, random)
+            if sigma is None:
+                return
+            if run.oracle.contains(sigma):
+                yield from self.climbing(sigma, (FEW,))
+            if run.objective < value:
+                yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
+
+    def _solve(self, sigma: Mask) -> Solved:
+        """The SVM at a selection; its classifier is offered if that is in S."""
+        supports = self.supports
+        solved = supports.subproblem.solve(sigma.astype(float), supports.tol)
+        supports.offer(sigma, solved)
+        self._keep(sigma, solved.cut)
+        return solved
+
+    def _keep(self, sigma: Mask, cut: Cut) -> None:
+        """Keep the cut of a selection in place of the oldest."""
+        at, self._next = self._next, (self._next + 1) % len(self._keys)
+        self._keys[at], self._constants[at], self._slopes[at] = np.packbits(sigma).tobytes(), cut.constant, cut.slopes
+
+    def _cut(self, sigma: Mask) -> Generator[None, None, tuple[float, Array]]:
+        """g and what a feature gains by the cut of a selection, ½ s_j − c_j: in hand, or from an SVM."""
+        key = np.packbits(sigma).tobytes()
+        if key not in self._keys:
+            self._solve(sigma)
+            yield
+        at = self._keys.index(key)
+        return float(self._constants[at]), 0.5 * self._slopes[at] - self._penalty
+
+    def _bound(self, sigma: Mask) -> float:
+        """A lower bound on the objective of a selection, by the cuts in hand."""
+        ids = np.flatnonzero(sigma)
+        return float((self._constants - 0.5 * self._slopes[:, ids].sum(axis=1)).max() + self._penalty[ids].sum())
+
+    def _value(self, sigma: Mask) -> float:
+        """The objective of a selection that was evaluated."""
+        return self.supports.found[np.packbits(sigma).tobytes()]
+
+    def _swept(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
+        """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
+        supports, problem = self.supports, self.supports.run.problem
+        here = self._solve(sigma)
+        if width == MANY:
+            self.pool.add(here.cut)
+        value = self._value(sigma) if supports.was_seen(sigma) else here.value
+        sizes = supports.subproblem.weights()
+        yield
+        if problem.M is None or np.count_nonzero(sigma) < problem.M:
+            sigma, value = yield from self._added(sigma, sigma, value, width)
+        inside = np.flatnonzero(sigma & ~self._stays)
+        order = deque(inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]].tolist())
+        failed = 0
+        while failed < len(order) and not supports.run.must_stop:
+            i = order.popleft()
+            without = sigma.copy()
+            without[i] = False
+            yield from self._cut(without)
+            if supports.was_seen(without) and self._value(without) < value:
+                sigma, value, failed = without, self._value(without), 0
+                continue
+            swapped, value = yield from self._added(without, sigma, value, width)
+            entered = np.flatnonzero(swapped & ~sigma)
+            failed = 0 if entered.size else failed + 1
+            order.append(int(entered[0]) if entered.size else i)
+            sigma = swapped
+        return sigma
+
+    def _added(self, base: Mask, sigma: Mask, value: float, width: int) -> Generator[None, None, tuple[Mask, float]]:
+        """`sigma` and its value, or the best of some features added to `base`, by the scores there."""
+        supports, barred = self.supports, base | sigma
+        constant, gains = yield from self._cut(base)
+        floor = constant - float(gains[base].sum())
+        for j in self._largest(gains, barred, width):
+            if floor - gains[j] >= value or supports.run.must_stop:
+                break
+            added = base.copy()
+            added[j] = True
+            if not supports.was_seen(added):
+                if self._bound(added) >= value or not supports.run.oracle.contains(added):
+                    continue
+                if (solved := supports.evaluate(added)) is not None:
+                    self._keep(added, solved.cut)
+                yield
+            if self._value(added) < value:
+                sigma, value = added, self._value(added)
+        return sigma, value
+
+    def _shaken(self, sigma: Mask, random: np.random.Generator) -> Generator[None, None, Mask | None]:
+        """Some features of a selection, drawn, exchanged for others of large score; None if none can go."""
+        inside = np.flatnonzero(sigma & ~self._stays)
+        if not inside.size:
+            return None
+        most = max(1, min(SHAKEN, inside.size // 2))
+        out = random.choice(inside, random.integers(min(2, most), most + 1), replace=False)
+        barred, sigma = sigma.copy(), sigma.copy()
+        sigma[out] = False
+        for _ in out:
+            gains = (yield from self._cut(sigma))[1]
+            best = self._largest(gains, barred | sigma, DRAWN_FROM)
+            if best.size:
+                sigma[random.choice(best)] = True
+        return sigma
+
+    def _largest(self, gains: Array, barred: Mask, most: int) -> Integers:
+        """The features of largest gain that may come in, in order."""
+        gains = np.where(barred | self._closed, -np.inf, gains)
+        some = np.arange(gains.size) if gains.size <= most else np.argpartition(-gains, most - 1)[:most]
+        some = some[np.lexsort((some, -gains[some]))]
+        return np.asarray(some[gains[some] > -np.inf])

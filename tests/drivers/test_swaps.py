@@ -1,0 +1,138 @@
+"""The swap search: it ends where no swap pays, finds what enumeration finds, and stays inside S."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mipfs
+from mipfs.data.instance import Instance
+from mipfs.drivers import gbd
+from mipfs.inner.subproblem import Subproblem
+from mipfs.problem import Problem
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+from mipfs.run.swaps import FEW, MANY, Swaps
+
+P, M = 10, 3
+LOSSES: tuple[dict[str, Any], ...] = (
+    {"loss": "hinge"},
+    {"loss": "squared-hinge", "bias": False},
+    {"loss": "logistic", "lam": 0.05},
+)
+
+
+def drawn(seed: int, n: int = 60, p: int = P) -> Instance:
+    """Columns that stand in for each other: a feature that is left out is replaced by a correlated one."""
+    r = np.random.default_rng(seed)
+    base = r.standard_normal((n, 3))
+    X = base[:, r.integers(0, 3, p)] + 0.4 * r.standard_normal((n, p))
+    y = np.where(base.sum(axis=1) + 0.3 * r.standard_normal(n) > 0, 1.0, -1.0)
+    return Instance.from_arrays(X, y)
+
+
+def values_of(problem: Problem) -> dict[tuple[int, ...], float]:
+    """The objective of every selection of S."""
+    found, subproblem = {}, Subproblem(problem)
+    for size in range(M + 1):
+        for ids in itertools.combinations(range(P), size):
+            if problem.selection.contains(mask(ids)):
+                found[ids] = subproblem.solve(mask(ids).astype(float), 1e-8).value
+    return found
+
+
+def mask(ids: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """The selection of some features."""
+    sigma = np.zeros(P, dtype=bool)
+    sigma[list(ids)] = True
+    return sigma
+
+
+def begun(problem: Problem) -> tuple[Run, Swaps]:
+    """A run and its search."""
+    run = Run(problem, gbd.Options())
+    supports = Supports(run, Subproblem(problem), tol=1e-8)
+    return run, Swaps(supports, supports.pool)
+
+
+def neighbours(ids: tuple[int, ...]) -> set[tuple[int, ...]]:
+    """Everything one addition, drop or swap away."""
+    inside, outside = set(ids), set(range(P)) - set(ids)
+    found = {tuple(sorted(inside | {j})) for j in outside} | {tuple(sorted(inside - {i})) for i in inside}
+    return found | {tuple(sorted(inside - {i} | {j})) for i in inside for j in outside}
+
+
+@pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
+@pytest.mark.parametrize("rows", [False, True])
+def test_it_ends_where_no_addition_drop_or_swap_pays(given: dict[str, Any], rows: bool) -> None:
+    assert P <= MANY  # every neighbour is tried, or ruled out by a cut
+    for seed in range(4):
+        problem = Problem(drawn(seed), M=M, C=1.0, **given)
+        if rows:
+            cost = np.random.default_rng(seed).integers(1, 4, P).astype(float)
+            problem = problem.with_rows(cost[None, :], -np.inf, 6.0)
+        values = values_of(problem)
+        start = max((ids for ids in values if len(ids) == 2), key=lambda ids: values[ids])
+        run, swaps = begun(problem)
+        for _ in swaps.climbing(mask(start)):
+            pass
+        assert run.incumbent is not None
+        reached = tuple(run.incumbent.selected.tolist())
+        assert reached in values
+        assert run.objective == pytest.approx(values[reached], rel=1e-6)
+        best = min(values[ids] for ids in neighbours(reached) if ids in values)
+        assert run.objective <= best * (1.0 + 1e-6)
+
+
+def test_forced_features_stay_where_they_are() -> None:
+    data = drawn(2)
+    inside, outside = data.feature_names[0], data.feature_names[1]
+    problem = Problem(data, M=M, C=1.0, forced_in=(inside,), forced_out=(outside,))
+    run, swaps = begun(problem)
+    start = mask((0, 8, 9))
+    for _ in swaps.climbing(start):
+        pass
+    for _ in itertools.islice(swaps.shaking(np.random.default_rng(1)), 60):
+        pass
+    for key in swaps.supports.found:
+        sigma = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=P).astype(bool)
+        assert sigma[0]
+        assert not sigma[1]
+        assert sigma.sum() <= M
+    assert run.objective <= min(value for ids, value in values_of(problem).items()) * 1.05
+
+
+def test_restarts_find_the_optimum_that_a_climb_misses() -> None:
+    missed = 0
+    for seed in range(8):
+        problem = Problem(drawn(seed), M=M, C=5.0)
+        best = min(values_of(problem).values())
+        run, swaps = begun(problem)
+        for _ in swaps.climbing(mask((7, 8, 9)), (1,)):
+            pass
+        missed += run.objective > best * (1.0 + 1e-6)
+        for _ in itertools.islice(swaps.shaking(np.random.default_rng(0)), 200):
+            pass
+        assert run.objective == pytest.approx(best, rel=1e-6)
+    assert missed > 0
+
+
+def test_cuts_in_hand_are_below_what_they_spare() -> None:
+    problem = Problem(drawn(4), M=M, C=1.0, lam=0.05)
+    values = values_of(problem)
+    _, swaps = begun(problem)
+    for _ in swaps.climbing(mask((0, 1, 2)), (FEW,)):
+        pass
+    for ids, value in values.items():
+        assert swaps._bound(mask(ids)) <= value * (1.0 + 1e-6)
+
+
+def test_the_search_is_the_same_whatever_the_threads() -> None:
+    data = drawn(5, 300, 40)
+    one, two = (mipfs.solve(Problem(data, M=6, C=1.0), "branch", threads=threads) for threads in (1, 2))
+    assert (one.objective, one.bound, one.selected) == (two.objective, two.bound, two.selected)
+    assert one.counters == two.counters
