@@ -80,6 +80,7 @@ class Swaps:
                 yield from self.climbing(sigma, (FEW,))
             if run.objective < value:
                 yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
+            yield  # whatever was in hand already, a restart ends
 
     def _solve(self, sigma: Mask) -> Solved:
         """The SVM at a selection; its classifier is offered if that is in S."""

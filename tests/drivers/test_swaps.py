@@ -121,6 +121,17 @@ def test_restarts_find_the_optimum_that_a_climb_misses() -> None:
     assert missed > 0
 
 
+def test_restarts_that_the_rows_forbid_end() -> None:
+    """No exchange satisfies the row; what they need is in hand soon, and every one of them still lets others go on."""
+    row = np.r_[np.ones(2), -np.ones(P - 2)][None, :]
+    problem = Problem(drawn(6), M=2, C=1.0).with_rows(row, 2.0, np.inf)
+    run, swaps = begun(problem)
+    swaps.supports.evaluate(mask((0, 1)))
+    assert sum(1 for _ in itertools.islice(swaps.shaking(np.random.default_rng(0)), 300)) == 300
+    assert run.incumbent is not None
+    assert run.incumbent.selected.tolist() == [0, 1]
+
+
 def test_cuts_in_hand_are_below_what_they_spare() -> None:
     problem = Problem(drawn(4), M=M, C=1.0, lam=0.05)
     values = values_of(problem)
