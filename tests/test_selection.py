@@ -121,6 +121,24 @@ def test_conflict_is_a_smallest_one(seed: int) -> None:
     assert len(names) == min(sizes)
 
 
+@pytest.mark.parametrize("asked", [0, 3, 10])
+def test_a_search_that_must_stop_names_a_conflict(asked: int) -> None:
+    """Twenty features of which every two exclude each other, three wanted of every seven: 190 and 14 rows."""
+    pairs = np.array(
+        [[1.0 if j in (a, b) else 0.0 for j in range(20)] for a, b in itertools.combinations(range(20), 2)]
+    )
+    wanted = np.array([[1.0 if s <= j < s + 7 else 0.0 for j in range(20)] for s in range(14)])
+    low, high = np.r_[np.full(190, -np.inf), np.full(14, 3.0)], np.r_[np.ones(190), np.full(14, np.inf)]
+    names = tuple(f"r{k}" for k in range(204))
+    selection = Selection(20, None, (), (), Rows(np.vstack([pairs, wanted]), low, high, names, names))
+    calls = itertools.count()
+    found = selection.conflict(lambda: next(calls) >= asked)
+    kept = selection.rows.take([k for k, name in enumerate(names) if name in found])
+    assert Selection(20, None, (), (), kept).minimise(np.zeros(20))[0] is None
+    assert next(calls) <= asked + 3
+    assert asked > 0 or len(found) == 204
+
+
 def _only(selection: Selection, names: tuple[str, ...]) -> Selection:
     kept = [i for i, name in enumerate(selection.rows.names) if name in names]
     return Selection(

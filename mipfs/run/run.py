@@ -193,7 +193,7 @@ class Run:
         """The selection of least cost, and a bound on that: drivers begin so. None, and the conflict, if S is empty."""
         first, least = self.oracle.minimise(self.problem.penalty)
         if first is None:
-            self.infeasible, self.conflict = True, self.problem.selection.conflict()
+            self.infeasible, self.conflict = True, self.problem.selection.conflict(lambda: self.must_stop)
         return first, least
 
     def offer(self, selected: npt.ArrayLike, w: Array, b: float) -> float:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import NumericalError
 from mipfs.selection.selection import Selection
+
+Mask = npt.NDArray[np.bool_]
 
 MAX_ROUNDS = 300
 """Rounds of the search for a minimum set before an irreducible one is accepted."""
 
 
-def smallest_conflict(selection: Selection) -> tuple[str, ...]:
+def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
     """The smallest set of rows without a common selection.
 
     Every minimal conflict meets the complement of every satisfiable set, so a minimum hitting set of
     the complements collected so far is a lower bound on the conflict; when the hitting set is itself
-    a conflict, it is a smallest one. HiGHS's own irreducible sets are for linear programs, and rows
-    over binaries may contradict each other only through integrality.
+    a conflict, or an irreducible one is as small, it is a smallest one. HiGHS's own irreducible sets are
+    for linear programs, and rows over binaries may contradict each other only through integrality.
+
+    Parameters
+    ----------
+    selection : Selection
+    must_stop : callable, optional
+        Asked again and again; once it says so, the conflict found so far is returned, however large.
 
     Returns
     -------
@@ -28,20 +37,26 @@ def smallest_conflict(selection: Selection) -> tuple[str, ...]:
     """
     items = _items(selection)
     everything = list(range(len(items)))
-    if _satisfiable(selection, items, everything):
+    if _satisfiable(selection, items, everything)[0]:
         return ()
+    smallest = _irreducible(selection, items, everything, must_stop)
     complements: list[list[int]] = []
     for _ in range(MAX_ROUNDS):
         hit = _hitting_set(complements, len(items))
-        if not _satisfiable(selection, items, hit):
+        if len(hit) >= len(smallest) or must_stop():
+            break
+        possible, sigma = _satisfiable(selection, items, hit)
+        if not possible:
             return _names(items, hit)
-        grown = list(hit)
+        grown = _met(selection, items, sigma) | set(hit)
         for i in everything:
-            if i not in hit and _satisfiable(selection, items, [*grown, i]):
-                grown.append(i)
-        kept = set(grown)
-        complements.append([i for i in everything if i not in kept])
-    return _names(items, _irreducible(selection, items, everything))
+            if i in grown or must_stop():
+                continue
+            possible, sigma = _satisfiable(selection, items, [*sorted(grown), i])
+            if possible:
+                grown |= _met(selection, items, sigma) | {i}
+        complements.append([i for i in everything if i not in grown])
+    return _names(items, smallest)
 
 
 Item = tuple[str, int, str]
@@ -62,7 +77,8 @@ def _items(selection: Selection) -> list[Item]:
     return items
 
 
-def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> bool:
+def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:
+    """Whether some selection meets these items, and one that does, if it was found."""
     chosen = [items[i] for i in keep]
     part = Selection(
         selection.n_features,
@@ -72,9 +88,29 @@ def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int
         selection.rows.take([r for kind, r, _ in chosen if kind == "row"]),
     )
     try:
-        return part.minimise(np.zeros(selection.n_features))[0] is not None
+        sigma = part.minimise(np.zeros(selection.n_features))[0]
     except NumericalError:  # what cannot be shown to conflict does not
-        return True
+        return True, None
+    return sigma is not None, sigma
+
+
+def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set[int]:
+    """Items that a selection surely meets, whatever the extra variables are."""
+    if sigma is None:
+        return set()
+    rows, p = selection.rows, selection.n_features
+    activity = rows.matrix[:, :p] @ sigma.astype(float)
+    alone = np.diff(rows.matrix[:, p:].tocsr().indptr) == 0
+    holds = alone & (activity >= rows.lb) & (activity <= rows.ub)
+
+    def is_met(kind: str, place: int) -> bool:
+        if kind == "row":
+            return bool(holds[place])
+        if kind == "cardinality":
+            return bool(selection.M is not None and np.count_nonzero(sigma) <= selection.M)
+        return bool(sigma[place] == (kind == "in"))
+
+    return {i for i, (kind, place, _) in enumerate(items) if is_met(kind, place)}
 
 
 def _hitting_set(sets: Sequence[Sequence[int]], size: int) -> list[int]:
@@ -92,11 +128,18 @@ def _hitting_set(sets: Sequence[Sequence[int]], size: int) -> list[int]:
     return [int(i) for i in np.flatnonzero(answer.x > 0.5)]
 
 
-def _irreducible(selection: Selection, items: Sequence[Item], candidates: Sequence[int]) -> list[int]:
-    """Drop every item whose absence leaves the rest conflicting."""
-    kept = list(candidates)
-    for i in candidates:
-        rest = [k for k in kept if k != i]
-        if not _satisfiable(selection, items, rest):
-            kept = rest
+def _irreducible(
+    selection: Selection, items: Sequence[Item], candidates: Sequence[int], must_stop: Callable[[], bool]
+) -> list[int]:
+    """Drop every item whose absence leaves the rest conflicting, many at a time while that goes well."""
+    kept, waiting, size = list(candidates), list(candidates), max(1, len(candidates) // 2)
+    while waiting and not must_stop():
+        some = set(waiting[:size])
+        rest = [k for k in kept if k not in some]
+        if not _satisfiable(selection, items, rest)[0]:
+            kept, waiting, size = rest, waiting[size:], 2 * size
+        elif size > 1:
+            size = max(1, size // 4)
+        else:
+            waiting = waiting[1:]
     return kept

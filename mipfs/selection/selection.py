@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -179,8 +179,11 @@ class Selection:
 
         return SelectionOracle(self)
 
-    def conflict(self) -> tuple[str, ...]:
-        """The names of a smallest set of rows that no selection satisfies; () when S is not empty."""
+    def conflict(self, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
+        """The names of a smallest set of rows that no selection satisfies; () when S is not empty.
+
+        Once `must_stop` says so, those of the smallest set that was found.
+        """
         from mipfs.selection.conflict import smallest_conflict
 
-        return smallest_conflict(self)
+        return smallest_conflict(self, must_stop)
