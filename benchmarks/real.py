@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,7 +33,8 @@ def main() -> None:
         if not a.render:
             for stage in a.stage:
                 limit = stages.LIMITS[stage] if a.limit is None else a.limit
-                measure(store, _possible(stage, a.sets, limit), a.again, a.here)
+                cells = (one for one in _possible(stage, a.sets, limit) if re.search(a.only, one.key))
+                measure(store, cells, a.again, a.here)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here")
     if lines := store.lines():
@@ -71,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stage", nargs="+", choices=list(stages.STAGES), default=list(stages.STAGES))
     parser.add_argument("--sets", nargs="+", default=list(stages.SETS), metavar="FOLDER", help="below MIPFS_DATA")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="cells whose name it is found in: 'M=10 C=1 .*solve'"
+    )
     parser.add_argument("--limit", type=float, metavar="S", help=f"seconds a cell (default: {stages.LIMITS})")
     parser.add_argument(
         "--here",
