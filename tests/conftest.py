@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections import Counter
 
 import pytest
@@ -10,6 +12,10 @@ import pytest
 # pytest-xdist has put a worker on every core already: more threads would only wait for one another. Before NumPy loads.
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+# A shell that begins the tests in the background has them ignore Ctrl-C, and with them every process that they start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
