@@ -17,6 +17,7 @@ from rich.console import Console
 import mipfs
 from mipfs.cli.live_path import View
 from mipfs.cli.path import _finish
+from mipfs.report.numbers import percent
 from mipfs.studies.solution_path import SolutionPath
 from tests.cli.outcome import Cli
 
@@ -82,7 +83,7 @@ def test_the_one_standard_error_rule_shows_both_points(cli: Cli, tmp_path: Path)
     closing = {line.split("  ")[0]: line for line in outcome.out.splitlines()}
     for name, point in (("least error", least), ("one-se, chosen", chosen)):
         shown = f"C = {point['C']:g}, M = {point['M']}, error {point['error']:.4f} ± {point['deviation'] / 2:.4f}"
-        assert f"{shown}, {point['status'].lower()}, gap {100 * point['gap']:.3g}%" in closing[name]
+        assert f"{shown}, {point['status'].lower()}, gap {percent(point['gap'])}" in closing[name]
     lines = [line.split() for line in outcome.out.splitlines() if line.startswith("  ")]
     marked = {(float(line[0]), int(line[1])): " ".join(line[13:]) for line in lines if "optimal" in line}
     expected = {(point["C"], point["M"]): [] for point in points}

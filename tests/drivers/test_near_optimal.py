@@ -190,7 +190,7 @@ def test_the_rho_form_measures_the_gap_on_its_own_values(driver: str) -> None:
 @pytest.mark.parametrize("kind", ["cardinality", "penalties", "rows"])
 def test_a_limit_leaves_an_incomplete_list(kind: str, driver: str) -> None:
     problem, values = drawn(kind, "hinge", True)
-    result = mipfs.solve(problem, driver, pool_size=len(values), iteration_limit=2)
+    result = mipfs.solve(problem, driver, pool_size=len(values), iteration_limit=1)
     assert result.stop_reason is StopReason.ITERATION_LIMIT
     assert result.near_optimal is not None
     assert result.near_optimal["complete"] is False
