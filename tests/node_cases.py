@@ -44,7 +44,7 @@ def solve(
     w = np.zeros(columns.size)
     w[:] = warm.w[columns] / np.sqrt(relaxation.size)
     start = np.zeros(7)
-    beta, penalty = alpha / relaxation.size, relaxation._unit_penalty[columns]
+    beta, penalty = alpha / relaxation.size, relaxation.penalty[columns] / relaxation.size
     best, found = beta, -np.inf
     start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
     in_play = InPlay(columns, inside.size, room, penalty)

@@ -20,6 +20,21 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+class Numbers(NamedTuple):
+    """The proof's numbers of the multipliers of rows that go with the dual vectors of some pieces.
+
+    Attributes
+    ----------
+    first : (B,) with the first dual vector of every piece
+    others : with all others, one after the other
+    rays : (2·rows,) those that show that one side of a row is broken
+    """
+
+    first: Integers
+    others: Integers
+    rays: Integers
+
+
 class Left(NamedTuple):
     """A node that goes back: its position in the piece, why, and what `mipfs.drivers.tree.Node` has of it."""
 
@@ -55,23 +70,14 @@ class Pieces:
         arrays = (getattr(piece, name) for piece in self._pieces)
         return np.concatenate([array[first:count] for array, count in zip(arrays, counts.tolist(), strict=True)])
 
-    def enter(
-        self,
-        proof: Proof,
-        alive: Integers,
-        firsts: Integers | None = None,
-        others: Integers | None = None,
-        rays: Integers | None = None,
-    ) -> None:
+    def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
 
         Parameters
         ----------
         proof : Proof
         alive : (k,) the proof's numbers of the features in play
-        firsts, others : the proof's numbers of the multipliers that go with the first dual vector of every piece (B,),
-            and with all others, one after the other
-        rays : (2·rows,) those of the multipliers that show that one side of a row is broken
+        numbers : Numbers, where there are rows
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)
@@ -82,21 +88,21 @@ class Pieces:
             packed, ends, self._joined("grids", self._n_duals, 1), self._joined("tops", fresh),
             self._joined("widths", fresh),
         )  # fmt: skip
-        self._offset = begun + np.cumsum(fresh) - fresh - 1
+        before = np.cumsum(fresh) - fresh
+        self._offset = begun + before - 1
         feature = np.append(alive, [SCREENED, -1])[self._joined("feature", self._places)]
         local = self._joined("dual", self._places)
         dual = np.where(local >= 0, self._position(local, self._places), local)
         children, values = self._joined("children", self._places), self._joined("values", self._places)
-        multipliers = None
-        if firsts is not None:
-            assert others is not None
-            assert rays is not None
-            place = np.maximum(local - 1, 0) + np.repeat(np.cumsum(fresh) - fresh, self._places)
-            multipliers = np.where(local == 0, np.repeat(firsts, self._places), -1)
-            multipliers = np.where(local > 0, np.append(others, -1)[np.minimum(place, others.size)], multipliers)
-            causes = self._joined("causes", self._places)
-            multipliers = np.where(local == REFUTED, np.append(rays, -1)[causes], multipliers)
+        multipliers = None if numbers is None else self._numbered(numbers, local, np.repeat(before, self._places))
         self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values, multipliers)
+
+    def _numbered(self, numbers: Numbers, local: Integers, before: Integers) -> Integers:
+        """The multipliers at every place, by its dual vector in its piece and how many fresh ones come before it."""
+        place = np.minimum(np.maximum(local - 1, 0) + before, numbers.others.size)
+        found = np.where(local == 0, np.repeat(numbers.first, self._places), -1)
+        found = np.where(local > 0, np.append(numbers.others, -1)[place], found)
+        return np.where(local == REFUTED, np.append(numbers.rays, -1)[self._joined("causes", self._places)], found)
 
     def _position(self, dual: Integers, counts: Integers) -> Integers:
         """Where the dual vectors of the pieces, so many of each, are in the store."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.pieces import Left, Pieces
+from mipfs.drivers.pieces import Left, Numbers, Pieces
 from mipfs.drivers.tree import ROUNDING_NODES, ROUNDINGS, WHOLE, Node, Tree
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, States
 from mipfs.inner.node_solver import NodeSolver
@@ -120,10 +120,9 @@ class RowsTree(Tree):
         if not nodes:
             return
         joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
-        first = [self.number(node.y) for node in nodes]
+        first = np.array([self.number(node.y) for node in nodes])
         others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals[4])]]
-        alive = self.relaxation.alive
-        joined.enter(self.proof, alive, np.array(first), np.array(others, dtype=np.int64), self.rays)
+        joined.enter(self.proof, self.relaxation.alive, Numbers(first, np.array(others, dtype=np.int64), self.rays))
 
         def made(t: int, left: Left) -> RowsNode:
             piece, told = pieces[t], Node(*left.told)

@@ -155,7 +155,6 @@ class Relaxation:
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
         self._samples = Samples(_given(data.y), _given(self._c), self.kind, problem.bias)
-        self._unit_penalty = self.penalty / self.size
         root = np.sqrt(self.size)
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred

@@ -45,7 +45,7 @@ class NodeSolver:
     problem : Problem
     alive : (k,) positions of the atoms that no screening has excluded
     loss : float, optional
-        As of `Relaxation.coarsen`; None for nodes with rows.
+        As of `Relaxation.coarsen`; None where there are rows, whose nodes are rounded finely.
     """
 
     def __init__(self, problem: Problem, alive: Integers, loss: float | None = None) -> None:

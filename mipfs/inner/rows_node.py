@@ -3,9 +3,9 @@
     bound = g(α) + y'(row bounds) + min over Σσ ≤ M of (c − ½ s(α) − A'y)'σ        for any α ∈ A and any multipliers y
 
 Two solvers. The interior point finds α and y together, for whatever can be selected. For single features prices stand
-for the rows: at y the node is a plain one with penalties c − A'y, which the Newton kernel solves from its parent's
-weights in a fraction of the time; y comes from the parent, and takes a Newton step of its own where that pays
-(`row_steps`), or is found anew where it seems to lose much.
+for the rows: at y the node is a plain one with penalties c − A'y, which compiled code solves from its parent's weights
+in a fraction of the time, with the subtree below it (`mipfs.kernels.subtree`); y comes from the parent, takes a Newton
+step of its own where that pays, or is found anew here where it seems to lose much.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.inner.boolean import Boolean, Solved
@@ -60,7 +59,8 @@ class Ask:
     y : (r,) multipliers that earned the node's bound; age : nodes above it that only stepped them
     anew : whether they are to be found anew: then the node alone is solved, in place of the subtree below it
     bound : its own
-    cutoff, level, tol, share, known : as for `Relaxation.solve` and the limits of `mipfs.kernels.subtree.explore`
+    cutoff, level, tol, share : the limits of `mipfs.kernels.subtree.explore`
+    known : a bound that its relaxation must rise from before the node is left; −inf for none
     """
 
     y: Array
@@ -103,7 +103,6 @@ class RowsRelaxation:
         self.pricing, self.boolean = Pricing(problem.selection), Boolean(problem, must_stop)
         self.propagation = Propagation(problem.selection, alive)
         self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
-        self._rows = sparse.csr_array(problem.selection.rows.matrix[:, alive])
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """The same, told by others when to give up."""
@@ -118,7 +117,7 @@ class RowsRelaxation:
         """The same on some of the atoms that are alive."""
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
-        other.propagation, other._rows = Propagation(self.problem.selection, other.alive), self._rows[:, keep]
+        other.propagation = Propagation(self.problem.selection, other.alive)
         other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive, self.kernel.stop)
         return other
 

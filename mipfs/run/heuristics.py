@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from bisect import insort
-from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -117,15 +116,7 @@ class Supports:
         return sigma, None, value
 
     def search(self, pool: CutPool) -> None:
-        """Climb from the incumbent."""
+        """Climb from the incumbent by drops, additions and swaps, for as long as that pays."""
         if self.run.incumbent is not None:
-            self.climb(self.run.incumbent.sigma(self.run.problem.atoms.count), pool)
-
-    def climb(self, sigma: Mask, pool: CutPool) -> None:
-        """Go from a selection of S to better ones by drops, additions and swaps, for as long as that pays."""
-        for _ in self.climbing(sigma, pool):
-            pass
-
-    def climbing(self, sigma: Mask, pool: CutPool) -> Iterator[None]:
-        """`climb`, one SVM after the other: whoever works it off may do something else in between."""
-        return Swaps(self, pool).climbing(sigma)
+            for _ in Swaps(self, pool).climbing(self.run.incumbent.sigma(self.run.problem.atoms.count)):
+                pass

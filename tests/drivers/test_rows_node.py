@@ -42,7 +42,6 @@ def at(relaxation: RowsRelaxation, y: Any, states: Any) -> tuple[float, Outcome]
     assert kernel is not None
     kernel.penalty = np.empty(P)
     constant = price(relaxation.propagation.sides, y.copy(), relaxation.kernel.penalty, kernel.penalty, np.empty(P))
-    kernel._unit_penalty = kernel.penalty / kernel.size
     warm, n = Warm(np.zeros(P, dtype=np.float32), 0.0, 0.5), relaxation.problem.data.n_samples
     return constant, solve(kernel, states, warm, np.zeros(n), math.inf, 1e-9, 0.0, -math.inf)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mipfs
-from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, two_layer
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
+from tests.climb_cases import drawn, values_of
 
 LOSSES: tuple[dict[str, Any], ...] = (
     {"loss": "hinge"},
@@ -23,31 +22,12 @@ LOSSES: tuple[dict[str, Any], ...] = (
 )
 
 
-def drawn(seed: int, n: int = 60, p: int = 9) -> Instance:
-    """Columns that stand in for each other: the largest single scores are a bad support."""
-    r = np.random.default_rng(seed)
-    base = r.standard_normal((n, 3))
-    X = base[:, r.integers(0, 3, p)] + 0.4 * r.standard_normal((n, p))
-    y = np.where(base.sum(axis=1) + 0.3 * r.standard_normal(n) > 0, 1.0, -1.0)
-    return Instance.from_arrays(X, y)
-
-
-def values_of(problem: Problem) -> dict[tuple[int, ...], float]:
-    """The objective of every selection of S."""
-    found, subproblem = {}, Subproblem(problem)
-    for bits in itertools.product((False, True), repeat=problem.atoms.count):
-        sigma = np.array(bits)
-        if problem.selection.contains(sigma):
-            found[tuple(np.flatnonzero(sigma).tolist())] = subproblem.solve(sigma.astype(float), 1e-8).value
-    return found
-
-
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_improves_what_it_is_given_inside_S(given: dict[str, Any], rows: bool) -> None:
     reached, worst_kept = 0, 0.0
     for seed in range(6):
-        problem = Problem(drawn(seed), M=3, C=20.0 if "measure" in given else 1.0, lam=0.01 * (seed % 2), **given)
+        problem = Problem(drawn(seed, p=9), M=3, C=20.0 if "measure" in given else 1.0, lam=0.01 * (seed % 2), **given)
         if rows:
             cost = np.random.default_rng(seed).integers(1, 4, 9).astype(float)
             problem = problem.with_rows(cost[None, :], -np.inf, 6.0)
@@ -76,7 +56,7 @@ def test_it_improves_what_it_is_given_inside_S(given: dict[str, Any], rows: bool
 
 
 def test_it_stops_when_it_is_asked_to() -> None:
-    problem = Problem(drawn(1), M=3)
+    problem = Problem(drawn(1, p=9), M=3)
     run = Run(problem, gbd.Options())
     supports = Supports(run, Subproblem(problem), tol=1e-7)
     supports.round(np.arange(9.0))
@@ -100,7 +80,7 @@ def test_the_drivers_polish_where_they_are_asked_to() -> None:
 
 
 def test_a_budget_of_svms_is_kept() -> None:
-    problem = Problem(drawn(1), M=3)
+    problem = Problem(drawn(1, p=9), M=3)
     for most in (0, 1, 2, 5):
         run = Run(problem, gbd.Options())
         supports = Supports(run, Subproblem(problem), tol=1e-7)

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pytest
 
 import mipfs
-from mipfs.data.instance import Instance
 from mipfs.drivers import gbd
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 from mipfs.run.swaps import FEW, MANY, Swaps
+from tests.climb_cases import drawn, values_of
 
 P, M = 10, 3
 LOSSES: tuple[dict[str, Any], ...] = (
@@ -24,25 +24,6 @@ LOSSES: tuple[dict[str, Any], ...] = (
     {"loss": "squared-hinge", "bias": False},
     {"loss": "logistic", "lam": 0.05},
 )
-
-
-def drawn(seed: int, n: int = 60, p: int = P) -> Instance:
-    """Columns that stand in for each other: a feature that is left out is replaced by a correlated one."""
-    r = np.random.default_rng(seed)
-    base = r.standard_normal((n, 3))
-    X = base[:, r.integers(0, 3, p)] + 0.4 * r.standard_normal((n, p))
-    y = np.where(base.sum(axis=1) + 0.3 * r.standard_normal(n) > 0, 1.0, -1.0)
-    return Instance.from_arrays(X, y)
-
-
-def values_of(problem: Problem) -> dict[tuple[int, ...], float]:
-    """The objective of every selection of S."""
-    found, subproblem = {}, Subproblem(problem)
-    for size in range(M + 1):
-        for ids in itertools.combinations(range(P), size):
-            if problem.selection.contains(mask(ids)):
-                found[ids] = subproblem.solve(mask(ids).astype(float), 1e-8).value
-    return found
 
 
 def mask(ids: tuple[int, ...]) -> npt.NDArray[np.bool_]:
