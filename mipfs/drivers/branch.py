@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any, Literal
 
 from mipfs.backends.declared import check_size
@@ -23,6 +22,7 @@ from mipfs.capability import ATOMS, PAIRS
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.hands import Hands, hands_of
+from mipfs.drivers.pacing import Search
 from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
@@ -42,12 +42,6 @@ SETTLED, MANY = 256, 4
 batches leave less to Python, and by then those of least bound are many."""
 SPREAD = 64
 """The same where a cluster explores them, whatever its size."""
-SEARCH_AFTER, WORK = 20, 1.0
-"""Nodes, or units of work (`Tree.work`), after which a swap search from the incumbent pays; it goes to its end."""
-SEARCHED = 30
-"""SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
-CLIMBED = 40
-"""At most so many per `BATCH` nodes."""
 
 
 @dataclass(frozen=True)
@@ -160,17 +154,6 @@ def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
     tree.merge(found())
 
 
-def _searched(tree: Tree, climbs: Iterator[None] | None, climbed: int, batch: int) -> tuple[Iterator[None] | None, int]:
-    """Climb from the incumbent once that pays, later search on in slices; the nodes are explored meanwhile."""
-    if climbs is None:
-        if tree.n_nodes <= SEARCH_AFTER and tree.work <= WORK:
-            return None, 0
-        tree.supports.search(tree.supports.pool)
-        return tree.searching(), 0
-    most = min(CLIMBED * batch // BATCH, int(SEARCHED * tree.work**0.5) - climbed)
-    return climbs, climbed + sum(1 for _ in islice(climbs, max(0, most)))
-
-
 def _report(run: Run, tree: Tree, bound: float) -> None:
     """Take over the bound, and tell how far the tree is."""
     run.iteration = tree.n_nodes
@@ -213,8 +196,7 @@ def search(run: Run) -> Steps:
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree)
-    climbs: Iterator[None] | None = None
-    climbed = 0
+    beside = Search(tree)
     with hands_of(tree) as hands:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
@@ -228,7 +210,7 @@ def search(run: Run) -> Steps:
                 waiting = []
             run.closed = not tree.n_open and not waiting
             if not run.closed:
-                climbs, climbed = _searched(tree, climbs, climbed, batch)
+                beside.go_on(batch / BATCH)
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, [node for node, _ in waiting])
         _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment
