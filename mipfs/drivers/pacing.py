@@ -15,15 +15,17 @@ from mipfs.result.result import relative_gap
 
 SEARCH_AFTER, WORK = 20, 1.0
 """Nodes, or units of work (`Tree.work`), after which a climb from the incumbent pays; it goes to its end."""
-SEARCHED = 30
+SEARCHED = 12
 """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
-HOPEFUL, FAR, SHARE = 0.1, 20.0, 1.0
+HOPEFUL, FAR, SHARE = 0.1, 100.0, 1.0
 """Above this relative gap there are more of them: so many times what the gap is above it, up to such a share of the
-tree's work. 10 times, or a quarter of the work, left musk1 (M = 10, C = 1) at 201.3 after 10 s, for 200.8."""
+tree's work."""
+FRUITLESS, FIRST = 4, 100.0
+"""They end at so many times the SVMs that the last improvement took, which are taken for this much work at least."""
 CALL, NUMBER, ROW = 1e6, 4.0, 40.0
 """What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
 like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
-LEAST, PAUSE = 40, 25.0
+LEAST, PAUSE = 40, 40.0
 """SVMs that may come at once beside a batch of the first size, and units of work where these are more."""
 
 
@@ -37,7 +39,7 @@ class Search:
 
     def __init__(self, tree: Tree) -> None:
         data = tree.run.problem.data
-        self._tree, self._count = tree, 0
+        self._tree, self._count, self._improved = tree, 0, 0
         self._cost = (CALL + NUMBER * (data.block().nnz + ROW * data.n_samples)) / UNIT
         self._climbs: Iterator[None] | None = None
 
@@ -49,8 +51,11 @@ class Search:
                 tree.supports.search(tree.supports.pool)
                 self._climbs = tree.searching()
             return
-        at_once = batches * max(LEAST, PAUSE / self._cost)
-        self._count += sum(1 for _ in islice(self._climbs, max(0, int(min(at_once, self._allowed - self._count)))))
+        most, best = min(batches * max(LEAST, PAUSE / self._cost), self._allowed - self._count), tree.run.objective
+        for _ in islice(self._climbs, max(0, int(most))):
+            self._count += 1
+            if tree.run.objective < best:
+                best, self._improved = tree.run.objective, self._count
 
     @property
     def _allowed(self) -> float:
@@ -58,4 +63,5 @@ class Search:
         work, run = self._tree.work, self._tree.run
         usual = SEARCHED * math.sqrt(work)
         gap = min(1.0, relative_gap(run.objective, run.bound))
-        return usual + min(usual * FAR * max(0.0, gap - HOPEFUL), SHARE * work / self._cost)
+        more = usual * FAR * max(0.0, gap - HOPEFUL)
+        return usual + min(more, SHARE * work / self._cost, FRUITLESS * max(FIRST / self._cost, self._improved))

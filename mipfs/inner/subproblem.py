@@ -30,13 +30,14 @@ class Solved:
     ----------
     ids : positions of the atoms with σ > 0
     svm : SVM on their columns (`Atoms.columns`)
-    value : float, c'σ + v(σ) as the primal side has it
+    value, lower : float, c'σ + v(σ) as the primal side has it, and as the dual side has it
     cut : Cut
     """
 
     ids: npt.NDArray[np.int64]
     svm: SVM
     value: float
+    lower: float
     cut: Cut
 
 
@@ -60,17 +61,19 @@ class Subproblem:
         self._last: SVM | None = None
         self.count = 0
 
-    def solve(self, sigma: Array, tol: float) -> Solved:
-        """Solve at σ in [0, 1]^p to a relative gap `tol`."""
-        problem = self.problem
+    def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
+        """Solve at σ in [0, 1]^p to a relative gap `tol`, or until the cut proves a value of `enough`."""
+        problem, fixed = self.problem, float(self.problem.penalty @ sigma)
         ids = np.flatnonzero(sigma > SUPPORT)
         columns = self.atoms.columns(ids)
         part = sigma[ids][columns.atom] * np.square(columns.scale)
         start = None
         if self._last is not None:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
+        self._solver.enough = enough - fixed
         svm = self._svm(columns.ids, part, tol, start)
-        if svm.gap > max(STALLED * tol, ROUGH) and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
+        stalled = svm.gap > max(STALLED * tol, ROUGH) and svm.dual + fixed < enough
+        if stalled and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
         self._weights[:], self._sizes[:] = 0.0, 0.0
@@ -84,7 +87,7 @@ class Subproblem:
         else:
             g, dual = svm.combination.value_below, svm.combination.dual
         cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
-        return Solved(ids, svm, float(problem.penalty @ sigma) + svm.primal, cut)
+        return Solved(ids, svm, fixed + svm.primal, fixed + svm.dual, cut)
 
     def _svm(
         self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None

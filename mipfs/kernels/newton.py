@@ -342,7 +342,7 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink, work):  # type: ignore[no-untyped-def]
+def augmented_lagrangian(A, c, k, u, alpha, state, tol, until, max_steps, grow, shrink, work):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` Newton steps; call again to go on.
 
     Parameters
@@ -354,6 +354,7 @@ def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink,
     alpha : (n,) in and out, in the box
     state : (3,) in and out: ρ, 1.0 when converged, Newton steps so far
     tol : relative gap to reach
+    until : dual value that is enough, whatever the gap
     grow : factor of ρ from one minimisation to the next
     shrink : whether to put rows aside from the first pass on (warm starts) or after the first minimisation
     work : (7, n + d) scratch
@@ -461,7 +462,7 @@ def augmented_lagrangian(A, c, k, u, alpha, state, tol, max_steps, grow, shrink,
         slack = abs(g[k] + fixed[k]) * (1.0 + abs(u[k])) if d > k else 0.0
         for i in range(n):
             alpha[i] = beta[i]
-        if gap + slack <= tol * max(primal, 1e-300):
+        if gap + slack <= tol * max(primal, 1e-300) or linear - 0.5 * dual_norm - slack >= until:
             state[1] = 1.0
             break
         if tries <= EASY:

@@ -55,7 +55,7 @@ class Solver(solver.Solver):
         growth = CAREFUL_GROWTH if careful else GROWTH
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            augmented_lagrangian(A, c, k, u, alpha, state, tol, SLICE, growth, warm, self._work)
+            augmented_lagrangian(A, c, k, u, alpha, state, tol, self.until, SLICE, growth, warm, self._work)
             warm = True
         return float(state[0]), int(state[2])
 

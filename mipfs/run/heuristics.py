@@ -35,14 +35,22 @@ class Supports:
         self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
         self.pool = CutPool(run.problem)
         self.found: dict[bytes, float] = {}
+        self._beaten: dict[bytes, float] = {}
         self._values: list[float] = []
 
-    def evaluate(self, sigma: Mask) -> Solved | None:
-        """Solve at a selection of S and offer its classifier; None when that was done before."""
-        if self.was_seen(sigma):
+    def evaluate(self, sigma: Mask, enough: float = np.inf) -> Solved | None:
+        """Solve at a selection of S and offer its classifier; None when that was done before.
+
+        It is given up once its value is known to be `enough` at least, and no less than what is wanted.
+        """
+        key, enough = np.packbits(sigma).tobytes(), max(enough, self.cutoff)
+        if key in self.found or self._beaten.get(key, -np.inf) >= enough:
             return None
-        solved = self.subproblem.solve(sigma.astype(float), self.tol)
-        self._keep(sigma, solved)
+        solved = self.subproblem.solve(sigma.astype(float), self.tol, enough)
+        if solved.lower >= enough:
+            self._beaten[key] = solved.lower
+        else:
+            self._keep(sigma, solved)
         return solved
 
     def offer(self, sigma: Mask, solved: Solved) -> None:

@@ -155,10 +155,10 @@ class Swaps:
             if not supports.was_seen(added):
                 if self._bound(added) >= value or not supports.run.oracle.contains(added):
                     continue
-                if (solved := supports.evaluate(added)) is not None:
+                if (solved := supports.evaluate(added, value)) is not None:
                     self._keep(added, solved.cut)
                 yield
-            if self._value(added) < value:
+            if supports.was_seen(added) and self._value(added) < value:
                 sigma, value = added, self._value(added)
         return sigma, value
 

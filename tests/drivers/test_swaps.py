@@ -128,3 +128,38 @@ def test_the_search_is_the_same_whatever_the_threads() -> None:
     one, two = (mipfs.solve(Problem(data, M=6, C=1.0), "branch", threads=threads) for threads in (1, 2))
     assert (one.objective, one.bound, one.selected) == (two.objective, two.bound, two.selected)
     assert one.counters == two.counters
+
+
+@pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
+def test_a_selection_is_given_up_once_it_is_beaten_and_may_be_asked_for_again(given: dict[str, Any]) -> None:
+    problem = Problem(drawn(7), M=M, C=1.0, **given)
+    run, swaps = begun(problem)
+    supports, values = swaps.supports, {ids: value for ids, value in values_of(problem).items() if len(ids) == M}
+    worst, true = max(values.items(), key=lambda item: item[1])
+    supports.evaluate(mask(min(values, key=values.__getitem__)))
+    sigma, best = mask(worst), run.objective
+    enough = 0.5 * (best + true)
+    beaten = supports.evaluate(sigma, enough)
+    assert beaten is not None
+    assert enough <= beaten.lower <= true * (1.0 + 1e-9)
+    assert run.objective == best
+    assert not supports.was_seen(sigma)
+    solves = supports.subproblem.count
+    assert supports.evaluate(sigma, enough) is None
+    assert supports.subproblem.count == solves
+    again = supports.evaluate(sigma)
+    assert again is not None
+    assert again.value == pytest.approx(true, rel=1e-6)
+    assert supports.was_seen(sigma)
+
+
+def test_the_first_point_below_enough_is_solved_to_its_end() -> None:
+    """What is asked for only ends what cannot win: a value of `enough` that is not reached changes nothing."""
+    problem = Problem(drawn(8, 200), M=M, C=1.0)
+    whole, part = Subproblem(problem), Subproblem(problem)
+    for ids in itertools.combinations(range(6), M):
+        sigma = mask(ids).astype(float)
+        solved = whole.solve(sigma, 1e-8)
+        asked = part.solve(sigma, 1e-8, solved.value * 1.01)
+        assert asked.value == pytest.approx(solved.value, rel=2e-8)
+        assert asked.value - asked.lower <= 1e-8 * asked.value
