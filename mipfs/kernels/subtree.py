@@ -79,6 +79,75 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
 
 
 @compiled(nogil=True)
+def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
+    """A node's columns in play by its states (k,), forced ones first; returns how many are forced, and all."""
+    forced = 0
+    for j in range(states.size):
+        if states[j] == INSIDE:
+            columns[forced] = j
+            forced += 1
+    count = forced
+    if M < 0 or forced < M:
+        for j in range(states.size):
+            if states[j] == FREE:
+                columns[count] = j
+                count += 1
+    return forced, count
+
+
+@compiled(nogil=True)
+def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-untyped-def]
+    """The relaxed σ of weights w (q,), in `sigma`: how many are fractional, what to split on, and their sum.
+
+    That is the largest |w| among the fractional, or among all where none is. `classes`, `tau` (q,) are scratch.
+    """
+    classify(w, costs, forced, room, classes, tau)
+    undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
+    sigma[:forced] = 1.0
+    for t in range(forced, w.size):
+        sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
+        total += sigma[t]
+        unclear = min(sigma[t], 1.0 - sigma[t]) > WHOLE
+        if unclear and undecided == 0:
+            largest = -1.0
+        undecided += unclear
+        if (unclear or undecided == 0) and abs(w[t]) > largest:
+            largest, chosen = abs(w[t]), t
+    return undecided, chosen, total
+
+
+@compiled(nogil=True)
+def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-untyped-def]
+    """Put a dual vector in units of the largest weight on the grid: the integers `whole`, α, and v = α∘y (all n).
+
+    Returns the exponent; v is scratch before.
+    """
+    y, bias, kind = samples.y, samples.bias, samples.kind
+    for i in range(best.size):
+        v[i] = best[i] * grid.size
+    q = to_grid(v, grid.c, kind, bits, grid.size, whole)
+    if bias:
+        balance(whole, grid.c, kind, q, y)
+    step = 2.0**-q
+    for i in range(best.size):
+        alpha[i] = whole[i] * step
+        v[i] = alpha[i] * y[i]
+    return q
+
+
+@compiled(nogil=True)
+def largest_free(w, cols, states, forced, chosen):  # type: ignore[no-untyped-def]
+    """Position of the column to split on: `chosen`, unless it was fixed since; then the free one of largest |w|."""
+    if states[cols[chosen]] == FREE:
+        return chosen
+    largest, found = -1.0, -1
+    for t in range(forced, cols.size):
+        if states[cols[t]] == FREE and abs(w[t]) > largest:
+            largest, found = abs(w[t]), t
+    return found
+
+
+@compiled(nogil=True)
 def settle(sides, M, states, place, n_places, fixed, behind, feature, children, dual, causes):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node at a place: a chain of places, the other side of each refuted.
 
@@ -115,9 +184,8 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
     stop : (1,) int8, set from outside to give up
     """
     Z, X, penalty, center, norms, M = alive
-    y, bias, kind = samples.y, samples.bias, samples.kind
     c, size, weighted, bits, coarse = grid
-    k, n, budget = pieces.states.shape[2], y.size, pieces.grids.shape[1] - 1
+    kind, n, k, budget = samples.kind, samples.y.size, pieces.states.shape[2], pieces.grids.shape[1] - 1
     rows = sides.indptr.size - 1
     most = pieces.feature.shape[1] - (3 if rows == 0 else 3 + 6 * k)
     columns, s, fixed = np.empty(k, np.int64), np.empty(k), np.empty(k, np.int8)
@@ -159,19 +227,7 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
                 dual[place], found[node, 0] = parents[node], -1
                 floor = min(floor, bounds[node])
                 continue
-            # the columns in play, forced ones first
-            forced, count = 0, 0
-            for j in range(k):
-                if states[node, j] == INSIDE:
-                    columns[forced] = j
-                    forced += 1
-            count = forced
-            whole_leaf = M >= 0 and forced >= M
-            if not whole_leaf:
-                for j in range(k):
-                    if states[node, j] == FREE:
-                        columns[count] = j
-                        count += 1
+            forced, count = in_play_of(states[node], M, columns)
             cols = columns[:count].copy()
             free = count - forced
             room = free if M < 0 else min(M - forced, free)
@@ -214,36 +270,19 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
                             w[:count] = 0.0
                             state[RHO], state[INTERCEPT] = abs(rhos[node]), 0.0
                             break
-                    classify(w[:count], costs[:count], forced, room, classes[:count], tau[:count])
-                    undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
-                    sigma[:forced] = 1.0
-                    for t in range(forced, count):
-                        sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
-                        total += sigma[t]
-                        unclear = min(sigma[t], 1.0 - sigma[t]) > WHOLE
-                        if unclear and undecided == 0:
-                            largest = -1.0
-                        undecided += unclear
-                        if (unclear or undecided == 0) and abs(w[t]) > largest:
-                            largest, chosen = abs(w[t]), t
+                    undecided, chosen, total = relaxed_of(
+                        w[:count], costs[:count], forced, room, sigma, classes[:count], tau[:count]
+                    )
                     if leaf or undecided > 0 or lower * size >= edge or goal <= EXACT:
                         break
                     goal, part = EXACT, 0.0  # integral, and its fate not clear: a full solve
                 if stop[0] != 0 and not lower > -np.inf:
                     break
                 # the earned bound
-                for i in range(n):
-                    v[i] = best[i] * size
                 slot = n_duals + turn
                 whole = wholes[slot]
                 few = COARSE if coarse <= FAR_BELOW * (edge - size * lower) < np.inf else bits
-                q = to_grid(v, c, kind, few, size, whole)
-                if bias:
-                    balance(whole, c, kind, q, y)
-                step = 2.0**-q
-                for i in range(n):
-                    alphas[slot, i] = whole[i] * step
-                    v[i] = alphas[slot, i] * y[i]
+                q = round_dual(samples, grid, best, few, whole, alphas[slot], v)
                 scores_above(X, center, norms, cols, v, s)
                 g = value_below(alphas[slot], c, kind)
                 earned = node_bound(g, s, priced, states[node], cols, forced, room, edge, fixed)
@@ -344,13 +383,7 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
             if rows > 0 and ages[node] >= AGED and max(missing, missed(sides, y_first, cols, sigma, dense)) > left:
                 found[node, 1] = DEAR
                 continue
-            # split on the largest |w| among the fractional that are still free
-            if states[node, cols[chosen]] != FREE:
-                largest, chosen = -1.0, -1
-                for t in range(forced, count):
-                    if states[node, cols[t]] == FREE and abs(w[t]) > largest:
-                        largest, chosen = abs(w[t]), t
-            j = cols[chosen]
+            j = cols[largest_free(w, cols, states[node], forced, chosen)]
             child = n_nodes
             n_nodes += 1
             states[child], weights[child] = states[node], weights[node]
