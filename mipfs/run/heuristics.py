@@ -43,7 +43,9 @@ class Supports:
 
         It is given up once its value is known to be `enough` at least, and no less than what is wanted.
         """
-        key, enough = np.packbits(sigma).tobytes(), max(enough, self.cutoff)
+        key = np.packbits(sigma).tobytes()
+        if enough < np.inf:
+            enough = max(enough, self.cutoff)
         if key in self.found or self._beaten.get(key, -np.inf) >= enough:
             return None
         solved = self.subproblem.solve(sigma.astype(float), self.tol, enough)
