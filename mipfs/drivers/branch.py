@@ -189,14 +189,15 @@ def search(run: Run) -> Steps:
         supports.pool = taken_over(options.pool, problem)
     tol = max(1e-10, 0.02 * options.gap)
     tree = _tree(run, supports, tol)
+    beside = Search(tree)
     if run.resume is None:
+        beside.before_root()
         tree.plant()
     else:
         taken_up(run, run.resume)
         tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree)
-    beside = Search(tree)
     with hands_of(tree) as hands:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:

@@ -12,6 +12,7 @@ from itertools import islice
 
 from mipfs.drivers.tree import UNIT, Tree
 from mipfs.result.result import relative_gap
+from mipfs.run.swaps import FEW
 
 SEARCH_AFTER, WORK = 20, 1.0
 """Nodes, or units of work (`Tree.work`), after which a climb from the incumbent pays; it goes to its end."""
@@ -25,6 +26,8 @@ FRUITLESS, FIRST = 4, 100.0
 CALL, NUMBER, ROW = 1e6, 4.0, 40.0
 """What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
 like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
+DEAR = 2.0 * CALL / UNIT
+"""An SVM costs so much where its numbers do as much as its call."""
 LEAST, PAUSE = 40, 40.0
 """SVMs that may come at once beside a batch of the first size, and units of work where these are more."""
 
@@ -42,6 +45,18 @@ class Search:
         self._tree, self._count, self._improved = tree, 0, 0
         self._cost = (CALL + NUMBER * (data.block().nnz + ROW * data.n_samples)) / UNIT
         self._climbs: Iterator[None] | None = None
+
+    def before_root(self) -> None:
+        """Find an incumbent before the root, which may take all the time that there is.
+
+        Where an SVM costs more than its call the data are large, and so many SVMs cost a small part of a root.
+        """
+        supports, options = self._tree.supports, self._tree.run.options
+        if options.start is None:
+            supports.grow()
+        supports.splice()
+        if self._cost > DEAR:
+            supports.search(supports.pool, (FEW,))
 
     def go_on(self, batches: float) -> None:
         """Solve as many SVMs as the tree's work allows, beside so many batches of the first size."""

@@ -22,8 +22,8 @@ from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import propagation, subtree
-from mipfs.kernels.columns import both_ways, by_rows
-from mipfs.kernels.structures import Columns, Grid, Piece, RowSides, Samples
+from mipfs.kernels.columns import both_ways, by_rows, two_at_least
+from mipfs.kernels.structures import Columns, Grid, Piece, RowSides, Samples, given
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -154,7 +154,7 @@ class Relaxation:
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
-        self._samples = Samples(_given(data.y), _given(self._c), self.kind, problem.bias)
+        self._samples = Samples(given(data.y), given(self._c), self.kind, problem.bias)
         root = np.sqrt(self.size)
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
@@ -166,14 +166,14 @@ class Relaxation:
         else:
             dense = self._X.toarray() if sparse.issparse(self._X) else self._X
             off = TakenOff(data, problem.bias)[alive]
-            self._Z = both_ways(np.asfortranarray((dense - off) * (data.y * root)[:, None]), MOST_NUMBERS)
+            self._Z = both_ways(two_at_least((dense - off) * (data.y * root)[:, None]), MOST_NUMBERS)
             self._X = np.asfortranarray(dense)
         if sparse.issparse(self._X):
             part = sparse.csc_array(self._X)
             triple = part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64)
-            self._raw: Any = tuple(_given(array) for array in triple)
+            self._raw: Any = tuple(given(array) for array in triple)
         else:
-            self._raw = _given(self._X)
+            self._raw = given(two_at_least(self._X))
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
 
     def stopped_by(self, stop: States) -> Relaxation:
@@ -238,8 +238,8 @@ class Relaxation:
         for t, (_, _, alpha, _, *until) in enumerate(asked):
             duals[t], limits[t] = alpha, until
         c, most = self.problem.c_i, -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, _given(self.penalty), _given(self.center), _given(self.norms), most)
-        grid = Grid(_given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
+        grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         try:
             subtree.explore(alive, self._samples, grid, sides, limits, pieces, duals, self.stop)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
@@ -310,10 +310,3 @@ class Relaxation:
         g, s = self.scores(whole, q)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
         return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
-
-
-def _given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """An array that a kernel only reads, of one type whoever owns it: contiguous, and not to be written to."""
-    view = array.view() if array.flags.forc else np.ascontiguousarray(array)
-    view.flags.writeable = False
-    return view

@@ -61,6 +61,12 @@ def by_rows(data: Array, indices: Integers, indptr: Integers, n: int) -> tuple[A
     return rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64)
 
 
+def two_at_least(Z: Array) -> Array:
+    """Column-major Z, filled up to two columns with zeros: one alone is typed as stored by rows, and compiled anew."""
+    n, k = Z.shape
+    return np.asfortranarray(Z) if k >= 2 else np.asfortranarray(np.hstack([Z, np.zeros((n, 2 - k))]))
+
+
 def both_ways(Z: Array, most: int) -> tuple[Array, Array]:
     """Column-major Z beside its rows, which are left out where they have more than `most` numbers."""
     return Z, np.ascontiguousarray(Z if Z.size <= most else Z[:0])

@@ -11,7 +11,7 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import dot_columns
-from mipfs.kernels.kinds import LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.kinds import FINEST, LOGISTIC, SQUARED_HINGE
 
 U = 2.0**-53
 
@@ -27,7 +27,7 @@ def to_grid(alpha, top, kind, bits, size, whole):  # type: ignore[no-untyped-def
         size = 0.0
         for i in range(n):
             size = max(size, alpha[i])
-    q = bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0)))
+    q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
     for i in range(n):
         value = np.rint(alpha[i] * unit)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
+
+
+def given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An array that a kernel only reads, of one type whoever owns it: contiguous, and not to be written to."""
+    view = array.view() if array.flags.forc else np.ascontiguousarray(array)
+    view.flags.writeable = False
+    return view
 
 
 class Samples(NamedTuple):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.kinds import FINEST, HINGE, SQUARED_HINGE
 from mipfs.losses.projection import project
 
 Array = npt.NDArray[np.float64]
@@ -54,7 +55,7 @@ def exponent(alpha: Array, top: Array) -> int:
     for at in pieces(alpha.size):
         ends = top[at]
         size = max(size, float(np.max(np.where(np.isfinite(ends), ends, np.maximum(alpha[at], 0.0)), initial=0.0)))
-    return finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0)))
+    return min(FINEST, finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0))))
 
 
 def rounded(alpha: Array, top: Array, out: Array | None = None) -> Array:
@@ -119,11 +120,15 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
     """
     if bias and abs(float(y @ alpha)) > FAR * float(np.abs(alpha).sum()):
         alpha = project(alpha, top, y, True)
-    if bias:
-        k, limit, q = grid(alpha, top)
-        balance(k, limit, y)
-        return k, q
     k, q = np.empty(alpha.size, dtype=np.int64), exponent(alpha, top)
+    if bias:
+        from mipfs.kernels import earned
+        from mipfs.kernels.structures import given
+
+        kind, ends = HINGE if np.isfinite(top[0]) else SQUARED_HINGE, given(top)
+        earned.to_grid(given(alpha), ends, kind, finest(alpha.size), float(np.max(top)), k)
+        earned.balance(k, ends, kind, q, given(y))
+        return k, q
     for at in pieces(alpha.size):
         k[at] = np.clip(np.rint(np.ldexp(alpha[at], q)), 0.0, np.floor(np.ldexp(top[at], q)))
     return k, q

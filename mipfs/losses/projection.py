@@ -29,22 +29,13 @@ def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = No
     """
     if not bias:
         return np.asarray(np.clip(alpha, 0.0, top), dtype=float)
+    from mipfs.kernels.projection import nearest
+    from mipfs.kernels.structures import given
+
     slope = y if c is None else c * y
     # α_i leaves 0 and reaches top_i at these values of ν
     breaks = np.concatenate([alpha / slope, ((alpha - top) / slope)[np.isfinite(top)]])
     breaks.sort()
-
-    def balance(nu: float) -> float:
-        return float(y @ np.clip(alpha - nu * slope, 0.0, top))
-
-    low, high = 0, breaks.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if balance(breaks[middle]) > 0 else (low, middle)
-    left, right = breaks[low], breaks[high]
-    at_left, at_right = balance(left), balance(right)
-    # left of all breakpoints the negatives are 0, right of all the positives are: balance ≥ 0 there and ≤ 0 here
-    nu = left if at_left <= 0.0 else right
-    if at_left > 0.0 > at_right:
-        nu = left + (right - left) * at_left / (at_left - at_right)
-    return np.asarray(np.clip(alpha - nu * slope, 0.0, top), dtype=float)
+    found = np.empty(alpha.size)
+    nearest(given(alpha), given(slope), given(top), given(y), breaks, found)
+    return found

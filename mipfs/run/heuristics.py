@@ -1,4 +1,4 @@
-"""Incumbents: rounding a relaxed σ, splicing, and a swap search around the best support."""
+"""Incumbents: growing a support, rounding a relaxed σ, splicing, and a swap search around the best support."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import CutPool
 from mipfs.run import near_optimal
 from mipfs.run.run import Run
-from mipfs.run.swaps import Swaps
+from mipfs.run.swaps import FEW, MANY, Swaps
 from mipfs.run.validation import Validator
 
 Array = npt.NDArray[np.float64]
@@ -66,6 +66,32 @@ class Supports:
         if sigma is not None:
             self.evaluate(sigma)
 
+    def grow(self) -> None:
+        """Evaluate a support that is grown from what S forces in, by the scores at what there is so far.
+
+        Half of what is still to come at a time; where M does not say how much that is, as much again as there is, while
+        it pays. A few solves, whatever M is.
+        """
+        run, problem = self.run, self.run.problem
+        low, high = problem.selection.sigma_bounds()
+        sigma, last = low > 0.5, np.inf
+        while not run.must_stop:
+            solved = self.subproblem.solve(sigma.astype(float), self.tol)
+            self.offer(sigma, solved)
+            if problem.M is None and solved.value >= last:
+                return
+            count, last = int(np.count_nonzero(sigma)), solved.value
+            most = max(1, count) if problem.M is None else -(-(problem.M - count) // 2)
+            gains = np.where(sigma | (high < 0.5), -np.inf, 0.5 * solved.cut.slopes - problem.penalty)
+            best = np.argsort(-gains, kind="stable")[:most]
+            best = best[gains[best] > 0.0]
+            if not best.size:
+                break
+            sigma = sigma.copy()
+            sigma[best] = True
+        if not run.must_stop and not run.oracle.contains(sigma):
+            self.round(sigma.astype(float))
+
     def _keep(self, sigma: Mask, solved: Solved) -> None:
         value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
         self.found[np.packbits(sigma).tobytes()] = value
@@ -100,7 +126,8 @@ class Supports:
         sigma = run.incumbent.sigma(run.problem.atoms.count) if begin is None else begin
         last = self.subproblem.count + most
         solved = self.subproblem.solve(sigma.astype(float), self.tol)
-        value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        self.offer(sigma, solved)
+        value = self.found.get(np.packbits(sigma).tobytes(), solved.value)
         scores: Array | None = solved.cut.slopes
         del solved  # its vectors over the samples: one solve after the other
         while scores is not None:
@@ -125,8 +152,8 @@ class Supports:
             solved, size = None, size // 2
         return sigma, None, value
 
-    def search(self, pool: CutPool) -> None:
+    def search(self, pool: CutPool, widths: tuple[int, ...] = (FEW, MANY)) -> None:
         """Climb from the incumbent by drops, additions and swaps, for as long as that pays."""
         if self.run.incumbent is not None:
-            for _ in Swaps(self, pool).climbing(self.run.incumbent.sigma(self.run.problem.atoms.count)):
+            for _ in Swaps(self, pool).climbing(self.run.incumbent.sigma(self.run.problem.atoms.count), widths):
                 pass

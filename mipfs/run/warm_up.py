@@ -25,6 +25,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
+from mipfs.losses.projection import project
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
@@ -183,6 +184,7 @@ def _compile(kind: Kind, asked: Asked) -> None:
             return
         problem = tiny(kind, share)
         equal_rows(problem.data.block().values, problem.data.y)  # which runs with few samples leave out
+        project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:

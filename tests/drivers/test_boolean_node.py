@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import cvxpy as cp
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -123,3 +124,10 @@ def test_what_the_kernel_cannot_take() -> None:
     assert carries(Problem(centred, M=3))
     assert not carries(Problem(centred, M=3, bias=False))  # the centre of a sparse column has nowhere to go
     assert not carries(Problem(centred, M=3).with_rows(np.ones((1, 40)), 0, 2))
+
+
+def test_few_columns_are_handed_over_as_many_are() -> None:
+    """numba types one column, or none, as stored by rows: the kernels would be compiled anew after the clock began."""
+    data = Instance.from_arrays(np.random.default_rng(0).standard_normal((20, 4)), np.tile([1.0, -1.0], 10))
+    relaxed = [Relaxation(Problem(data, M=1), np.arange(k), np.zeros(1, dtype=np.int8)) for k in (0, 1, 2, 4)]
+    assert len({(numba.typeof(one._Z), numba.typeof(one._raw)) for one in relaxed}) == 1
