@@ -16,9 +16,9 @@ from mipfs.run.swaps import FEW
 
 SEARCH_AFTER, WORK = 20, 1.0
 """Nodes, or units of work (`Tree.work`), after which a climb from the incumbent pays; it goes to its end."""
-SEARCHED = 12
+SEARCHED = 9
 """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
-HOPEFUL, FAR, SHARE = 0.1, 100.0, 1.0
+HOPEFUL, FAR, SHARE = 0.1, 100.0, 2.0
 """Above this relative gap there are more of them: so many times what the gap is above it, up to such a share of the
 tree's work."""
 FRUITLESS, FIRST = 4, 100.0
@@ -42,7 +42,7 @@ class Search:
 
     def __init__(self, tree: Tree) -> None:
         data = tree.run.problem.data
-        self._tree, self._count, self._improved = tree, 0, 0
+        self._tree, self._count, self._improved, self._work = tree, 0, 0, 0.0
         self._cost = (CALL + NUMBER * (data.block().nnz + ROW * data.n_samples)) / UNIT
         self._climbs: Iterator[None] | None = None
 
@@ -66,9 +66,13 @@ class Search:
                 tree.supports.search(tree.supports.pool)
                 self._climbs = tree.searching()
             return
-        most, best = min(batches * max(LEAST, PAUSE / self._cost), self._allowed - self._count), tree.run.objective
-        for _ in islice(self._climbs, max(0, int(most))):
-            self._count += 1
+        last, self._work = self._work, tree.work
+        at_once = max(LEAST, PAUSE / self._cost, SHARE * (self._work - last) / self._cost)
+        most, best = min(batches * at_once, self._allowed - self._count), tree.run.objective
+        before, subproblem = self._count, tree.supports.subproblem
+        begun = subproblem.count
+        for _ in islice(self._climbs, max(0, int(most))):  # what is in hand already costs none
+            self._count = before + subproblem.count - begun
             if tree.run.objective < best:
                 best, self._improved = tree.run.objective, self._count
 

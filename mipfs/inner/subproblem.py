@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,20 @@ class Solved:
     ids : positions of the atoms with σ > 0
     svm : SVM on their columns (`Atoms.columns`)
     value, lower : float, c'σ + v(σ) as the primal side has it, and as the dual side has it
-    cut : Cut
+    earn : what computes the cut
+    cut : Cut; it takes a pass over the data, and is computed where it is asked for
     """
 
     ids: npt.NDArray[np.int64]
     svm: SVM
     value: float
     lower: float
-    cut: Cut
+    earn: Callable[[], Cut]
+
+    @cached_property
+    def cut(self) -> Cut:
+        """The cut of the dual vector."""
+        return self.earn()
 
 
 class Subproblem:
@@ -80,14 +87,18 @@ class Subproblem:
         self._weights[columns.ids] = svm.w
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
+        return Solved(ids, svm, fixed + svm.primal, fixed + svm.dual, partial(self._cut, svm))
+
+    def _cut(self, svm: SVM) -> Cut:
+        """The cut that a solved SVM's dual vector earns."""
+        problem = self.problem
         dual: Dual
         if svm.combination is None:
             g = dual_value_below(self.loss, svm.alpha, problem.c_i)
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
             g, dual = svm.combination.value_below, svm.combination.dual
-        cut = cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
-        return Solved(ids, svm, fixed + svm.primal, fixed + svm.dual, cut)
+        return cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
 
     def _svm(
         self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None

@@ -155,8 +155,7 @@ class Swaps:
             if not supports.was_seen(added):
                 if self._bound(added) >= value or not supports.run.oracle.contains(added):
                     continue
-                if (solved := supports.evaluate(added, value)) is not None:
-                    self._keep(added, solved.cut)
+                supports.evaluate(added, value)  # its cut would take a pass over the data, and spare few others
                 yield
             if supports.was_seen(added) and self._value(added) < value:
                 sigma, value = added, self._value(added)
