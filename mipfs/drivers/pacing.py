@@ -26,8 +26,8 @@ FRUITLESS, FIRST = 4, 100.0
 CALL, NUMBER, ROW = 1e6, 4.0, 40.0
 """What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
 like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
-DEAR = 2.0 * CALL / UNIT
-"""An SVM costs so much where its numbers do as much as its call."""
+DEAR = 4.0 * CALL / UNIT
+"""From here on an SVM is dear for its numbers, not for its call."""
 LEAST, PAUSE = 40, 40.0
 """SVMs that may come at once beside a batch of the first size, and units of work where these are more."""
 
@@ -49,7 +49,7 @@ class Search:
     def before_root(self) -> None:
         """Find an incumbent before the root, which may take all the time that there is.
 
-        Where an SVM costs more than its call the data are large, and so many SVMs cost a small part of a root.
+        Where an SVM is dear for its numbers the data are large: a climb costs a small part of the root.
         """
         supports, options = self._tree.supports, self._tree.run.options
         if options.start is None:
