@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from itertools import islice
 
-from mipfs.drivers.tree import UNIT, Tree
+from mipfs.drivers.tree import LARGE, UNIT, Tree
 from mipfs.result.result import relative_gap
 from mipfs.run.swaps import FEW
 
@@ -26,8 +26,6 @@ FRUITLESS, FIRST = 4, 100.0
 CALL, NUMBER, ROW = 1e6, 4.0, 40.0
 """What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
 like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
-DEAR = 4.0 * CALL / UNIT
-"""From here on an SVM is dear for its numbers, not for its call."""
 LEAST, PAUSE = 40, 40.0
 """SVMs that may come at once beside a batch of the first size, and units of work where these are more."""
 
@@ -47,15 +45,12 @@ class Search:
         self._climbs: Iterator[None] | None = None
 
     def before_root(self) -> None:
-        """Find an incumbent before the root, which may take all the time that there is.
-
-        Where an SVM is dear for its numbers the data are large: a climb costs a small part of the root.
-        """
-        supports, options = self._tree.supports, self._tree.run.options
-        if options.start is None:
+        """Find an incumbent before the root, which may take all the time that there is."""
+        run, supports = self._tree.run, self._tree.supports
+        if run.options.start is None:
             supports.grow()
-        supports.splice()
-        if self._cost > DEAR:
+        if min(run.problem.data.n_samples, run.problem.atoms.count) >= LARGE:  # a climb costs a small part of the root
+            supports.splice()
             supports.search(supports.pool, (FEW,))
 
     def go_on(self, batches: float) -> None:

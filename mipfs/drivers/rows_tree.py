@@ -80,8 +80,7 @@ class RowsTree(Tree):
         self.supports.pool.add(cut)
         self.round(outcome)
         self.dive(np.argsort(-(0.5 * cut.slopes - problem.penalty)[self.relaxation.alive], kind="stable"))
-        if problem.atoms.count > problem.data.n_samples:  # screening pays for a good incumbent, and solves are cheap
-            self.supports.search(self.supports.pool)
+        self.climb()
         bound, *fixed = self.relaxation.bound(outcome.whole, outcome.q, outcome.prices, states, self.cutoff)
         nothing, free = np.zeros_like(outcome.whole), self.relaxation.pricing.none
         least, *others = self.relaxation.bound(nothing, outcome.q, free, states, self.cutoff)

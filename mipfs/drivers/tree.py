@@ -53,6 +53,8 @@ HALF = 0.5
 """Share of the asked gap that screening at the root leaves unused."""
 UNIT = 2e7
 """Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
+LARGE = 2_000
+"""Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
 SLACK = 1e-11
 """Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
@@ -115,14 +117,13 @@ class Tree:
 
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the features that are left."""
-        relaxation, n_samples = self.relaxation, self.run.problem.data.n_samples
+        relaxation = self.relaxation
         outcome = relaxation.solve_root(self._first, self.tol, lambda: self.run.must_stop)
         self.n_nodes, self.steps = 1, outcome.steps
         self.supports.pool.add(relaxation.cut(outcome))
         self.round(outcome)
         self.supports.round(self.supports.pool.slopes[-1])
-        if self.run.problem.atoms.count > n_samples:  # screening pays for a good incumbent, and solves are cheap
-            self.supports.search(self.supports.pool)
+        self.climb()
         whole, nothing = outcome.whole, np.zeros_like(outcome.whole)
         cutoff = self._root_cutoff
         found = relaxation.bound(whole, outcome.q, self._first, cutoff)
@@ -141,6 +142,12 @@ class Tree:
         self.loss = ROUNDED * self.run.options.gap * abs(bound)
         self.relaxation.coarsen(self.loss)
         self.push(Node(bound, place, dual, states, warm))
+
+    def climb(self) -> None:
+        """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
+        n_samples, count = self.run.problem.data.n_samples, self.run.problem.atoms.count
+        if n_samples < min(count, LARGE):
+            self.supports.search(self.supports.pool)
 
     def narrow(self, alive: Integers) -> None:
         """Go on with the features `alive` alone, as an earlier run did."""
