@@ -1,7 +1,7 @@
 """How much of a run of `branch` goes to the search for incumbents: by counts of work, never by the clock.
 
 A proof gains little from more SVMs once the optimum is found, and that is soon where the tree can be closed. Where it
-cannot, the incumbent is what the user gets: there the search goes on as long as it costs a fraction of the nodes.
+cannot, the incumbent is what the user gets: there the search goes on, at most for a multiple of the nodes' work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ CALL, NUMBER, ROW = 1e6, 4.0, 40.0
 """What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
 like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
 LEAST, PAUSE = 40, 40.0
-"""SVMs that may come at once beside a batch of the first size, and units of work where these are more."""
+"""SVMs that may come at once beside a batch of the first size, and units of work where these are more SVMs."""
+SPLICED, CLIMBED = 100, 300
+"""SVMs at most of the splicing and of the climb before the root, so that a short limit sees a root."""
 
 
 class Search:
@@ -47,11 +49,13 @@ class Search:
     def before_root(self) -> None:
         """Find an incumbent before the root, which may take all the time that there is."""
         run, supports = self._tree.run, self._tree.supports
+        if supports.validator is not None:  # its patience is for what the tree finds
+            return
         if run.options.start is None:
             supports.grow()
         if min(run.problem.data.n_samples, run.problem.atoms.count) >= LARGE:  # a climb costs a small part of the root
-            supports.splice()
-            supports.search(supports.pool, (FEW,))
+            supports.splice(most=SPLICED)
+            supports.search(supports.pool, (FEW,), CLIMBED)
 
     def go_on(self, batches: float) -> None:
         """Solve as many SVMs as the tree's work allows, beside so many batches of the first size."""
@@ -59,7 +63,7 @@ class Search:
         if self._climbs is None:
             if tree.n_nodes > SEARCH_AFTER or tree.work > WORK:
                 tree.supports.search(tree.supports.pool)
-                self._climbs = tree.searching()
+                self._climbs, self._work = tree.searching(), tree.work
             return
         last, self._work = self._work, tree.work
         at_once = max(LEAST, PAUSE / self._cost, SHARE * (self._work - last) / self._cost)

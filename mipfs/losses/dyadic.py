@@ -120,15 +120,16 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
     """
     if bias and abs(float(y @ alpha)) > FAR * float(np.abs(alpha).sum()):
         alpha = project(alpha, top, y, True)
-    k, q = np.empty(alpha.size, dtype=np.int64), exponent(alpha, top)
+    k = np.empty(alpha.size, dtype=np.int64)
     if bias:
         from mipfs.kernels import earned
         from mipfs.kernels.structures import given
 
         kind, ends = HINGE if np.isfinite(top[0]) else SQUARED_HINGE, given(top)
-        earned.to_grid(given(alpha), ends, kind, finest(alpha.size), float(np.max(top)), k)
+        q = int(earned.to_grid(given(alpha), ends, kind, finest(alpha.size), float(np.max(top)), k))
         earned.balance(k, ends, kind, q, given(y))
         return k, q
+    q = exponent(alpha, top)
     for at in pieces(alpha.size):
         k[at] = np.clip(np.rint(np.ldexp(alpha[at], q)), 0.0, np.floor(np.ldexp(top[at], q)))
     return k, q

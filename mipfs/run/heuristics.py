@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import insort
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Supports:
-    """Evaluates binary selections once each and offers them to the run.
+    """Evaluates binary selections and offers them to the run.
 
     Parameters
     ----------
@@ -78,10 +79,11 @@ class Supports:
         while not run.must_stop:
             solved = self.subproblem.solve(sigma.astype(float), self.tol)
             self.offer(sigma, solved)
-            if problem.M is None and solved.value >= last:
-                return
-            count, last = int(np.count_nonzero(sigma)), solved.value
+            count = int(np.count_nonzero(sigma))
             most = max(1, count) if problem.M is None else -(-(problem.M - count) // 2)
+            if most <= 0 or (problem.M is None and solved.value >= last):
+                break
+            last = solved.value
             gains = np.where(sigma | (high < 0.5), -np.inf, 0.5 * solved.cut.slopes - problem.penalty)
             best = np.argsort(-gains, kind="stable")[:most]
             best = best[gains[best] > 0.0]
@@ -90,7 +92,7 @@ class Supports:
             sigma = sigma.copy()
             sigma[best] = True
         if not run.must_stop and not run.oracle.contains(sigma):
-            self.round(sigma.astype(float))
+            self.round(np.square(self.subproblem.weights()))
 
     def _keep(self, sigma: Mask, solved: Solved) -> None:
         value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
@@ -152,8 +154,9 @@ class Supports:
             solved, size = None, size // 2
         return sigma, None, value
 
-    def search(self, pool: CutPool, widths: tuple[int, ...] = (FEW, MANY)) -> None:
-        """Climb from the incumbent by drops, additions and swaps, for as long as that pays."""
+    def search(self, pool: CutPool, widths: tuple[int, ...] = (FEW, MANY), most: int = sys.maxsize) -> None:
+        """Climb from the incumbent by drops, additions and swaps, for as long as that pays or for `most` SVMs."""
         if self.run.incumbent is not None:
-            for _ in Swaps(self, pool).climbing(self.run.incumbent.sigma(self.run.problem.atoms.count), widths):
+            sigma = self.run.incumbent.sigma(self.run.problem.atoms.count)
+            for _ in islice(Swaps(self, pool).climbing(sigma, widths), most):
                 pass

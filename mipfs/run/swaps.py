@@ -35,7 +35,7 @@ SHAKEN = 6
 DRAWN_FROM = 3
 """It draws each from so many of largest score."""
 RECENT, MOST_NUMBERS = 40, 2**23
-"""Last cuts that are looked at before an SVM is solved, and numbers that these may have: a third of the SVMs goes."""
+"""Last cuts that are looked at before an SVM is solved, and numbers that these may have."""
 
 
 class Swaps:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers import gbd
+from mipfs.drivers import gbd, pacing
+from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Tree
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
@@ -66,29 +67,72 @@ def test_it_stops_when_it_is_asked_to() -> None:
     assert supports.subproblem.count == 0
 
 
+def test_without_M_a_support_that_the_rows_forbid_is_cut_back_to_its_largest_weights() -> None:
+    problem = Problem(drawn(2, 120, 30), M=None, C=1.0, lam=1e-3).with_rows(np.ones((1, 30)), -np.inf, 5.0)
+    run, _ = grown(problem)
+    assert run.incumbent is not None
+    assert run.incumbent.selected.size == 5
+    whole = Subproblem(problem)
+    whole.solve(np.ones(30), 1e-8)  # what it grew to, about
+    assert set(run.incumbent.selected.tolist()) <= set(np.argsort(-whole.weights())[:12].tolist())
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
+    """Incumbent and SVMs when each root begins; the first is that of the tiny problem that compiles, if it runs."""
+    seen: list[tuple[float, int]] = []
+    for kind in (Tree, RowsTree):
+
+        def planted(tree: Tree, plant: Any = kind.plant) -> None:
+            seen.append((tree.run.objective, tree.supports.subproblem.count))
+            plant(tree)
+
+        monkeypatch.setattr(kind, "plant", planted)
+    return seen
+
+
 @pytest.mark.parametrize("rows", [False, True])
-def test_a_run_has_an_incumbent_before_its_root(rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_an_incumbent_before_its_root(rows: bool, planted: list[tuple[float, int]]) -> None:
     problem = Problem(drawn(5, 60, 30), M=6, C=1.0)
     if rows:
         problem = problem.with_rows(np.ones((1, 30)), -np.inf, 5.0)
     empty = Subproblem(problem).solve(np.zeros(30), 1e-8).value
-    seen: list[float] = []
-    kind = mipfs.drivers.rows_tree.RowsTree if rows else Tree
-    plant = kind.plant
-
-    def planted(tree: Tree) -> None:
-        seen.append(tree.run.objective)
-        plant(tree)
-
-    monkeypatch.setattr(kind, "plant", planted)
     found = mipfs.solve(problem, "branch")
     assert found.status == mipfs.Status.OPTIMAL
-    assert found.objective <= seen[-1] < 0.8 * empty
+    assert found.objective <= planted[-1][0] < 0.8 * empty
 
 
-def test_what_the_user_begins_with_is_not_grown() -> None:
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_large_problem_has_a_climb_before_its_root_and_no_long_one(
+    rows: bool, planted: list[tuple[float, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Problem(drawn(7, 80, 60), M=12, C=1.0)
+    if rows:
+        problem = problem.with_rows(np.ones((1, 60)), -np.inf, 10.0)
+    seen: dict[str, tuple[float, int]] = {}
+    for name, least, most in (("grown", 10**9, 300), ("climbed", 0, 300), ("a few", 0, 7)):
+        monkeypatch.setattr(pacing, "LARGE", least)
+        monkeypatch.setattr(pacing, "CLIMBED", most)
+        monkeypatch.setattr(pacing, "SPLICED", 5)
+        mipfs.solve(problem, "branch", iteration_limit=1)
+        seen[name] = planted[-1]
+    assert seen["climbed"][0] < seen["grown"][0]
+    assert seen["grown"][1] < seen["a few"][1] <= seen["grown"][1] + 5 + 1 + 7
+    assert seen["a few"][1] < seen["climbed"][1] <= seen["grown"][1] + 5 + 1 + 300
+
+
+def test_the_patience_of_a_validation_is_kept_for_the_tree(planted: list[tuple[float, int]]) -> None:
+    problem, other = Problem(drawn(5, 60, 30), M=6, C=1.0), drawn(5, 40, 30)
+    found = mipfs.solve(problem, "branch", validation=other, patience=2)
+    assert planted[-1][1] <= 1  # the first selection, that every run looks at
+    assert found.bound > 0.0
+
+
+def test_what_the_user_begins_with_is_not_grown(planted: list[tuple[float, int]]) -> None:
     problem = Problem(drawn(5, 60, 30), M=3, C=1.0)
     best = mipfs.solve(problem, "branch")
     again = mipfs.solve(problem, "branch", start=tuple(best.selected), iteration_limit=1)
     assert again.objective == pytest.approx(best.objective, rel=1e-9)
     assert again.counters["subproblems"] < best.counters["subproblems"]
+    assert planted[-1][0] == pytest.approx(best.objective, rel=1e-9)
+    assert planted[-1][1] <= 1
