@@ -19,6 +19,7 @@ demo: $(VENV)/installed
 	@$(BIN)/mipfs demo
 
 test: $(VENV)/installed-dev
+	$(BIN)/python -m tests.compile
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
 slow: $(VENV)/installed-dev
