@@ -80,7 +80,7 @@ class Subproblem:
         self._solver.enough = enough - fixed
         svm = self._svm(columns.ids, part, tol, start)
         stalled = svm.gap > max(STALLED * tol, ROUGH) and svm.dual + fixed < enough
-        if stalled and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
+        if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
         self._weights[:], self._sizes[:] = 0.0, 0.0
