@@ -1,4 +1,4 @@
-"""The study of stronger relaxations: its bounds lie between the root's and the optimum, and the whole is the optimum."""
+"""The study of stronger relaxations: bounds lie between the root's and the optimum, and the whole is the optimum."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ def test_what_cannot_be_held_and_what_is_missing_is_said(stronger: Any) -> None:
         stronger.selections_of(200, 8)
     assert stronger.selections_of(5, 2).sum(axis=1).tolist() == [0.0] + [1.0] * 5 + [2.0] * 10
     environment = {name: value for name, value in os.environ.items() if name != "MIPFS_DATA"}
-    ran = subprocess.run(
-        [sys.executable, "benchmarks/stronger.py", "clusters"], cwd=ROOT, env=environment, capture_output=True, text=True
-    )
+    command = [sys.executable, "benchmarks/stronger.py", "clusters"]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert ran.returncode == 1
     assert "set MIPFS_DATA" in ran.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ Integers = npt.NDArray[np.int64]
 
 BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
+PARTS, MUCH, SMALL = 2, 2e6, 2048
+"""Parts of a sparse product, from so many multiplications on, where its result has so many rows at most."""
 
 
 class Interrupted(Exception):
@@ -102,11 +105,30 @@ class Sparse:
         return self._sum(self.by_columns, weights, self.shape[0])
 
     def _sum(self, major: Any, weights: Array, size: int) -> Array:
-        total = np.zeros((size, size))
+        """Σ_r weights_r z_r z_r' in parts of equal work, a thread each; the parts do not depend on the machine."""
+        work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
+        count = PARTS if work[-1] >= MUCH and size <= SMALL else 1
+        ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
+        ends[0], ends[-1] = 0, weights.size
+        totals, stopped = np.zeros((count, size, size)), Event()
         step = max(16, BLOCK * weights.size // max(1, major.nnz * 8))
-        for start in range(0, weights.size, step):
-            if start and self.must_stop():
-                raise Interrupted
-            stop = min(start + step, weights.size)
-            sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, total)
+
+        def add(part: int) -> None:
+            for start in range(ends[part], ends[part + 1], step):
+                if part == 0 and start and self.must_stop():
+                    stopped.set()
+                if stopped.is_set():
+                    return
+                stop = min(start + step, ends[part + 1])
+                sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[part])
+
+        others = [Thread(target=add, args=(part,)) for part in range(1, count)]
+        for thread in others:
+            thread.start()
+        add(0)
+        for thread in others:
+            thread.join()
+        if stopped.is_set():
+            raise Interrupted
+        total: Array = totals[0] if count == 1 else totals.sum(axis=0)
         return total.T

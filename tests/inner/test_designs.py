@@ -1,0 +1,48 @@
+"""Sparse products of the interior point in parts: what NumPy has, whatever the parts; and they can be interrupted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mipfs.inner import designs
+
+
+def drawn(n: int, k: int, density: float, seed: int) -> sparse.csc_array:
+    """Columns with rows of very different length, some of them empty."""
+    random = np.random.default_rng(seed)
+    Z = random.standard_normal((n, k)) * (random.random((n, k)) < density * random.random((n, 1)) * 2.0)
+    Z[: n // 10] = 0.0
+    Z[-1] = 1.0
+    return sparse.csc_array(Z)
+
+
+@pytest.mark.parametrize(("n", "k"), [(200, 30), (30, 200), (5, 3), (1, 1), (0, 4), (4, 0)])
+@pytest.mark.parametrize("much", [0.0, np.inf])
+def test_parts_add_up(n: int, k: int, much: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designs, "MUCH", much)
+    monkeypatch.setattr(designs, "BLOCK", 64)
+    Z = drawn(n, k, 0.2, n + k) if n and k else sparse.csc_array((n, k))
+    weights, shares = np.random.default_rng(1).random(n), np.random.default_rng(2).random(k)
+    weights[::3] = 0.0
+    design, dense = designs.Sparse(Z, lambda: False), Z.toarray()
+    assert np.allclose(np.tril(design.gram(weights)), np.tril(dense.T @ (weights[:, None] * dense)))
+    assert np.allclose(np.tril(design.outer(shares)), np.tril(dense @ (shares[:, None] * dense.T)))
+    assert np.array_equal(design.gram(weights), design.gram(weights))
+
+
+@pytest.mark.parametrize("much", [0.0, np.inf])
+def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designs, "MUCH", much)
+    monkeypatch.setattr(designs, "BLOCK", 64)
+    asked: list[int] = []
+
+    def must_stop() -> bool:
+        asked.append(1)
+        return len(asked) == 2
+
+    design = designs.Sparse(drawn(2000, 10, 0.5, 3), must_stop)
+    with pytest.raises(designs.Interrupted):
+        design.gram(np.ones(2000))
+    assert len(asked) == 2
