@@ -34,11 +34,17 @@ def test_bounds_are_between_the_roots_and_the_optimum(stronger: Any, seed: int) 
     found = mipfs.solve(problem, "kelley", gap=1e-7)
     assert root == pytest.approx(found.bound, rel=1e-5)
     assert abs(float(y @ alpha)) < 1e-5
-    assert root - 1e-5 <= stronger.closure(X, y, M, C) <= best + 1e-5
+    assert root + 0.05 * (best - root) <= stronger.closure(X, y, M, C) <= best + 1e-5
     whole = stronger.decomposed(X, y, M, C, np.zeros(40), best, 0)
     assert whole[0][0] == pytest.approx(best, rel=1e-5)
     halves = stronger.decomposed(X, y, M, C, np.arange(40) % 2, best, 10)
     assert root - 1e-4 <= halves[0][0] <= halves[-1][0] <= best + 1e-4
+
+
+def test_one_disjunction_of_one_feature_is_the_whole_truth(stronger: Any) -> None:
+    problem = mipfs.Problem(drawn(4, 40, 1), M=1, C=0.05)
+    X, y = np.asarray(problem.data.block().values), problem.data.y
+    assert stronger.closure(X, y, 1, 0.05) == pytest.approx(min(values_of(problem).values()), rel=1e-6)
 
 
 def test_what_cannot_be_held_and_what_is_missing_is_said(stronger: Any) -> None:

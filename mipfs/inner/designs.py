@@ -18,8 +18,8 @@ Integers = npt.NDArray[np.int64]
 
 BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
-PARTS, MUCH, SMALL = 2, 2e6, 2048
-"""Parts of a sparse product, from so many multiplications on, where its result has so many rows at most."""
+PARTS, MUCH, DENSE = 2, 2e6, 5.0
+"""Parts of a sparse product, where it takes so many multiplications, and so many for each number of the result."""
 
 
 class Interrupted(Exception):
@@ -107,10 +107,10 @@ class Sparse:
     def _sum(self, major: Any, weights: Array, size: int) -> Array:
         """Σ_r weights_r z_r z_r' in parts of equal work, a thread each; the parts do not depend on the machine."""
         work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
-        count = PARTS if work[-1] >= MUCH and size <= SMALL else 1
+        count = PARTS if work[-1] >= max(MUCH, DENSE * size**2) else 1
         ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
         ends[0], ends[-1] = 0, weights.size
-        totals, stopped = np.zeros((count, size, size)), Event()
+        totals, stopped = [np.zeros((size, size)) for _ in range(count)], Event()
         step = max(16, BLOCK * weights.size // max(1, major.nnz * 8))
 
         def add(part: int) -> None:
@@ -122,13 +122,50 @@ class Sparse:
                 stop = min(start + step, ends[part + 1])
                 sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[part])
 
-        others = [Thread(target=add, args=(part,)) for part in range(1, count)]
-        for thread in others:
-            thread.start()
-        add(0)
-        for thread in others:
-            thread.join()
+        others = [Helper(add, part) for part in range(1, count)]
+        try:
+            add(0)
+        except BaseException:
+            stopped.set()
+            raise
+        finally:
+            for other in others:
+                other.join()
         if stopped.is_set():
             raise Interrupted
-        total: Array = totals[0] if count == 1 else totals.sum(axis=0)
-        return total.T
+        for other, total in zip(others, totals[1:], strict=True):
+            other.finish()
+            totals[0] += total
+        return totals[0].T
+
+
+class Helper(Thread):
+    """A thread that calls a function; what the function raises is raised in `finish`, where it did not run it runs."""
+
+    def __init__(self, function: Callable[[int], None], part: int) -> None:
+        super().__init__(daemon=True)
+        self._function, self._part, self._began = function, part, True
+        self._raised: BaseException | None = None
+        try:
+            self.start()
+        except RuntimeError:  # no more threads are to be had
+            self._began = False
+
+    def run(self) -> None:
+        """Call the function."""
+        try:
+            self._function(self._part)
+        except BaseException as error:
+            self._raised = error
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait, if it began."""
+        if self._began:
+            super().join(timeout)
+
+    def finish(self) -> None:
+        """Raise what was raised; do what was not begun."""
+        if not self._began:
+            self._function(self._part)
+        if self._raised is not None:
+            raise self._raised

@@ -246,7 +246,7 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
     n, q, tol = y.size, cols.size, goal.tol
     m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
     inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
-    held, kept, listed, n_listed = np.zeros(n), np.zeros(n), np.empty(n, np.int64), 0
+    held, kept, listed, n_listed = np.zeros(n), np.zeros(n), np.empty(n, np.int64), np.int64(0)
     rows, scale, pulled = np.empty(n, np.int64), np.empty(n), np.empty(width(Z))
     all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.zeros(q)
     b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
@@ -296,7 +296,7 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
         gap, moved, center, lift = max(top - lower, 0.0), 0, wj.copy(), 1.0
         for r in range(n_listed):
             kept[listed[r]] = 0.0
-        n_listed = 0
+        n_listed = np.int64(0)  # a literal is a type of its own: what takes it would be compiled twice
         while steps < SLICE and stop[0] == 0:
             # inner minimisation at fixed α and ρ on the working set
             count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)

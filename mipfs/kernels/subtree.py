@@ -210,7 +210,7 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
         causes, ages, prices = pieces.causes[of], pieces.ages[of], pieces.prices[of]
         packed, starts, tops, widths = pieces.packed[of], pieces.ends[of], pieces.tops[of], pieces.widths[of]
         offers, sums, totals = pieces.offers[of], pieces.sums[of], pieces.totals[of]
-        n_nodes, n_places, n_duals, n_bytes = 1, 1, 1, 0
+        n_nodes, n_places, n_duals, n_bytes = 1, np.int64(1), 1, np.int64(0)  # literals are types of their own
         solved, steps, stalled, floor = 0, 0, 0, np.inf
         found[0, 0], found[0, 1] = 0, OPEN
         feature[0], dual[0] = -1, -1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -22,6 +24,7 @@ def drawn(n: int, k: int, density: float, seed: int) -> sparse.csc_array:
 @pytest.mark.parametrize("much", [0.0, np.inf])
 def test_parts_add_up(n: int, k: int, much: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(designs, "MUCH", much)
+    monkeypatch.setattr(designs, "DENSE", 0.0)
     monkeypatch.setattr(designs, "BLOCK", 64)
     Z = drawn(n, k, 0.2, n + k) if n and k else sparse.csc_array((n, k))
     weights, shares = np.random.default_rng(1).random(n), np.random.default_rng(2).random(k)
@@ -39,6 +42,7 @@ def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: p
     asked: list[int] = []
 
     def must_stop() -> bool:
+        assert threading.current_thread() is threading.main_thread()
         asked.append(1)
         return len(asked) == 2
 
@@ -46,3 +50,50 @@ def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: p
     with pytest.raises(designs.Interrupted):
         design.gram(np.ones(2000))
     assert len(asked) == 2
+
+
+def test_a_thread_for_each_part_and_none_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designs, "MUCH", 0.0)
+    monkeypatch.setattr(designs, "DENSE", 0.0)
+    Z, weights, seen = drawn(2000, 10, 0.5, 3), np.ones(2000), set[int]()
+    gram = designs.sparse_gram
+
+    def watched(*given: object) -> None:
+        seen.add(threading.get_ident())
+        gram(*given)
+
+    monkeypatch.setattr(designs, "sparse_gram", watched)
+    design = designs.Sparse(Z, lambda: False)
+    expected = design.gram(weights)
+    assert len(seen) == designs.PARTS
+
+    def none(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(designs.Helper, "start", none)
+    assert np.array_equal(design.gram(weights), expected)
+
+
+def test_what_goes_wrong_in_a_part_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(designs, "MUCH", 0.0)
+    monkeypatch.setattr(designs, "DENSE", 0.0)
+    gram = designs.sparse_gram
+
+    def failing(*given: object) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError
+        gram(*given)
+
+    monkeypatch.setattr(designs, "sparse_gram", failing)
+    with pytest.raises(MemoryError):
+        designs.Sparse(drawn(2000, 10, 0.5, 3), lambda: False).gram(np.ones(2000))
+
+    def stops() -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(designs, "BLOCK", 64)
+    monkeypatch.setattr(designs, "sparse_gram", gram)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        designs.Sparse(drawn(2000, 10, 0.5, 3), stops).gram(np.ones(2000))
+    assert threading.active_count() == before
