@@ -25,7 +25,7 @@ from mipfs.errors import UsageError
 from mipfs.formulation import Formulation, algebraic
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
-from mipfs.solvers import cones
+from mipfs.solvers import cones, highs
 
 cp: Any = cvxpy
 scip = pytest.importorskip("pyscipopt")
@@ -54,10 +54,7 @@ def solved_by_scip(path: Path) -> float:
 
 
 def solved_by_highs(path: Path) -> float:
-    import highspy
-
-    h = highspy.Highs()
-    h.silent()
+    h = highs.silent()
     h.readModel(str(path))
     h.run()
     return float(h.getInfo().objective_function_value)

@@ -19,6 +19,7 @@ from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
 from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection.selection import Extras, Rows
+from mipfs.solvers.highs import silent
 
 
 def read_rows(path: str | Path, data: Instance) -> Rows:
@@ -84,8 +85,7 @@ def _extras(found: list[tuple[str, float, float, bool]]) -> Extras:
 def _read_with_highs(path: Path, scanned: Scan) -> Any:
     import highspy
 
-    h, log = highspy.Highs(), []
-    h.setOptionValue("log_to_console", False)
+    h, log = silent("log_to_console"), []
     h.cbLogging += lambda event: log.append(event.message.strip())
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "plain.lp")

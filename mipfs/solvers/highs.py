@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,12 +96,31 @@ def accepted(status: Any, what: str) -> None:
         raise NumericalError(f"HiGHS does not take over {what}; its numbers are out of range")
 
 
-def new_model(threads: int = 1) -> highspy.Highs:
-    """A silent HiGHS with tolerances as tight as it allows."""
+@cache
+def _silent(option: str) -> type[highspy.Highs]:
     import highspy
 
-    h = highspy.Highs()
-    h.setOptionValue("output_flag", False)
+    class Silent(highspy.Highs):
+        def enableCallbacks(self) -> None:
+            self.setOptionValue(option, False)
+            super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+    return Silent
+
+
+def silent(option: str = "output_flag") -> highspy.Highs:
+    """A HiGHS with an option off from the beginning.
+
+    From 1.16 on its constructor prints a banner as soon as it sets up its callbacks, before anybody can ask it not to.
+    """
+    h = _silent(option)()
+    h.setOptionValue(option, False)
+    return h
+
+
+def new_model(threads: int = 1) -> highspy.Highs:
+    """A silent HiGHS with tolerances as tight as it allows."""
+    h = silent()
     h.setOptionValue("threads", threads)
     h.setOptionValue("primal_feasibility_tolerance", 1e-9)
     h.setOptionValue("dual_feasibility_tolerance", 1e-9)

@@ -43,3 +43,13 @@ def test_a_hard_model_hears_its_limit_and_can_go_on(way: str) -> None:
     assert time.monotonic() - began < 1.5
     highs.set_costs(h, np.ones(60))
     assert highs.solve(h, deadline=time.monotonic() + 60.0).status == "optimal"
+
+
+@pytest.mark.parametrize("option", ["output_flag", "log_to_console"])
+def test_it_says_nothing_not_even_what_it_is(option: str, capfd: pytest.CaptureFixture[str]) -> None:
+    h = highs.silent(option)
+    h.addVar(0.0, 1.0)
+    h.changeColCost(0, -1.0)
+    h.run()
+    assert h.getInfo().objective_function_value == -1.0
+    assert capfd.readouterr() == ("", "")
