@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event, Thread
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -98,19 +100,23 @@ class Sparse:
 
     def gram(self, weights: Array) -> Array:
         """Lower triangle of Z' diag(weights) Z, shape (k, k)."""
-        return self._sum(self.by_rows, weights, self.shape[1])
+        return self._sum(self.by_rows, self._rows_ends, weights, self.shape[1])
 
     def outer(self, weights: Array) -> Array:
         """Lower triangle of Z diag(weights) Z', shape (n, n)."""
-        return self._sum(self.by_columns, weights, self.shape[0])
+        return self._sum(self.by_columns, self._columns_ends, weights, self.shape[0])
 
-    def _sum(self, major: Any, weights: Array, size: int) -> Array:
-        """Σ_r weights_r z_r z_r' in parts of equal work, a thread each; the parts do not depend on the machine."""
-        work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
-        count = PARTS if work[-1] >= max(MUCH, DENSE * size**2) else 1
-        ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
-        ends[0], ends[-1] = 0, weights.size
-        totals, stopped = [np.zeros((size, size)) for _ in range(count)], Event()
+    @cached_property
+    def _rows_ends(self) -> Integers:
+        return _ends(self.by_rows, self.shape[1])
+
+    @cached_property
+    def _columns_ends(self) -> Integers:
+        return _ends(self.by_columns, self.shape[0])
+
+    def _sum(self, major: Any, ends: Integers, weights: Array, size: int) -> Array:
+        """Σ_r weights_r z_r z_r'; of two parts between the ends the second in a thread."""
+        totals, stopped = [np.zeros((size, size)) for _ in ends[1:]], Event()
         step = max(16, BLOCK * weights.size // max(1, major.nnz * 8))
 
         def add(part: int) -> None:
@@ -122,50 +128,39 @@ class Sparse:
                 stop = min(start + step, ends[part + 1])
                 sparse_gram(major.data, major.indices, major.indptr, weights, start, stop, totals[part])
 
-        others = [Helper(add, part) for part in range(1, count)]
-        try:
+        if len(totals) == 1:
             add(0)
-        except BaseException:
-            stopped.set()
-            raise
-        finally:
-            for other in others:
-                other.join()
+        else:
+            _beside(add, stopped)
         if stopped.is_set():
             raise Interrupted
-        for other, total in zip(others, totals[1:], strict=True):
-            other.finish()
+        for total in totals[1:]:
             totals[0] += total
         return totals[0].T
 
 
-class Helper(Thread):
-    """A thread that calls a function; what the function raises is raised in `finish`, where it did not run it runs."""
+def _ends(major: Any, size: int) -> Integers:
+    """Where parts of equal work begin and end, whatever the machine; one part where the product is small."""
+    work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
+    count = PARTS if work[-1] >= max(MUCH, DENSE * size**2) else 1
+    ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
+    ends[0], ends[-1] = 0, work.size - 1
+    return ends
 
-    def __init__(self, function: Callable[[int], None], part: int) -> None:
-        super().__init__(daemon=True)
-        self._function, self._part, self._began = function, part, True
-        self._raised: BaseException | None = None
+
+def _beside(add: Callable[[int], None], stopped: Event) -> None:
+    """Call `add` with 0 here and with 1 in a thread, or here too where none is to be had."""
+    with ThreadPoolExecutor(1) as pool:
         try:
-            self.start()
-        except RuntimeError:  # no more threads are to be had
-            self._began = False
-
-    def run(self) -> None:
-        """Call the function."""
+            other = pool.submit(add, 1)
+        except RuntimeError:
+            other = None
         try:
-            self._function(self._part)
-        except BaseException as error:
-            self._raised = error
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait, if it began."""
-        if self._began:
-            super().join(timeout)
-
-    def finish(self) -> None:
-        """Raise what was raised; do what was not begun."""
-        if not self._began:
-            self._function(self._part)
-        if self._raised is not None:
-            raise self._raised
+            add(0)
+            if other is None:
+                add(1)
+        except BaseException:
+            stopped.set()
+            raise
+    if other is not None:
+        other.result()

@@ -70,7 +70,7 @@ def test_a_thread_for_each_part_and_none_where_there_are_none(monkeypatch: pytes
     def none(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(designs.Helper, "start", none)
+    monkeypatch.setattr(threading.Thread, "start", none)
     assert np.array_equal(design.gram(weights), expected)
 
 
