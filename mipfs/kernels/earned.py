@@ -17,16 +17,11 @@ U = 2.0**-53
 
 
 @compiled(nogil=True)
-def to_grid(alpha, top, kind, bits, size, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q.
-
-    The largest entry has so many bits: that of the box, `size`, or of α where the box has no top.
-    """
-    n = alpha.size
-    if kind == SQUARED_HINGE:
-        size = 0.0
-        for i in range(n):
-            size = max(size, alpha[i])
+def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q. Its largest entry has so many bits."""
+    n, size = alpha.size, 0.0
+    for i in range(n):
+        size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
     for i in range(n):
