@@ -192,7 +192,7 @@ def _verdict(
     require(said - bound <= GAP * size, f"the result's bound {said!r} {whose}: the certificate shows {bound!r}")
     require(status not in ("OPTIMAL", "FEASIBLE") or objective < math.inf, f"{status}, but without an objective")
     require(status != "NO_SOLUTION" or objective == math.inf, "NO_SOLUTION, but with an objective")
-    closed = CLOSED * max(1.0, float(statement.c.sum())) + 2 * incumbent.error
+    closed = CLOSED * max(1.0, float(statement.c.sum()))
     reached = max((asked + GAP) * size, closed)
     for name, one in (("certified", bound), ("stated", said)):
         meets = status != "OPTIMAL" or objective - one <= reached
