@@ -73,6 +73,14 @@ def _logistic(rho: Fraction, m: Fraction) -> Fraction:
     return Fraction(value)
 
 
+def entropy(t: Fraction) -> Fraction:
+    """−t log t − (1 − t) log(1 − t) of 0 ≤ t ≤ 1."""
+    with localcontext() as context:
+        context.prec = 4 * DIGITS  # 1 − t of a tiny t
+        parts = [Decimal(one.numerator) / Decimal(one.denominator) for one in (t, 1 - t)]
+        return Fraction(-sum(one * one.ln() for one in parts if one))
+
+
 def _regular(document: Mapping[str, Any], data: Instance) -> Fraction:
     """½ Σ w²/(Σ λ_g²) over the columns of the selected atoms."""
     atoms = document.get("atoms") or {}

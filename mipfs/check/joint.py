@@ -145,6 +145,8 @@ class JointStatement(Statement):
 class JointDuals(Duals):
     """Dual vectors over labellings: feasible as integers."""
 
+    is_exact = False
+
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         assert isinstance(statement, JointStatement)
         super().__init__(statement, arrays)

@@ -13,10 +13,12 @@ from scipy import sparse
 import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.check import classifier
+from mipfs.check.dual_vectors import Duals
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 from mipfs.problem import Problem
-from tests.exact_objective import exact_objective, margins_of
+from mipfs.readers import duals as stored
+from tests.exact_objective import entropy, exact_objective, margins_of
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
 
@@ -80,3 +82,53 @@ def test_the_objective_is_that_of_rational_arithmetic(seed: int) -> None:
     exact = exact_objective(document, problem.data)
     assert abs(Fraction(found) - exact) <= Fraction(error)
     assert error <= 1e-11 * abs(found)
+
+
+def exact_scores(alpha: list[Fraction], data: Instance) -> list[Fraction]:
+    """ω_j² of every column."""
+    dense = (data.X.toarray() if data.is_sparse else np.asarray(data.X)).T.tolist()
+    v = [int(y) * a for y, a in zip(data.y.tolist(), alpha, strict=True)]
+    omega = [
+        sum((a * (Fraction(x) - Fraction(float(center))) for a, x in zip(v, column, strict=True)), Fraction(0))
+        for column, center in zip(dense, data.center.tolist(), strict=True)
+    ]
+    return [one * one for one in omega]
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(60))
+def test_what_dual_vectors_prove_is_below_rational_arithmetic_and_near_it(seed: int) -> None:
+    problem, _ = drawn(seed)
+    problem = problem.replace(atoms=None, margin="unit", lam=0.0)
+    data, bias, dense = problem.data, problem.bias, problem.data.block().dense()
+    result = mipfs.solve(problem.replace(M=1), gap=1e-2)
+    assert result.claim is not None
+    document, arrays = json.loads(result.to_json()), result.claim.proof.arrays()
+    statement = Statement(document, data)
+    duals = Duals(statement, arrays)
+    length = np.linalg.norm(dense + data.center, axis=0)
+    if not data.is_sparse:
+        length = np.minimum(length, 11 * np.linalg.norm(dense - dense.mean(axis=0), axis=0))
+    for ids, values, costs in duals.blocks():
+        for d, g, cost in zip(ids, values, costs, strict=True):
+            whole, q = stored.decoded(arrays, d, data.n_samples).tolist(), int(arrays["dual_q"][d])
+            alpha = [Fraction(k) / Fraction(2) ** q for k in whole]
+            exact = exact_dual(problem, alpha)
+            assert (1 - 1e-13) * exact - Fraction(1, 2**1000) <= Fraction(g) <= exact
+            size = np.linalg.norm([float(a) for a in alpha])
+            total = abs(sum(int(y) * a for y, a in zip(data.y.tolist(), alpha, strict=True)))
+            for j, (found, score) in enumerate(zip(cost.tolist(), exact_scores(alpha, data), strict=True)):
+                assert Fraction(found) <= -score / 2
+                radius = 1e-14 * (size * length[j] + (0.0 if bias else float(total) * abs(dense[:, j].mean())))
+                off = Fraction(3 * radius * (float(score) ** 0.5 + radius) + 1e-300)
+                assert -score / 2 - Fraction(found) <= off + score * Fraction(1, 10**14)
+
+
+def exact_dual(problem: Problem, alpha: list[Fraction]) -> Fraction:
+    """g(α), that of the logistic loss to 60 digits."""
+    c = [Fraction(value) for value in problem.c_i.tolist()]
+    if problem.loss == "hinge":
+        return sum(alpha, Fraction(0))
+    if problem.loss == "squared-hinge":
+        return sum((a - a * a / (2 * one) for a, one in zip(alpha, c, strict=True)), Fraction(0))
+    return sum((one * entropy(a / one) for a, one in zip(alpha, c, strict=True)), Fraction(0))
