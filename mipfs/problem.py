@@ -21,7 +21,7 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms, same_data
 from mipfs.atoms.additive import Additive
-from mipfs.atoms.features import Features
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
@@ -395,14 +395,21 @@ class Problem:
             return value
         return -0.25 / value if value < 0 else math.inf
 
-    def _loss_of(self, block: Block, w: Array, b: float) -> float:
-        """L at the weights of some columns, of very many samples piece by piece."""
+    def _loss_of(self, block: Block, w: Array, b: float, above: bool = False) -> float:
+        """L at the weights of some columns, of very many samples piece by piece.
+
+        `above`: at margins that are less by all that rounding may have added to them; L falls in every one.
+        """
         n, loss = self.data.n_samples, loss_of(self)
         total, at_once = 0.0, pieces(n) if self.loss != "structural" else [slice(None)]
         for at in at_once:
             part = block if n <= PIECE else Block(block.values[at], block.center)
             scores = part.scores(w, b)
             scores *= self.data.y[at]
+            if above:
+                values = part.values if part.is_stored else part.dense(np.zeros(w.size))
+                size = abs(values) @ np.abs(w) + (abs(b) + float(np.abs(part.center) @ np.abs(w)))
+                scores -= (w.size + 8) * 2.0 * UNIT_ROUNDOFF * np.asarray(size).ravel()
             total += float(loss.value(scores, self.c_i[at]))
         return total
 
@@ -415,9 +422,17 @@ class Problem:
         w : (k,) weights on the scaled data, of the columns that these atoms use (`Atoms.columns`)
         b : float, intercept on the scaled data
         """
+        return self._evaluate(selected, w, b)
+
+    def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
+        """The same, rounded up: no less than the exact objective at these very numbers."""
+        n = self.data.n_samples
+        return self._evaluate(selected, w, b, above=True) * (1.0 + 2.0 * (n + 16) * UNIT_ROUNDOFF)
+
+    def _evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float, above: bool = False) -> float:
         chosen = np.asarray(selected, dtype=np.int64)
         columns = self.atoms.columns(chosen)
         ids, weights = columns.ids, np.asarray(w, dtype=float)
-        loss = self._loss_of(self.data.block(ids), weights, float(b))
+        loss = self._loss_of(self.data.block(ids), weights, float(b), above)
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)

@@ -107,7 +107,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
         return -np.inf, None
-    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
+    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
     if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "

@@ -64,6 +64,7 @@ class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
     name, kernel, is_smooth, dual_depends_on_c = "hinge", HINGE, False, False
+    vanishes = True
     terms, solver_class = HingeTerms, Solver
 
     def value(self, margins: Array, c: Array) -> float:

@@ -33,6 +33,7 @@ class SquaredHinge(base.Loss):
     """Σ (c_i/2) max(0, 1 − m_i)²."""
 
     name, kernel, has_top, has_rho, says_sign = "squared-hinge", SQUARED_HINGE, False, True, False
+    vanishes = True
     terms, solver_class = SquaredHingeTerms, smooth.Solver
 
     def value(self, margins: Array, c: Array) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,8 +14,6 @@ from mipfs.atoms import Atoms, Integers
 from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pairs import Pairs
-from mipfs.losses import get_loss
-from mipfs.problem import reported
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated, stated_extra
 from mipfs.result.prediction import weights_by_name
@@ -27,16 +24,16 @@ from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
 
-UNDERFLOW = 1e-300
-"""What the checker takes off for products that underflow is less, in units of the largest c_i where that exceeds 1."""
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
-    reason = run.stop()
-    assert reason is not None
+    claim = claim_of(run)
+    bound = run.claimed(run.bound)
+    # What is claimed may leave open a gap that the run had closed.
+    reason = run.stop() or StopReason.NUMERICAL
     selected: tuple[str, ...] = ()
     weights: dict[str, float] = {}
     intercept = math.nan
@@ -48,13 +45,11 @@ def result_of(run: Run, driver: str) -> Result:
         intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
         selected = tuple(run.problem.atoms.names[int(g)] for g in run.incumbent.selected)
         weights = weights_by_name(data, ids, on_user_scale)
-    claim = claim_of(run)
-    bound = shown_bound(run, claim)
     atoms = run.problem.atoms
     described = of_pairs(run) if isinstance(atoms, Pairs) else _described(run)
     return Result(
         status=run.status(),
-        stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
+        stop_reason=reason,
         objective=run.problem.reported(run.objective),
         bound=bound,
         selected=selected,
@@ -104,9 +99,8 @@ def _described(run: Run) -> dict[str, Any]:
 def claim_of(run: Run) -> Claim | None:
     """What the run's proof certifies; None when it found neither a selection nor a bound.
 
-    The bound claimed lies 1e-11 of itself below the run's, and for the logistic loss 1e-15 Σ c_i (its logarithms): the
-    sums of the drivers and of the checker differ by less, for both take off the errors of g and of every ω_j, and the
-    checker's bounds on those are smaller. A run that kept no proof claims what its best dual vector shows.
+    The claim lies below the run's bound (`mipfs.run.claimed`), and so does all that the result says. A run that kept
+    no proof claims what its best dual vector shows; one whose proof shows less than its bound has that bound from here.
     """
     problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
     if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
@@ -123,33 +117,9 @@ def claim_of(run: Run) -> Claim | None:
     bound = run.bound
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
-    assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
-    less = Less(outcome.proof_slack, assumed + UNDERFLOW * max(1.0, float(problem.c_i.max())), problem.margin)
-    return Claim(proof, outcome.proof_kind, less(bound), gap, less)
-
-
-@dataclass(frozen=True)
-class Less:
-    """What is claimed where the leaves prove a bound (unit margin), as the problem reports it."""
-
-    relative: float
-    absolute: float
-    margin: str
-
-    def __call__(self, bound: float) -> float:
-        return reported(bound - (self.relative * abs(bound) + self.absolute), self.margin)
-
-
-def shown_bound(run: Run, claim: Claim | None) -> float:
-    """The bound of the result: the run's, or the claimed one where that is lower by more than the checker allows."""
-    bound, objective = run.problem.reported(run.bound), run.problem.reported(run.objective)
-    proven = claim is not None and claim.bound is not None and run.outcome.proof is not None
-    if not proven or run.bound_source != "dual":
-        return bound
-    assert claim is not None
-    assert claim.bound is not None
-    size = max(1e-10, abs(objective)) if math.isfinite(objective) else max(1e-10, abs(bound))
-    return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
+    if outcome.proof is not None and run.bound_source == "dual":
+        run.bound = bound
+    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed)
 
 
 def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:
