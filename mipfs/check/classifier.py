@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mipfs.check.rounding import Array, Document, Integers, U, number, require
+from mipfs.check.exact import shorts
+from mipfs.check.rounding import TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
 OBJECTIVE = 1e-9
-"""Allowance on a recomputed objective, relative."""
+"""Allowance on a recomputed objective, relative; one that rounding leaves further off than that is refused."""
+TOLD = 1e-11
+"""The error of an objective, relative, above which margins are recomputed exactly: far below `OBJECTIVE`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """The incumbent: its atoms, and weights and intercept on the scaled data.
+    """The incumbent: its atoms, and weights and intercept.
 
     Attributes
     ----------
     chosen : (k,) positions of the atoms with σ = 1
-    ids, w : (m,) columns and their weights
-    b : float
+    ids, weights : (m,) columns and their weights on the user's scale, as `predict` uses them
+    b : the intercept on the scaled data, exactly: the user's + Σ weight·shift, or 0 without a bias
     rho : float, the margin that is asked for: 1, or ρ of the ρ-form
-    far : float, the size of the terms that b is the sum of
     objective, error : float, at least the exact objective but for `error`; inf where there is no incumbent
     """
 
     chosen: Integers
     ids: Integers
-    w: Array
-    b: float
+    weights: Array
+    b: Fraction
     rho: float
-    far: float
     objective: float = math.inf
     error: float = 0.0
 
@@ -53,7 +55,7 @@ def read(statement: Statement, document: Document) -> Classifier:
     if document["objective"] is None:
         empty = chosen.size == ids.size == 0 and document["intercept"] is None
         require(empty, "features are selected, or have weights, but there is no objective")
-        found = Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
+        found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
         found = _evaluated(statement, document, chosen, ids)
     _check_reading(data, document.get("read"))
@@ -96,8 +98,7 @@ def _columns(names: Any, data: Instance) -> Integers:
 
 def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: Integers) -> Classifier:
     """The incumbent with its objective, after its membership in S."""
-    data, claimed = statement.data, number(document["objective"], "the objective")
-    total = float(statement.c.sum())
+    claimed = number(document["objective"], "the objective")
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
     x = np.array([number(one["value"], "an extra variable") for one in statement.extra.values()])
     whole = np.array([one["integer"] for one in statement.extra.values()], dtype=bool)
@@ -109,20 +110,30 @@ def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: 
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in document["weights"].values()])
-    b = number(document["intercept"], "the intercept")
-    w, moved = weights * data.scale[ids], weights * data.shift[ids]
-    far = abs(b) + float(np.abs(moved).sum())
-    b += math.fsum(moved)
-    none = statement.bias or abs(b) * total <= 16 * U * total * far + OBJECTIVE * max(1e-10, abs(claimed))
-    require(none, "there is an intercept, but the problem has no bias")
-    b, far = (b, far) if statement.bias else (0.0, 0.0)
+    b = _intercept(statement, ids, weights, number(document["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    found, error = value(statement, chosen, Classifier(chosen, ids, w, b, rho, far))
+    found, error = value(statement, chosen, Classifier(chosen, ids, weights, b, rho))
     require(math.isfinite(found + error), "the objective of the selected features is beyond floating point")
-    meets = abs(found - claimed) <= OBJECTIVE * max(1e-10, abs(found)) + error
+    told = error <= OBJECTIVE * abs(found)
+    require(
+        told, f"the objective of the selected features is {found!r} but for {error:g} of rounding: too much to tell"
+    )
+    meets = abs(found - claimed) <= OBJECTIVE * abs(found) + error
     require(meets, f"the objective of the selected features is {found!r}, not {claimed!r}")
-    return Classifier(chosen, ids, w, b, rho, far, max(found, claimed), error)
+    return Classifier(chosen, ids, weights, b, rho, max(found, claimed), error)
+
+
+def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
+    """The intercept on the scaled data, exactly; without a bias it is 0, and the stated one what that rounds to."""
+    shift = statement.data.shift[ids]
+    moved = [Fraction(w) * Fraction(s) for w, s in zip(weights.tolist(), shift.tolist(), strict=True) if w and s]
+    b = sum(moved, Fraction(stated))
+    if statement.bias:
+        return b
+    size = sum(map(abs, moved), abs(Fraction(stated)))
+    require(abs(b) <= (len(moved) + 8) * Fraction(U) * size, "there is an intercept, but the problem has no bias")
+    return Fraction(0)
 
 
 def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float, float]:
@@ -130,24 +141,49 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
 
     A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g²).
     """
-    atoms, data = statement.atoms, statement.data
+    held, room, largest = _held(statement, chosen, at)
+    ids, data = at.ids[held], statement.data
+    w = at.weights[held] * data.scale[ids]
+    per_atom = w / (largest * np.sqrt(room[held]))
+    regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
+    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + TINY)
+    loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
+    if statement.margin == "rho":
+        return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
+    return regular + loss, error + lost + 2.0 * U * loss
+
+
+def _held(statement: Statement, chosen: Integers, at: Classifier) -> tuple[Integers, Array, float]:
+    """Which weights stand on the atoms `chosen`, Σ λ_g² of every column relative to the largest λ², and that λ."""
+    atoms = statement.atoms
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
     largest = float(lam.max(initial=0.0)) or 1.0
     parts = [atoms.columns(g) for g in chosen]
     each = np.repeat((lam / largest) ** 2, [part.size for part in parts])
     columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
-    room = np.bincount(place[: each.size], each, columns.size)[place[each.size :]]  # of the columns at.ids
-    held = np.flatnonzero(room > 0)
-    require(chosen is not at.chosen or not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
-    ids, w = at.ids[held], at.w[held]
-    per_atom = w / (largest * np.sqrt(room[held]))
-    center, Z = data.center[ids], data.block(ids).values
-    m = data.y * (np.asarray(Z @ w).ravel() + (at.b - float(center @ w)))
-    far = at.far + float(np.abs(center) @ np.abs(w))
-    off = (ids.size + 16) * U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + far)
-    require(np.all(np.isfinite(m + off)), "a margin is beyond floating point")
-    loss, error = statement.loss_at(m, off, at.rho)
-    regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
-    if statement.margin == "rho":
-        return regular + loss - at.rho, error + 8 * U * (regular + loss + at.rho)
-    return regular + loss, error
+    room = np.bincount(place[: each.size], each, columns.size).astype(float)[place[each.size :]]  # of columns at.ids
+    held: Integers = np.flatnonzero(room > 0)
+    stands = chosen is at.chosen and np.any(np.delete(at.weights, held))
+    require(not stands, "a weight stands on an atom of scale zero")
+    return held, room, largest
+
+
+def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, float]:
+    """L at the weights, and its error: in floating point, and where that does not tell it, of exact margins."""
+    data, target, scale = statement.data, statement.target(at.rho), statement.data.scale[at.ids]
+    exact = [Fraction(w) * Fraction(s) for w, s in zip(at.weights.tolist(), scale.tolist(), strict=True)]
+    block = data.block(at.ids)
+    at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
+    Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
+    scores = np.asarray(Z @ w).ravel() + b
+    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + TINY)
+    require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
+    short = target - data.y * scores
+    loss, error, doubt = statement.loss_at(short, off)
+    most = TOLD * abs(regular + loss - (at.rho if statement.margin == "rho" else 0.0))
+    unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples)
+    if error > most and unsure.size:
+        short[unsure] = shorts(Z, data.y, unsure, exact, at_zero, target)
+        off[unsure] = U * np.abs(short[unsure]) + TINY
+        loss, error, _ = statement.loss_at(short, off)
+    return loss, error

@@ -75,6 +75,10 @@ class Loss(ABC):
     def value(self, margins: Array, c: Array) -> float:
         """L(m) for margins (n,) and loss weights c (n,)."""
 
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """L where the margins fall short of `target` by ξ (n,), which holds digits of it that 1 − ξ has not."""
+        return self.value(self.target - slacks, c)
+
     @abstractmethod
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α)."""

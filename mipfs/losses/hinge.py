@@ -69,7 +69,11 @@ class Hinge(base.Loss):
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return float(c @ np.maximum(0.0, 1.0 - margins))
+        return self.at_slacks(1.0 - margins, c)
+
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """c'max(0, ξ)."""
+        return float(c @ np.maximum(0.0, slacks))
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = Σ α_i."""

@@ -16,13 +16,13 @@ from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pairs import Pairs
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated, stated_extra
-from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import Result, StopReason, Trace
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
+from mipfs.run.stored import stored as as_stored
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
@@ -30,21 +30,13 @@ PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
+    weights, intercept = as_stored(run)
     claim = claim_of(run)
     bound = run.claimed(run.bound)
     # What is claimed may leave open a gap that the run had closed.
     reason = run.stop() or StopReason.NUMERICAL
-    selected: tuple[str, ...] = ()
-    weights: dict[str, float] = {}
-    intercept = math.nan
-    if run.incumbent is not None:
-        ids = run.problem.atoms.columns(run.incumbent.selected).ids
-        # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-        rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
-        on_user_scale = rho * run.incumbent.w / data.scale[ids]
-        intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        selected = tuple(run.problem.atoms.names[int(g)] for g in run.incumbent.selected)
-        weights = weights_by_name(data, ids, on_user_scale)
+    chosen = () if run.incumbent is None else run.incumbent.selected
+    selected = tuple(run.problem.atoms.names[int(g)] for g in chosen)
     atoms = run.problem.atoms
     described = of_pairs(run) if isinstance(atoms, Pairs) else _described(run)
     return Result(
