@@ -11,8 +11,8 @@ result states, and prints a table of what it met and a line for every fault that
 are of ordinary size and ask for the optimum itself, an optimal support, and a conflict where nothing is allowed; they
 stop at the first failure with exit code 1 and the line that repeats it (``--keep-going`` collects them all). A new
 driver joins with a line in `DRIVERS` and in ``draws.DRIVERS``, a new check with a line in `CHECKS`, a new loss in
-``oracles.LOSSES`` and ``strategies.LOSSES``, a new kind of row in ``strategies.ROWS``, one of data in ``strategies.DATA``
-and ``draws.DATA``.
+``oracles.LOSSES`` and ``strategies.LOSSES``, a new kind of row in ``strategies.ROWS``, one of data in
+``strategies.DATA`` and ``draws.DATA``.
 """
 
 from __future__ import annotations

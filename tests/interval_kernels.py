@@ -140,11 +140,12 @@ def solve(H, g, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def interior(G, h, P, q, c, kind, x, alpha, limit, close):  # type: ignore[no-untyped-def]
-    """min ½ Σ P x² + q'x + Σ φ(ξ), Gx + ξ ≥ h, into x and alpha; the iterations that it took.
+def interior(G, h, P, q, c, kind, x, alpha, start, limit, close):  # type: ignore[no-untyped-def]
+    """min ½ Σ P x² + q'x + Σ φ(ξ), Gx + ξ ≥ h, into x and alpha; its last error, relative.
 
     φ is c ξ with ξ ≥ 0 (hinge), c ξ²/2 (squared hinge) or none, ξ = 0 (hard rows). Mehrotra's predictor and corrector
-    from a start near the central path; it ends once the products sum to `close` times the objective, or when it stalls.
+    from a point near the central path whose duals are at most `start`; it ends once the products sum to `close` times
+    the objective, or when it stalls.
     """
     n, m = G.shape
     zero = 0.0 * h[0]
@@ -156,7 +157,7 @@ def interior(G, h, P, q, c, kind, x, alpha, limit, close):  # type: ignore[no-un
     mu = 0.0
     for i in range(n):
         ci = head(c[i])
-        a = min(0.5 * ci, 1.0) if kind != HARD else 1.0
+        a = min(0.5 * ci, start) if kind != HARD else start
         alpha[i] = zero + a
         mu = max(mu, a)
     for j in range(m):
@@ -167,9 +168,8 @@ def interior(G, h, P, q, c, kind, x, alpha, limit, close):  # type: ignore[no-un
             beta[i] = plus(c[i], -alpha[i])
             xi[i] = zero + mu / head(beta[i])
     pairs = n + (n if kind == HINGE else 0)
-    kept_x, kept_alpha, best, stalled, done = x.copy(), alpha.copy(), np.inf, 0, 0
-    for it in range(limit):
-        done = it
+    kept_x, kept_alpha, best, stalled = x.copy(), alpha.copy(), np.inf, 0
+    for _ in range(limit):
         for j in range(m):
             rd[j] = plus(-times(P[j], x[j]), -q[j])
         products, objective, worst = 0.0, 0.0, 0.0
@@ -271,7 +271,7 @@ def interior(G, h, P, q, c, kind, x, alpha, limit, close):  # type: ignore[no-un
                 xi[i] = plus(xi[i], times(long, dxi[i]))
                 beta[i] = plus(beta[i], -times(long, dalpha[i]))
     x[:], alpha[:] = kept_x, kept_alpha
-    return done
+    return best
 
 
 @njit(cache=True)

@@ -204,7 +204,12 @@ class Svm:
             elif self.loss == "logistic":
                 kernels.logistic(G, P, c, x, alpha, 300)
             else:
-                kernels.interior(G, h, P, q, c, KINDS[self.loss], x, alpha, 120, 1e-14 if double else 1e-12)
+                close, kind = 1e-14 if double else 1e-12, KINDS[self.loss]
+                error = kernels.interior(G, h, P, q, c, kind, x, alpha, 1.0, 120, close)
+                if error > FINE and self.loss != "structural":  # from far duals too
+                    other = np.empty_like(x), np.empty_like(alpha)
+                    if kernels.interior(G, h, P, q, c, kind, *other, 0.5 * self.c.max(), 120, close) < error:
+                        x, alpha = other
             self._points[key] = (x * unit, alpha)  # type: ignore[attr-defined]
         found: tuple[Any, Any] = self._points[key]  # type: ignore[attr-defined]
         return found
