@@ -19,7 +19,6 @@ from mipfs.data.blocked import held
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
 
-
 STORES = (np.asarray, sparse.csc_array, lambda X: held(X, 1), lambda X: held(sparse.csc_array(X), 2))
 
 
