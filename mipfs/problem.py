@@ -421,3 +421,22 @@ class Problem:
         loss = self._loss_of(self.data.block(ids), weights, float(b))
         per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
         return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)
+
+    def evaluate_relaxed(self, selected: npt.ArrayLike, sigma: Array, ids: npt.ArrayLike, w: Array, b: float) -> float:
+        """The objective of (P) at a fractional selection (unit margin); inf where a weight stands on no atom.
+
+        Parameters
+        ----------
+        selected, sigma : (k,) positions of the atoms with sigma > 0, and sigma there
+        ids, w : (m,) different columns and their weights on the scaled data
+        b : float, intercept on the scaled data
+        """
+        chosen, used = np.asarray(selected, dtype=np.int64), np.asarray(ids, dtype=np.int64)
+        columns = self.atoms.columns(chosen)
+        held, place = np.unique(np.concatenate([columns.ids, used]), return_inverse=True)
+        n, room = columns.ids.size, np.zeros(held.size)
+        np.add.at(room, place[:n], np.square(columns.scale) * sigma[columns.atom])
+        share = room[place[n:]]
+        terms = np.divide(np.square(w), share, out=np.where(w == 0.0, 0.0, np.inf), where=share > 0.0)
+        loss = self._loss_of(self.data.block(used), w, float(b))
+        return float(self.penalty[chosen] @ sigma + 0.5 * terms.sum() + loss)

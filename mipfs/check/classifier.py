@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mipfs.check.rounding import Array, Document, Integers, U, number, require
+from mipfs.check.rounding import NEAR, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
-OBJECTIVE = 1e-9
-"""Allowance on a recomputed objective, relative."""
+TOLD = 1e-3
+"""A recomputed objective is told from another one while its rounding error is at most this share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ def read(statement: Statement, document: Document) -> Classifier:
         require(empty, "features are selected, or have weights, but there is no objective")
         found = Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
     else:
-        found = _evaluated(statement, document, chosen, ids)
+        found = _evaluated(statement, document, chosen)
     _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
@@ -94,51 +95,63 @@ def _columns(names: Any, data: Instance) -> Integers:
     return np.array([data.index[name] for name in names], dtype=np.int64)
 
 
-def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: Integers) -> Classifier:
+def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Classifier:
     """The incumbent with its objective, after its membership in S."""
-    data, claimed = statement.data, number(document["objective"], "the objective")
-    total = float(statement.c.sum())
+    x = statement.witness(one["value"] for one in statement.extra.values())
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
-    x = np.array([number(one["value"], "an extra variable") for one in statement.extra.values()])
-    whole = np.array([one["integer"] for one in statement.extra.values()], dtype=bool)
-    inside = (x >= statement.low) & (x <= statement.high)
-    require(np.all(inside), "an extra variable lies outside its bounds")
-    require(np.all(~whole | (x == np.rint(x))), "an extra variable is no whole number")
     broken = statement.holds(chosen, x)
     require(not broken, broken)
+    return evaluated(statement, chosen, document, "the selected features")
+
+
+def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str) -> Classifier:
+    """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
+    claimed = number(stated["objective"], f"the objective of {whose}")
+    at = placed(statement, chosen, stated, claimed)
+    found, error = value(statement, chosen, at)
+    require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
+    meets = abs(found - claimed) <= NEAR * abs(found) + min(error, TOLD * abs(found))
+    require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
+    return replace(at, objective=max(found, claimed), error=error)
+
+
+def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float) -> Classifier:
+    """Weights and intercept of some atoms, on the scaled data, without a value; `claimed` has the ρ of the ρ-form."""
+    data, given = statement.data, stated["weights"]
+    ids = _columns(given, data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
-    weights = np.array([number(value, "a weight") for value in document["weights"].values()])
-    b = number(document["intercept"], "the intercept")
+    weights = np.array([number(value, "a weight") for value in given.values()])
+    b, total = number(stated["intercept"], "the intercept"), float(statement.c.sum())
     w, moved = weights * data.scale[ids], weights * data.shift[ids]
     far = abs(b) + float(np.abs(moved).sum())
     b += math.fsum(moved)
-    none = statement.bias or abs(b) * total <= 16 * U * total * far + OBJECTIVE * max(1e-10, abs(claimed))
+    none = statement.bias or abs(b) * total <= 16 * U * total * far + NEAR * abs(claimed)
     require(none, "there is an intercept, but the problem has no bias")
     b, far = (b, far) if statement.bias else (0.0, 0.0)
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    found, error = value(statement, chosen, Classifier(chosen, ids, w, b, rho, far))
-    require(math.isfinite(found + error), "the objective of the selected features is beyond floating point")
-    meets = abs(found - claimed) <= OBJECTIVE * max(1e-10, abs(found)) + error
-    require(meets, f"the objective of the selected features is {found!r}, not {claimed!r}")
-    return Classifier(chosen, ids, w, b, rho, far, max(found, claimed), error)
+    return Classifier(chosen, ids, w, b, rho, far)
 
 
-def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float, float]:
+def value(
+    statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None
+) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
-    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g²).
+    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is
+    that of the atoms chosen, by default 1.
     """
     atoms, data = statement.atoms, statement.data
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
     largest = float(lam.max(initial=0.0)) or 1.0
     parts = [atoms.columns(g) for g in chosen]
-    each = np.repeat((lam / largest) ** 2, [part.size for part in parts])
+    part_of = np.ones(chosen.size) if sigma is None else sigma
+    each = np.repeat((lam / largest) ** 2 * part_of, [part.size for part in parts])
     columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
     room = np.bincount(place[: each.size], each, columns.size)[place[each.size :]]  # of the columns at.ids
     held = np.flatnonzero(room > 0)
-    require(chosen is not at.chosen or not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
+    require(not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
     ids, w = at.ids[held], at.w[held]
     per_atom = w / (largest * np.sqrt(room[held]))
     center, Z = data.center[ids], data.block(ids).values
@@ -147,7 +160,7 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
     off = (ids.size + 16) * U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + far)
     require(np.all(np.isfinite(m + off)), "a margin is beyond floating point")
     loss, error = statement.loss_at(m, off, at.rho)
-    regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
+    regular = float(statement.penalty[chosen] @ part_of + 0.5 * per_atom @ per_atom)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + 8 * U * (regular + loss + at.rho)
     return regular + loss, error

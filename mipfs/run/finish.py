@@ -19,10 +19,10 @@ from mipfs.losses import get_loss
 from mipfs.problem import reported
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated, stated_extra
-from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import Result, StopReason, Trace
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
+from mipfs.run.listed import on_users_scale, values_by_name
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
@@ -35,19 +35,15 @@ PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
+    near = near_optimal(run)  # first: it may improve on the incumbent
     reason = run.stop()
     assert reason is not None
     selected: tuple[str, ...] = ()
     weights: dict[str, float] = {}
     intercept = math.nan
     if run.incumbent is not None:
-        ids = run.problem.atoms.columns(run.incumbent.selected).ids
-        # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-        rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
-        on_user_scale = rho * run.incumbent.w / data.scale[ids]
-        intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
         selected = tuple(run.problem.atoms.names[int(g)] for g in run.incumbent.selected)
-        weights = weights_by_name(data, ids, on_user_scale)
+        weights, intercept = on_users_scale(run.problem, run.incumbent)
     claim = claim_of(run)
     bound = shown_bound(run, claim)
     atoms = run.problem.atoms
@@ -72,7 +68,7 @@ def result_of(run: Run, driver: str) -> Result:
         bound_source=run.bound_source,
         versions=dict(_versions()),
         extra=_extra(run),
-        near_optimal=near_optimal(run),
+        near_optimal=near,
         read=_reading(atoms, described["columns"], selected),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
@@ -121,6 +117,7 @@ def claim_of(run: Run) -> Claim | None:
     elif proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
     bound = run.bound
+    (proof if isinstance(proof, Proof) else proof.tree).beside = outcome.beside
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
@@ -142,14 +139,13 @@ class Less:
 
 def shown_bound(run: Run, claim: Claim | None) -> float:
     """The bound of the result: the run's, or the claimed one where that is lower by more than the checker allows."""
-    bound, objective = run.problem.reported(run.bound), run.problem.reported(run.objective)
+    bound = run.problem.reported(run.bound)
     proven = claim is not None and claim.bound is not None and run.outcome.proof is not None
     if not proven or run.bound_source != "dual":
         return bound
     assert claim is not None
     assert claim.bound is not None
-    size = max(1e-10, abs(objective)) if math.isfinite(objective) else max(1e-10, abs(bound))
-    return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
+    return bound if bound - claim.bound <= 0.9e-9 * abs(bound) else claim.bound
 
 
 def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:
@@ -191,14 +187,8 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     incumbent, extra = run.incumbent, run.problem.named_rows().extra
-    values: list[float | None] = [None] * len(extra)
-    if len(extra) and incumbent is not None:
-        found = run.oracle.completion(incumbent.sigma(run.problem.atoms.count))
-        assert found is not None, "the incumbent satisfies the rows"
-        values = [float(value) for value in found]
-    return {
-        name: {**one, "value": value} for (name, one), value in zip(stated_extra(extra).items(), values, strict=True)
-    }
+    values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))
+    return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
 
 
 def _plain(value: Any) -> Any:
