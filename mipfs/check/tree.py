@@ -160,7 +160,6 @@ def _check(
     listed = None if near is None else NearOptimal(statement, near, incumbent)
     bound = absent_or(certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound")
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
-    require(certificate["kind"] == "tree" or tree.has_one_dual, "a relaxation has one dual vector at all leaves")
     level = statement.unit(bound if listed is None else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
@@ -168,7 +167,9 @@ def _check(
     proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
+    found |= {"bound": bound}
     found |= judge(document, incumbent, bound)
+    require(certificate["kind"] == "tree" or tree.has_one_dual, "a relaxation has one dual vector at all leaves")
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
         found |= {"listed": listed.bound_below(duals)}

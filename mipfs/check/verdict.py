@@ -36,11 +36,11 @@ def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, 
     require(0 <= asked < 1, f"the asked gap is {asked!r}, it must lie in [0, 1)")
     gap = gap_between(objective, bound)
     found = {"asked": asked, "result_bound": said, "gap": gap, "bound": bound}
-    _stated_gap(document, gap, incumbent, bound)
     if status == "INFEASIBLE":
         require(bound == math.inf, f"INFEASIBLE, but the certified bound is {bound!r}: nothing shows that it is empty")
         nothing = objective == math.inf and said == -math.inf and not document.get("relaxed")
         require(nothing, "no selection is allowed, but the result has an objective, a bound or a relaxation")
+        _stated_gap(document, gap, incumbent, bound)
         return found
     over = bound > objective + incumbent.error
     require(not over, f"the bound {bound!r} lies above the objective {objective!r}")
@@ -51,6 +51,7 @@ def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, 
     if status == "OPTIMAL":
         for name, one in (("certified", bound), ("stated", said)):
             closes("OPTIMAL", objective, incumbent.error, one, asked, name)
+    _stated_gap(document, gap, incumbent, bound)
     return found
 
 
