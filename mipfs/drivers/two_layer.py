@@ -97,7 +97,7 @@ def run(run: Run) -> Steps:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     run.sharpness = SHARPER
-    most_violated, last, sharpness = MostViolated(run, "hull"), None, 1.0
+    most_violated, last, best, sharpness = MostViolated(run, "hull"), None, None, 1.0
     pool, inner = layer(problem, options.inner)
     if run.resume is not None:
         _taken_up(run, pool, inner, most_violated)
@@ -111,6 +111,7 @@ def run(run: Run) -> Steps:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        best = last if best is None or last.upper < best.upper else best
         run.lower_upper(last.upper)
         run.iteration += 1
         run.count(**inner.counters(pool))
@@ -123,8 +124,8 @@ def run(run: Run) -> Steps:
         yield partial(_saved, pool, inner, most_violated)
     yield partial(_saved, pool, inner, most_violated)
     run.count(**most_violated.counters())
-    if last is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+    if last is not None and best is not None:
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, best), last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
             _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)

@@ -93,9 +93,9 @@ class Pool:
         return np.unique(np.concatenate([ids for ids, _ in self.members]))
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
-        """σ = Σ μ_t σᵗ by position, where some member has it."""
+        """σ = Σ μ_t σᵗ by position, where some member has it; μ of the first members, if others came later."""
         sigma: dict[int, float] = {}
-        for weight, (ids, values) in zip(mu.tolist(), self.members, strict=True):
+        for weight, (ids, values) in zip(mu.tolist(), self.members[: mu.size], strict=True):
             for g, value in zip(ids.tolist(), values.tolist(), strict=True):
                 sigma[g] = sigma.get(g, 0.0) + weight * value
         return sigma

@@ -16,8 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.run.listed import on_users_scale, shown, values_by_name
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
@@ -67,34 +69,52 @@ def wanted_up_to(run: Run, values: Sequence[float]) -> float:
 def near_optimal(run: Run) -> Mapping[str, Any] | None:
     """What the run found, for its result; None when it was not asked for.
 
+    The dual vectors that show the objectives from below are left in ``run.outcome.beside``.
+
     Returns
     -------
     mapping or None
         ``complete``: whether no other support belongs to the list (False when a limit stopped the run); ``gap`` and
-        ``size``, as asked; ``supports``: best first, each with ``objective``, ``gap`` above the best one (relative)
-        and ``selected``, its names; ``share``: name to the share of these supports in which it stands, largest first.
-        Supports that differ only in a useless feature are different supports. Values are exact to 1e-7.
+        ``size``, as asked; ``supports``: best first, each with ``objective``, ``gap`` above the best one (relative),
+        ``selected``, its names, ``weights`` and ``intercept`` on the user's scale, and ``extra``, values of the extra
+        variables at which the rows hold, where there are any; ``share``: name to the share of these supports in which
+        it stands, largest first. Supports that differ only in a useless feature are different supports. Values are
+        exact to 1e-6.
     """
     found = run.outcome.found
     if found is None:
         return None
-    atoms, options = run.problem.atoms, run.options
+    problem, options, names = run.problem, run.options, run.problem.atoms.names
     ranked = sorted(found.items(), key=lambda item: item[1])
     limit = wanted_up_to(run, [value for _, value in ranked])
-    wanted = [item for item in ranked if item[1] <= limit][: options.pool_size]
-    best = run.problem.reported(wanted[0][1]) if wanted else math.nan
+    wanted = [_unpacked(key, problem.atoms.count) for key, value in ranked if value <= limit][: options.pool_size]
+    listed = sorted(shown(run, wanted), key=lambda one: one[0].objective)
+    run.outcome.beside = [dual for _, dual in listed]
+    best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for packed, value in wanted:
-        sigma = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=atoms.count)
-        selected = [atoms.names[int(j)] for j in np.flatnonzero(sigma)]
-        objective = run.problem.reported(value)
-        above = (objective - best) / max(1e-10, abs(best))
-        supports.append({"objective": objective, "gap": above, "selected": selected})
+    for one, _ in listed:
+        objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
+        weights, intercept = on_users_scale(problem, one)
+        entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
+        values = values_by_name(run, one.sigma(problem.atoms.count))
+        supports.append(
+            entry | {"weights": weights, "intercept": intercept} | ({} if values is None else {"extra": values})
+        )
         times.update(selected)
     return {
-        "complete": run.closed,
+        "complete": run.closed and len(listed) == len(wanted),
         "gap": options.pool_gap,
         "size": options.pool_size,
         "supports": supports,
-        "share": {name: count / len(wanted) for name, count in times.most_common()},
+        "share": {name: count / len(listed) for name, count in times.most_common()},
     }
+
+
+def gap_above(objective: float, best: float) -> float:
+    """(objective − best)/|best|: 0 where they are equal, inf at a best one of 0 otherwise."""
+    return 0.0 if objective == best else (objective - best) / abs(best) if best else math.inf
+
+
+def _unpacked(key: bytes, count: int) -> npt.NDArray[np.bool_]:
+    """The selection of a key of ``run.outcome.found``."""
+    return np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool)

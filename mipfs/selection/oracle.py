@@ -166,6 +166,25 @@ class SelectionOracle:
             raise NumericalError("the solver fails on the relaxed rows")
         return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
 
+    def nearby(self, sigma: Array, room: float) -> tuple[Array, Array] | None:
+        """A point of the rows with 0 <= sigma <= 1, at most `room` away: sigma (p,), and the extra variables (e,).
+
+        None where there is none, or none is found. A plain set has its own way, without a solver.
+        """
+        (lb, ub), M = self.selection.sigma_bounds(), self.selection.M
+        if self.selection.is_plain:
+            found, free = np.clip(sigma, lb, ub), lb < ub
+            total, most = float(found[free].sum()), np.inf if M is None else M - float(lb[~free].sum())
+            found[free] *= min(1.0, most / total) if total > 0.0 else 1.0
+            return found, np.empty(0)
+        low, high = self.selection.rows.extra.box
+        ends = np.maximum(lb, sigma - room), np.minimum(ub, sigma + room)
+        solution = self._solve_relaxed(np.concatenate([ends[0], low]), np.concatenate([ends[1], high]))
+        if solution.values is None:
+            return None
+        values = solution.values
+        return np.clip(values[: lb.size], *ends), np.clip(values[lb.size :], low, high)
+
     def contains(self, sigma: Mask) -> bool:
         """Whether sigma is allowed (with some value of the extra variables).
 
