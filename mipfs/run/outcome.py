@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mipfs.proof.cuts import CutPool
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof
+    from mipfs.run.near_optimal import Found
 
 
 @dataclass
@@ -30,9 +31,7 @@ class Outcome:
         The bound that is claimed lies this much (relative) below the run's.
     relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
     validated : mapping, optional, the classifier of lowest validation error
-    found : mapping, optional
-        The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
-        were asked for.
+    found : Found, optional, the near-optimal supports, where they were asked for
     pool : CutPool, optional, the cuts at hand at the end
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
     declare : callable, optional, declares the last restricted problem as a `Formulation`
@@ -46,7 +45,7 @@ class Outcome:
     proof_slack: float = 1e-11
     relaxed: Mapping[str, Any] | None = None
     validated: Mapping[str, Any] | None = None
-    found: Mapping[bytes, float] | None = None
+    found: Found | None = None
     pool: CutPool | None = None
     alpha: npt.NDArray[np.float64] | None = None
     declare: Callable[[], Formulation] | None = None
