@@ -2,7 +2,9 @@
 
 Their weights are not stored, so their objectives are not recomputed: every dual vector of the certificate bounds them
 from below, and the incumbent's weights on their columns from above. The list is complete when every leaf whose bound
-lies below the limit holds one selection only, and that is listed.
+lies not above the limit holds one selection only, and that is listed, or nothing but ties of a listed support: it has
+that one fixed, whatever else it may take costs nothing, and its bound reaches that one's value. More features never
+raise v(σ), so they have weight 0 there.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ class NearOptimal:
         require(typed, "the near-optimal supports are malformed")
         self.supports = [statement.ids(entry["selected"]) for entry in entries]
         self.values = [number(entry["objective"], "an objective") for entry in entries]
-        self.listed = {frozenset(ids.tolist()) for ids in self.supports}
+        self.sets = [frozenset(ids.tolist()) for ids in self.supports]
+        self.listed = set(self.sets)
+        ties = all(type(entry.get("ties")) in (int, type(None)) for entry in entries)
+        require(ties, "the number of ties of a near-optimal support is no number")
         require(len(self.listed) == len(entries), "a near-optimal support is listed twice")
         require(self.values == sorted(self.values), "the near-optimal supports are not in order")
         require(
@@ -89,15 +94,26 @@ class NearOptimal:
         """What is proven to be at least so large belongs to no complete list."""
         if not self.complete:
             return -math.inf
-        return self.limit - EXACT * max(1e-10, abs(self.limit)) if math.isfinite(self.limit) else math.inf
+        return math.nextafter(self.limit - EXACT * abs(self.limit), math.inf) if self.limit < math.inf else math.inf
 
     def __call__(self, fixed: Fixings, bound: float) -> None:
         """See a leaf: whether it may hold a support that belongs to the list and is not in it."""
-        if self.statement.reported(bound) >= self.least:
+        if self.statement.reported(bound) >= self.least or self._has_ties_only(fixed, bound):
             return
         only = fixed.only
         missing = only is None or (only not in self.listed and self._may_be_allowed(only))
         require(not missing, "the near-optimal supports are called complete, but the leaves leave room for others")
+
+    def _has_ties_only(self, fixed: Fixings, bound: float) -> bool:
+        """Whether all that a leaf holds is a listed support with features of weight 0; no value is below 0."""
+        inside = set(fixed.inside[: fixed.n_inside].tolist())
+        free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
+        dear, level = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}, max(bound, 0.0)
+        proven = self.statement.reported(level)
+        return any(
+            objective - EXACT * abs(objective) <= proven and dear <= one <= inside
+            for one, objective in zip(self.sets, self.values, strict=True)
+        )
 
     def _may_be_allowed(self, only: frozenset[int]) -> bool:
         ids: Integers = np.array(sorted(only), dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import NEAR, Evaluated, Found, Value
-from mipfs.run.run import Run
+from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import FEW, MANY, Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
@@ -22,6 +23,10 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 
+Listed = list[tuple[Mask, Value]]
+
+SHARP = 1e-12
+"""Relative gap of the classifier that takes the incumbent's place because it needs fewer features."""
 IDLE = 1e-5
 """½ w² of a free feature in the relaxation of a node, relative to its bound, from which on it may well matter."""
 
@@ -170,14 +175,35 @@ class Supports:
         return self.found.has_ties_only(inside, free, bound)
 
     def near_optimal(self) -> Found | None:
-        """The list of near-optimal supports as the run leaves it; None when it was not asked for."""
-        if not self.run.wants_all:
-            return None
+        """The list of near-optimal supports as the run leaves it, its incumbent first; None when none was asked for."""
+        run = self.run
+        if not run.wants_all or run.incumbent is None:
+            return None if not run.wants_all else Found([], False)
         self.reduce()
         listed = self.found.listed()
         complete = self.found.is_complete(listed) and not self._padded
+        listed = self._after_incumbent(listed)
         ties = Ties(self) if complete else None
         return Found([(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete)
+
+    def _after_incumbent(self, listed: Listed) -> Listed:
+        """The list with the incumbent first, in place of which comes what it only adds features of weight 0 to."""
+        run = self.run
+        if run.incumbent is None or not listed:
+            return listed
+        first, before, was_optimal = listed[0][0], run.incumbent, run.is_optimal
+        places = [k for k, (sigma, _) in enumerate(listed) if np.array_equal(np.flatnonzero(sigma), before.selected)]
+        if places:
+            first = listed[places[0]][0]
+        else:
+            solved = self.subproblem.solve(first.astype(float), SHARP)
+            objective = run.problem.evaluate(solved.ids, solved.svm.w, solved.svm.b)
+            run.incumbent = Incumbent(solved.ids, solved.svm.w, solved.svm.b, objective)
+            if was_optimal and not run.is_optimal:
+                run.incumbent = before
+        least = run.objective
+        others = [(sigma, replace(one, objective=max(one.objective, least))) for sigma, one in listed]
+        return sorted(others, key=lambda entry: (entry[1].objective, entry[0] is not first))
 
     def was_seen(self, sigma: Mask) -> bool:
         """Whether the selection was evaluated before."""

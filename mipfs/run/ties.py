@@ -1,8 +1,8 @@
 """How many supports only add features of weight 0, and of no cost, to a listed one: they are counted, not listed.
 
-Adding features never raises v(σ), so R ∪ A is worth as much as R only if R ∪ {j} is, for every j in A. Let Z be those j.
-Where R ∪ Z is worth as much as R, so is every R ∪ A with A ⊆ Z, and what S allows of these is the count. Where it is not
-(the hinge's dual vector at R is not unique, and none has ω = 0 on all of Z), no closed form counts them.
+Adding features never raises v(σ), so R ∪ A is worth as much as R only if R ∪ {j} is, for every j in A. Let Z be those
+j. Where R ∪ Z is worth as much as R, so is every R ∪ A with A ⊆ Z, and what S allows of these is the count. Where it is
+not (the hinge's dual vector at R is not unique, and none has ω = 0 on all of Z), no closed form counts them.
 """
 
 from __future__ import annotations
