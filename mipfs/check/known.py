@@ -8,9 +8,43 @@ from typing import Any
 from mipfs.check.rounding import Document, require
 
 RESULT = frozenset(
-    ["schema", "status", "stop_reason", "objective", "bound", "gap", "selected", "weights", "intercept", "params", "driver", "seconds", "counters", "trace", "labels", "columns", "n_features", "scaling", "data_sha256", "rows", "conflict", "relaxed", "validated", "bound_source", "certificate", "versions", "extra", "near_optimal", "atoms", "read", "command"]
+    [
+        "schema",
+        "status",
+        "stop_reason",
+        "objective",
+        "bound",
+        "gap",
+        "selected",
+        "weights",
+        "intercept",
+        "params",
+        "driver",
+        "seconds",
+        "counters",
+        "trace",
+        "labels",
+        "columns",
+        "n_features",
+        "scaling",
+        "data_sha256",
+        "rows",
+        "conflict",
+        "relaxed",
+        "validated",
+        "bound_source",
+        "certificate",
+        "versions",
+        "extra",
+        "near_optimal",
+        "atoms",
+        "read",
+        "command",
+    ]
 )
-PARAMS = frozenset(["M", "C", "lambda", "loss", "bias", "gap", "margin", "penalty", "forced_in", "forced_out", "measure", "beta", "k"])
+PARAMS = frozenset(
+    ["M", "C", "lambda", "loss", "bias", "gap", "margin", "penalty", "forced_in", "forced_out", "measure", "beta", "k"]
+)
 ROW, EXTRA = frozenset(["name", "terms", "lb", "ub", "origin"]), frozenset(["lb", "ub", "integer", "value"])
 SCALING, READ, LABELS = (
     frozenset(["kind", "shift", "scale"]),

@@ -132,11 +132,15 @@ def run(run: Run) -> Steps:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     run.sharpness = SHARPER
-    alpha, last, best, sharpness = _first(problem), None, None, 1.0
+    alpha, sharpness, handed_over = _first(problem), 1.0, False
+    last: Solution | None = None
     pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
     most_violated.is_wide = isinstance(method, FaceProximal)
     if run.resume is not None:
-        alpha = _taken_up(run, pool, most_violated)
+        if run.resume.arrays["handed_over"]:
+            (method, pool), handed_over = _handed_over(problem, pool), True
+        alpha, last, sharpness = _taken_up(run, pool, most_violated)
+    best = None if last is None else (pool, last)
     while run.stop() is None:
         ids, sigma, lower = most_violated(alpha)  # Step 1
         run.raise_bound(lower)
@@ -144,7 +148,7 @@ def run(run: Run) -> Steps:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
         if sharpness < STUCK and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
-            (method, pool), sharpness = _handed_over(problem, pool), 1.0
+            (method, pool), sharpness, handed_over = _handed_over(problem, pool), 1.0, True
         if sharpness < EXACT_RESTRICTED:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
@@ -165,8 +169,8 @@ def run(run: Run) -> Steps:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-        yield partial(_saved, pool, alpha, most_violated)
-    yield partial(_saved, pool, alpha, most_violated)
+        yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
+    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
     run.count(**most_violated.counters())
     del method  # what it holds of every sample
     if last is not None and best is not None:
@@ -181,26 +185,38 @@ def run(run: Run) -> Steps:
     most_violated.prove(run)
 
 
-def _saved(pool: Pool, alpha: Array, oracle: MostViolated) -> dict[str, npt.NDArray[Any]]:
-    """The selections so far, α, and the best bound with its dual vector."""
-    lower, best = oracle.best
+def _saved(
+    pool: Pool, alpha: Array, oracle: MostViolated, last: Solution | None, sharpness: float, handed_over: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """The selections so far, α, the best dual vector, the last solution, and how sharp and by whom the next one is."""
+    best = oracle.best[1]
     return {
         **pool.arrays(),
+        **({} if last is None else last.arrays()),
         "alpha": alpha,
         "best": alpha[:0] if best is None else np.asarray(best),
-        "lower": np.array(lower),
+        "sharpness": np.array(sharpness),
+        "handed_over": np.array(handed_over),
+        "box": np.array(oracle.relaxation == "box"),
     }
 
 
-def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> Array:
-    """Fill the pool with the selections of the run that this one goes on with; its α."""
+def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Solution | None, float]:
+    """Fill the pool with the selections of the run that this one goes on with; its α, last solution and sharpness."""
     assert run.resume is not None
     kept = run.resume.arrays
+    if bool(kept["box"]) != (oracle.relaxation == "box"):
+        other = "hull" if oracle.relaxation == "box" else "box"
+        raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
     taken_up(run, run.resume)
     pool.take_up(kept)
     if kept["best"].size:
         run.raise_bound(oracle(np.asarray(kept["best"]))[2])
-    return np.asarray(kept["alpha"], dtype=float)
+    alpha = np.asarray(kept["alpha"], dtype=float)
+    last = Solution.taken_up(kept, pool, alpha)
+    if last is not None:
+        run.lower_upper(run.resume.upper)
+    return alpha, last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
 def _tolerance(run: Run) -> float:

@@ -52,9 +52,29 @@ class Solution:
     w: Array
     b: float
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All but α as arrays, for the state of a run."""
+        numbers = np.array([self.upper, self.b])
+        return {"last_numbers": numbers, "last_mu": self.mu, "last_ids": self.ids, "last_w": self.w}
+
+    @classmethod
+    def taken_up(cls, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array) -> Solution | None:
+        """What `arrays` kept, with its α; None where there was no solution yet, or over another kind of pool."""
+        if "last_numbers" not in kept or bool(kept["pool_is_face"]) != pool.is_face:
+            return None
+        upper, b = kept["last_numbers"].tolist()
+        return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
+
 
 class Pool:
-    """The selections generated so far, as positions of atoms and their σ."""
+    """The selections generated so far, as positions of atoms and their σ.
+
+    Attributes
+    ----------
+    is_face : bool, whether all other selections made of their atoms count with them: a `Face`
+    """
+
+    is_face = False
 
     def __init__(self) -> None:
         self.members: list[tuple[Integers, Array]] = []
@@ -79,12 +99,13 @@ class Pool:
             "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
             "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
             "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+            "pool_is_face": np.array(self.is_face),
         }
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
         """Add the selections that `arrays` kept."""
-        ends = np.cumsum(kept["pool_sizes"])[:-1]
-        for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
+        parts = (np.split(kept[name], np.cumsum(kept["pool_sizes"]))[:-1] for name in ("pool_ids", "pool_sigma"))
+        for ids, sigma in zip(*parts, strict=True):
             self.add(ids, sigma)
 
     @property

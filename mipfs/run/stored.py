@@ -8,7 +8,7 @@ numbers, which a checker recomputes, and a classifier that loses by it is made a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
+from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
-from mipfs.run.run import Incumbent, Run
+from mipfs.run.run import Incumbent
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -28,28 +29,33 @@ LONGER = [2.0**-50 * 4.0**k for k in range(14)]
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
 
-def stored(run: Run) -> tuple[dict[str, float], float]:
-    """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
-    incumbent = run.incumbent
-    if incumbent is None:
-        return {}, float("nan")
-    problem, data = run.problem, run.problem.data
-    ids, w = merged(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A classifier in the user's units: weights by name, intercept, and the objective (unit margin) of these numbers."""
+
+    weights: dict[str, float]
+    intercept: float
+    objective: float
+
+
+def stored(problem: Problem, found: Incumbent) -> Stored:
+    """A classifier as its result stores it."""
+    data = problem.data
+    ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-    rho = 0.5 / incumbent.objective if problem.margin == "rho" else 1.0
+    rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
     best: tuple[float, Array, float] | None = None
     for factor in _factors():
         weights = rho * factor * w / data.scale[ids]
-        intercept = _intercept(run, ids, weights, rho * factor * incumbent.b)
-        objective = _value(run, incumbent, ids, weights, intercept, rho)
+        intercept = float(Fraction(rho * factor * found.b) - _moved(problem, ids, weights))
+        objective = _value(problem, found, ids, weights, intercept, rho)
         if best is not None and objective >= best[0]:
             break
         best = objective, weights, intercept
-        if objective <= incumbent.objective * (1.0 + LOST):
+        if objective <= found.objective * (1.0 + LOST):
             break
     assert best is not None
-    run.incumbent, run.bound = replace(incumbent, objective=best[0]), min(run.bound, best[0])
-    return weights_by_name(data, ids, best[1]), best[2]
+    return Stored(weights_by_name(data, ids, best[1]), best[2], best[0])
 
 
 def _factors() -> Iterator[float]:
@@ -57,22 +63,15 @@ def _factors() -> Iterator[float]:
     yield from (1.0 + more for more in LONGER)
 
 
-def _moved(run: Run, ids: Integers, weights: Array) -> Fraction:
+def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
     """Σ w_j shift_j, exactly."""
-    terms = zip(weights.tolist(), run.problem.data.shift[ids].tolist(), strict=True)
+    terms = zip(weights.tolist(), problem.data.shift[ids].tolist(), strict=True)
     return sum((Fraction(w) * Fraction(shift) for w, shift in terms if shift), Fraction(0))
 
 
-def _intercept(run: Run, ids: Integers, weights: Array, b: float) -> float:
-    """The intercept on the user's scale of b on the scaled data."""
-    return float(Fraction(b) - _moved(run, ids, weights))
-
-
-def _value(run: Run, incumbent: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
+def _value(problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
     """The objective (unit margin) at weights and an intercept on the user's scale."""
-    problem = run.problem
-    scale = problem.data.scale[ids].tolist()
-    unit = Fraction(rho)
+    scale, unit = problem.data.scale[ids].tolist(), Fraction(rho)
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
-    b = (Fraction(intercept) + _moved(run, ids, weights)) / unit if problem.bias else Fraction(0)
-    return problem.value_at(incumbent.selected, ids, Weights.exactly(w, b))[0]
+    b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
+    return problem.value_at(found.selected, ids, Weights.exactly(w, b))[0]
