@@ -159,10 +159,9 @@ class Canonical:
         solution = highs.solve(program, deadline=deadline, stop=stop)
         if solution.status in ("stopped", "failed"):
             return solution.status
-        answer: dict[str, Any] = {"status": LINEAR[solution.status], "solve_time": 0.0, "iterations": 0}
-        if solution.status == "optimal":
-            answer |= {"x": solution.values, "z": -program.multipliers(), "obj_val": program.objective}
-        return self._keep(answer)
+        z = -program.multipliers() if solution.status == "optimal" else None
+        answer = {"status": LINEAR[solution.status], "x": solution.values, "z": z, "obj_val": solution.bound}
+        return self._keep({**answer, "solve_time": 0.0, "iterations": 0})
 
     def _matrix(self, name: str) -> Any:
         size = self.data["c"].size

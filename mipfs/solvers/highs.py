@@ -102,11 +102,6 @@ class Model:
         """How many rows it has."""
         return int(self._ready.getNumRow())
 
-    @property
-    def objective(self) -> float:
-        """The value of the last solution."""
-        return float(self._ready.getObjectiveValue())
-
     def set_option(self, name: str, value: Any) -> None:
         """Set an option of HiGHS.
 
