@@ -1,7 +1,7 @@
 """HiGHS: linear programs and MILPs over the selection, built once and kept alive.
 
-The one door to highspy. Whatever HiGHS solves here, it solves on a thread of ours (`mipfs.solvers.apart`), and what it
-says to every call is looked at: what it did not do as it was told is an error.
+The one door to highspy. Whatever HiGHS solves here, it solves on a thread of ours (`mipfs.plumbing.own_threads`), and
+what it says to every call is looked at: what it did not do as it was told is an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import MipfsError, NumericalError
-from mipfs.solvers import apart
+from mipfs.plumbing import own_threads
 
 if TYPE_CHECKING:
     import highspy
@@ -243,7 +243,7 @@ class Model:
                 return work()
 
         self._asked.clear()
-        return apart.call(alone, must_stop, self._interrupt)
+        return own_threads.call(alone, must_stop, self._interrupt)
 
     def _interrupt(self) -> None:
         """Have HiGHS end what it is at.

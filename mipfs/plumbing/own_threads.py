@@ -1,12 +1,16 @@
-"""Work on threads of our own, for a library that keeps something for every thread that calls it.
+"""Threads of our own: for a library that keeps something for every thread that calls it, and for work on all cores.
 
 HiGHS keeps a scheduler for each thread, made at that thread's first solve with as many helpers as this solve asks for;
 a later solve there that asks for another number is refused (kError). A user's thread has one from the user's own use of
 HiGHS (CVXPY, Pyomo, highspy), or will have: ours on the same thread would meet it, or be met by it. So nothing of ours
-runs on a thread that the user has.
+is solved on a thread that the user has (`call`).
+
+The threads of OpenMP do not live in a child that a process forks after their first use, and numba's own threads abort
+the process when two callers begin at once. So loops over pieces are shared among these threads too (`share`).
 
 A thread serves one job at a time and waits for the next. Jobs that come at once, from several threads of the user, have
-a thread each: one for all of them would make a short solve wait for the end of a long one.
+a thread each: one for all of them would make a short solve wait for the end of a long one. A forked child begins
+without any, and makes its own.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -55,7 +60,7 @@ class _Job(Generic[T]):
         return self._over.acquire(timeout=seconds)
 
     def result(self) -> T:
-        """What the call returned, or raised."""
+        """What the call returned, or raised, once it is over."""
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]
@@ -122,6 +127,27 @@ def call(
         job.wait(PATIENCE)
         raise
     return job.result()
+
+
+def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None:
+    """Do work(low, high) for parts of range(pieces) that together are all of it, at once on several threads.
+
+    Parameters
+    ----------
+    work : callable that lets others run (without the GIL), and whose parts do not meet
+    pieces : int
+    threads : int >= 1, of which this one is the first
+    """
+    count = max(1, min(threads, pieces))
+    ends = [k * pieces // count for k in range(count + 1)]
+    others = [_Job(partial(work, ends[k], ends[k + 1])) for k in range(1, count)]
+    for job in others:
+        _begin(job)
+    work(0, ends[1])
+    for job in others:
+        while not job.wait(POLL_SECONDS):
+            pass
+        job.result()
 
 
 def _begin(job: _Job[Any]) -> None:
