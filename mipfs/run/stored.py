@@ -31,7 +31,7 @@ LONGER = [2.0**-50 * 4.0**k for k in range(14)]
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A classifier in the user's units: weights by name, intercept, and the objective (unit margin) of these numbers."""
+    """A classifier in the user's units: weights by name, intercept, and what these numbers are worth (unit margin)."""
 
     weights: dict[str, float]
     intercept: float
