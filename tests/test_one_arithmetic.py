@@ -162,7 +162,7 @@ def test_training_values_are_those_of_standing() -> None:
         ([[1.0, None, 0.0]], "nan for 'x2'"),
         ([[1.0, 10**400, 0.0]], "X holds words"),
         ([[1.0, 1j, 0.0]], "values of type complex128; give numbers"),
-        ([["1", "2", "3"]], "values of type"),
+        ([["1", "2", "3"]], "X holds words"),
         ([1.0, 2.0, 3.0], "shape"),
         (sparse.csr_array([[0.0, np.nan, 0.0]]), "row 1 has nan"),
     ],

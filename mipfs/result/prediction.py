@@ -171,18 +171,26 @@ def _values(result: Result, inputs: Inputs, X: Any) -> Values:
     if is_frame(X):
         columns = [_of_frame(result, inputs, X, k) for k in range(len(inputs.names))]
         return Values(np.array(columns).reshape(len(columns), len(X)).T)
-    matrix = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-    if matrix.dtype.kind not in "biufO":
-        raise UsageError(f"X holds values of type {matrix.dtype}; {NUMBERS}")
+    matrix = _as_numbers(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
     if matrix.ndim != 2 or matrix.shape[1] != inputs.n_features:
         raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {inputs.n_features})")
-    used = matrix[:, list(inputs.columns)]
-    try:
-        used = used.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"X holds words; {NUMBERS}") from None
+    used = matrix[:, list(inputs.columns)].astype(np.float64)
     _check_finite(used, inputs.names)
     return Values(used)
+
+
+def _as_numbers(matrix: Any) -> Any:
+    """An array or sparse matrix of real numbers."""
+    if matrix.dtype.kind in "biuf":
+        return matrix
+    if matrix.dtype.kind not in "OUS":
+        raise UsageError(f"X holds values of type {matrix.dtype}; {NUMBERS}")
+    try:
+        if matrix.dtype.kind == "O":
+            return matrix.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"X holds words; {NUMBERS}")
 
 
 def _check_finite(used: Any, names: Sequence[str]) -> None:
