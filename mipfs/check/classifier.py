@@ -75,6 +75,12 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
+    # training on sparse data centres what it has divided: which of the two comes first is a matter of rounding
+    for name, one in dict(document["scaling"].get("center", {})).items():
+        require(name in places, f"there is a center of {name!r}, which is not selected")
+        shift, scale = (float(values[data.index[name]]) for values in (data.shift, data.scale))
+        close = abs(number(one, "a center") * scale - shift) <= 8 * U * abs(shift)
+        require(close, f"the center of {name!r} is {one!r}, which is not its shift over its scale")
 
 
 def _check_reading(data: Instance, read: Any) -> None:
