@@ -23,7 +23,7 @@ ABOVE = 1e-9
 """How far, relative, a bound may stand above the optimum's upper end, or an objective below its lower end."""
 AGREE = 1e-6
 """How far, relative, a listed value, or the value of the stored weights, may be off."""
-SLICES = 40
+SLICES = 16
 """So many slices of a run are looked at; a run that needs more must need as many iterations in one."""
 
 
