@@ -34,6 +34,8 @@ DRIVERS: Mapping[str, Mapping[str, float]] = {
     "structural": {"branch": 0.45, "gbd": 0.3, "two_layer": 0.25},
 }
 """How often a driver is drawn."""
+PATIENCE = 5.0
+"""Time limit in seconds of every run that has none of its own: so small a problem takes no tenth of it."""
 GAPS = (1e-4, 1e-6, 1e-8, 1e-2, 0.3)
 
 
@@ -363,7 +365,8 @@ def draw(seed: int, drivers: Sequence[str] = ()) -> Draw:
         options["threads"] = 1
     ways = {"whole": 0.5, "limit": 0.15}
     ways |= {"list": 0.25} if driver in ("branch", "gbd") else {}
-    resumable = driver == "two_layer" or (driver != "conic" and problem.loss != "structural")
+    whole = driver == "branch" and bool(problem.rows.extra.integer.any())  # of which it keeps no state
+    resumable = driver == "two_layer" or (driver != "conic" and problem.loss != "structural" and not whole)
     ways |= {"slices": 0.08} if resumable else {}
     way, step = draft.one_of(ways), 1
     if way == "list":
@@ -378,6 +381,8 @@ def draw(seed: int, drivers: Sequence[str] = ()) -> Draw:
             options["iteration_limit"] = int(rng.integers(0, 6))
         else:
             options["time_limit"] = float(rng.choice([0.0, 1e-3, 1e-2]))
-    elif way == "slices":
+    if "time_limit" not in options:
+        options["time_limit"] = PATIENCE
+    if way == "slices":
         step = int(rng.choice([1, 3, 10, 20]))
     return Draw(seed, problem, names, members, penalty, driver, options, way, step, tuple(draft.tags))

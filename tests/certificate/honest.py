@@ -153,7 +153,9 @@ def _stopped(rng: Rng, problem: Problem, driver: str) -> Result:
     options: dict[str, Any] = {"gap": 1e-6, **limits[int(rng.random() < 0.3)]}
     options |= {"threads": 1} if driver == "branch" else {}
     options |= {"pool_gap": 0.2} if driver in ("branch", "gbd") and rng.random() < 0.3 else {}
-    kept = driver == "two_layer" or (driver != "conic" and problem.loss != "structural")
+    assert problem.rows is not None
+    whole = driver == "branch" and bool(problem.rows.extra.integer.any())  # of which it keeps no state
+    kept = driver == "two_layer" or (driver != "conic" and problem.loss != "structural" and not whole)
     if not kept or rng.random() < 0.5:
         return mipfs.solve(problem, driver, **options)
     result = mipfs.solve(problem, driver, checkpoint=True, **options)
