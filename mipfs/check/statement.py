@@ -38,6 +38,9 @@ LARGEST = 1e100
 """Numbers of rows are up to this; beyond it the allowance on a row would be infinite."""
 ALLOWANCE = 2.0**-40
 """δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
+TERM = 32
+"""Units of round-off that the loss of a sample may be off at a given short: an exponential and a logarithm of 4 ulp
+each (see `mipfs.check.tree`), products, and their sum, which is rounded once."""
 ONE = np.ones(1, dtype=np.int64)
 ROUNDED = Fraction(1, 2**47)
 """What is forgiven for the rounding of the values of extra variables, relative to their terms."""
@@ -218,13 +221,28 @@ class Statement:
                 return f"the selected features violate the row {row['name']!r}"
         return ""
 
-    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
-        """L at margins m (n,), and how far it is off when they are off by at most `off` (n,)."""
-        short = np.maximum(0.0, rho - m)
-        losses = {"hinge": short, "squared-hinge": 0.5 * short * short, "logistic": np.logaddexp(0.0, -m)}
-        steepest = short + off if self.loss == "squared-hinge" else 1.0
-        value = float(self.c @ losses[self.loss])
-        return value, float(self.c @ (steepest * off)) + (m.size + 16) * U * value
+    def target(self, rho: float) -> float:
+        """What margins fall short of: ρ, or 0 for the logistic loss, which is log(1 + exp(s)) of s = −m."""
+        return 0.0 if self.loss == "logistic" else rho
+
+    def loss_at(self, short: Array, off: Array) -> tuple[float, float, Array]:
+        """L where margins fall short of `target` by `short` (n,), each off by at most `off` (n,).
+
+        Returns
+        -------
+        value, error : float, error is what the value may be off in all
+        doubt : (n,) what it may be off for the `off` of every sample
+        """
+        least, most = np.maximum(0.0, short), np.maximum(0.0, short + off)
+        if self.loss == "hinge":
+            losses, steepest = least, np.where(most > 0.0, 1.0, 0.0)
+        elif self.loss == "squared-hinge":
+            losses, steepest = 0.5 * least * least, most
+        else:
+            losses, steepest = np.logaddexp(0.0, short), 1.01 * np.exp(-np.logaddexp(0.0, -(short + off)))
+        terms, doubt = self.c * losses, self.c * steepest * off
+        value = math.fsum(terms.tolist()) if np.all(np.isfinite(terms)) else math.inf
+        return value, 1.01 * float(doubt.sum()) + TERM * U * value, doubt
 
     def witness(self, values: Iterable[Any], *, fractional: bool = False) -> Array:
         """Values of the extra variables (e,), in their order, after they were found between their ends and whole."""

@@ -8,14 +8,18 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
     verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
+    exact.py         margins in rational arithmetic         rounding.py     readers of numbers
     words.py         (P) in words, and the data's description
-    known.py         the names that a result may use        rounding.py     readers of numbers
+    known.py         the names that a result may use
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
 
 Rounding: α = k·2^−q is exact; every sum of n products is off by at most γ_n Σ|terms| in whatever order it was
 taken, γ_n = n·u/(1 − n·u), u = 2^−53, and by 2^−1074 per product for what underflows; leaf sums are `math.fsum`,
-rounded down. Assumed: sqrt is correctly rounded, and NumPy's log is within 4 ulp.
+rounded down. A column far from zero is moved to its mean before ω is summed: y'α = 0 is an integer identity, so that
+this changes nothing, and the error is that of the column's spread. Where the error of the objective is more than 1e-11
+of it, its margins are computed in rational arithmetic; one that is still more than 1e-9 off is refused.
+Assumed: sqrt is correctly rounded, and NumPy's log, log1p and exp are within 4 ulp.
 """
 
 from __future__ import annotations
@@ -165,6 +169,8 @@ def _check(
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
     proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
+    if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
+        proven = max(proven, 0.0)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}

@@ -108,7 +108,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
         return -np.inf, None
-    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
+    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
     if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
@@ -159,6 +159,7 @@ def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     sigma = np.zeros(run.problem.atoms.count)
     sigma[list(at)] = list(at.values())
     solved = Subproblem(run.problem).solve(sigma, REFIT)
+    run.upper = solved.value
     return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
 

@@ -98,6 +98,7 @@ def run(run: Run) -> Steps:
 def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
     problem, options = run.problem, run.options
+    run.outcome.proof_slack = COMBINED_SLACK
     selection, begun = problem.selection, begin(run, by)
     if begun is None:
         return
@@ -147,7 +148,6 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     if run.wants_all:
         run.outcome.found = supports.found
     run.outcome.proof = combined = record.finish(master.open_nodes())
-    run.outcome.proof_slack = COMBINED_SLACK
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(problem)

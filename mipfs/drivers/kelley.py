@@ -35,7 +35,7 @@ from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.relaxed import relaxed
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import SHARPER, Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -131,6 +131,7 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
+    run.sharpness = SHARPER
     alpha, last, best, sharpness = _first(problem), None, None, 1.0
     pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
     most_violated.is_wide = isinstance(method, FaceProximal)

@@ -38,7 +38,7 @@ from mipfs.measures.base import Violated
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import SHARPER, Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -96,6 +96,7 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
+    run.sharpness = SHARPER
     most_violated, last, best, sharpness = MostViolated(run, "hull"), None, None, 1.0
     pool, inner = layer(problem, options.inner)
     if run.resume is not None:

@@ -71,8 +71,8 @@ class StopReason(enum.Enum):
     """The rows were shown to contradict each other."""
     COMPLETED = "COMPLETED"
     """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
-    STALLED = "STALLED"
-    """No further progress was possible in floating-point arithmetic."""
+    NUMERICAL = "NUMERICAL"
+    """What is left of the gap cannot be told from rounding errors, or a solver failed."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,15 @@ class Trace(tuple[Record, ...]):
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
+    """(objective − bound)/|objective|: 0 where both are equal, else inf at an objective of 0; inf where one is missing.
+
+    There is no absolute allowance: values are of any size, −1/(4v) in the ρ-form.
+    """
     if not (math.isfinite(objective) and math.isfinite(bound)):
         return math.inf
-    return max(0.0, objective - bound) / max(1e-10, abs(objective))
+    if objective == bound:
+        return 0.0
+    return (objective - bound) / abs(objective) if objective != 0.0 else math.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
-from mipfs.problem import Problem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
-from mipfs.result.prediction import weights_by_name
 from mipfs.run.run import Incumbent, Run
 
 Array = npt.NDArray[np.float64]
@@ -28,15 +26,6 @@ SHOWN = 5e-7
 """A support is listed only where its dual vector proves its objective to this, relative: the checker asks for 1e-6."""
 SHARE, LEAST = 0.1, 1.0
 """Of the seconds that a run took which was stopped, so many are spent on its list, or at least so many."""
-
-
-def on_users_scale(problem: Problem, found: Incumbent) -> tuple[dict[str, float], float]:
-    """Weights by name, and the intercept, on the user's scale, of atoms with their weights on the scaled data."""
-    data, ids = problem.data, problem.atoms.columns(found.selected).ids
-    # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-    rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
-    weights = rho * found.w / data.scale[ids]
-    return weights_by_name(data, ids, weights), rho * found.b - float(weights @ data.shift[ids])
 
 
 def values_by_name(run: Run, sigma: npt.NDArray[np.bool_]) -> dict[str, float] | None:

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.run.listed import on_users_scale, shown, values_by_name
+from mipfs.run.listed import shown, values_by_name
+from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
@@ -88,13 +89,13 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     ranked = sorted(found.items(), key=lambda item: item[1])
     limit = wanted_up_to(run, [value for _, value in ranked])
     wanted = [_unpacked(key, problem.atoms.count) for key, value in ranked if value <= limit][: options.pool_size]
-    listed = sorted(shown(run, wanted), key=lambda one: one[0].objective)
-    run.outcome.beside = [dual for _, dual in listed]
+    shows = [(*as_stored(problem, one), dual) for one, dual in shown(run, wanted)]
+    listed = sorted(shows, key=lambda one: one[0].objective)
+    run.outcome.beside = [dual for *_, dual in listed]
     best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for one, _ in listed:
+    for one, weights, intercept, _ in listed:
         objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
-        weights, intercept = on_users_scale(problem, one)
         entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
         values = values_by_name(run, one.sigma(problem.atoms.count))
         supports.append(

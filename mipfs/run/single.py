@@ -18,7 +18,7 @@ from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
-from mipfs.proof.evidence import COMBINED_SLACK, empty_proof, no_dual
+from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.run.run import Run
@@ -108,9 +108,9 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
 def _leave(run: Run, proof: Proof) -> None:
     """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
     assert proof.bound is not None
-    if run.bound - proof.bound > 0.5 * COMBINED_SLACK * max(1e-10, abs(run.bound)):
+    if run.bound > proof.bound:
         run.bound, run.closed = proof.bound, True
-    run.outcome.proof, run.outcome.proof_slack = proof, 0.5 * COMBINED_SLACK
+    run.outcome.proof = proof
     run.outcome.proof_kind = "tree" if run.problem.selection.is_plain else "relaxation"
 
 
