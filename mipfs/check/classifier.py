@@ -75,12 +75,6 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
-    # training on sparse data centres what it has divided: which of the two comes first is a matter of rounding
-    for name, one in dict(document["scaling"].get("center", {})).items():
-        require(name in places, f"there is a center of {name!r}, which is not selected")
-        shift, scale = (float(values[data.index[name]]) for values in (data.shift, data.scale))
-        close = abs(number(one, "a center") * scale - shift) <= 8 * U * abs(shift)
-        require(close, f"the center of {name!r} is {one!r}, which is not its shift over its scale")
 
 
 def _check_reading(data: Instance, read: Any) -> None:
@@ -114,22 +108,26 @@ def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any],
     """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
     claimed = number(stated["objective"], f"the objective of {whose}")
     at = placed(statement, chosen, stated, claimed)
-    found, error = value(statement, chosen, at)
-    require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
-    told = error <= NEAR * abs(found)
-    require(told, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
+    found, error = told(*value(statement, chosen, at), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
     return replace(at, objective=max(found, claimed), error=error)
 
 
+def told(found: float, error: float, whose: str) -> tuple[float, float]:
+    """A value and its error, after rounding was found to leave it in no doubt."""
+    require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
+    tells = error <= NEAR * abs(found)
+    require(tells, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
+    return found, error
+
+
 def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float) -> Classifier:
-    """Weights and intercept of some atoms, on the scaled data, without a value; `claimed` has the ρ of the ρ-form."""
-    data, given = statement.data, stated["weights"]
-    ids = _columns(given, data)
+    """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form."""
+    ids = _columns(stated["weights"], statement.data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
-    weights = np.array([number(value, "a weight") for value in given.values()])
+    weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
@@ -154,12 +152,12 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is
     that of the atoms chosen, by default 1.
     """
-    part_of = np.ones(chosen.size) if sigma is None else sigma
-    held, room, largest = _held(statement, chosen, at, part_of)
+    part = np.ones(chosen.size) if sigma is None else sigma
+    held, room, largest = _held(statement, chosen, at, part)
     ids, data = at.ids[held], statement.data
     w = at.weights[held] * data.scale[ids]
     per_atom = w / (largest * np.sqrt(room[held]))
-    regular = float(statement.penalty[chosen] @ part_of + 0.5 * per_atom @ per_atom)
+    regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + TINY)
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":
@@ -167,13 +165,13 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     return regular + loss, error + lost + 2.0 * U * loss
 
 
-def _held(statement: Statement, chosen: Integers, at: Classifier, sigma: Array) -> tuple[Integers, Array, float]:
+def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -> tuple[Integers, Array, float]:
     """Which weights stand on the atoms `chosen`, Σ λ_g² σ_g of every column relative to the largest λ², and that λ."""
     atoms = statement.atoms
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
     largest = float(lam.max(initial=0.0)) or 1.0
     parts = [atoms.columns(g) for g in chosen]
-    each = np.repeat((lam / largest) ** 2 * sigma, [part.size for part in parts])
+    each = np.repeat((lam / largest) ** 2 * part, [one.size for one in parts])
     columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
     room = np.bincount(place[: each.size], each, columns.size).astype(float)[place[each.size :]]  # of columns at.ids
     held: Integers = np.flatnonzero(room > 0)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import TOLD, placed, value
+from mipfs.check.classifier import placed, told, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import closes, not_above
@@ -35,8 +35,9 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
         require(not is_claimed, "RELAXED, but the relaxation has no upper side")
         return ()
     ids, sigma, over = _sigma(statement, relaxed)
-    least, error = value(statement, ids, placed(statement, ids, relaxed, upper), sigma)
-    holds = least <= upper + NEAR * abs(upper) + min(error, TOLD * abs(upper))
+    at = placed(statement, ids, relaxed, upper)
+    least, error = told(*value(statement, ids, at, sigma), "the relaxation")
+    holds = least <= upper + NEAR * abs(upper) + error
     require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
     if is_claimed:
         closes("RELAXED", max(upper, least), error, bound, number(document["params"]["gap"], "the asked gap"), "shown")

@@ -7,10 +7,10 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     statement.py     the problem (P) and its set S          classifier.py   the incumbent and its objective
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
-    exact.py         margins in rational arithmetic
     verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
+    exact.py         margins in rational arithmetic         rounding.py     readers of numbers
     words.py         (P) in words, and the data's description
-    known.py         the names that a result may use        rounding.py     readers of numbers
+    known.py         the names that a result may use
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
 

@@ -12,12 +12,14 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mipfs.check.classifier import TOLD, Classifier
+from mipfs.check.classifier import Classifier
 from mipfs.check.rounding import NEAR, Document, U, absent_or, gap_between, number, require
 
 STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUMERICAL")
 STATED = 1e-3
 """The gap that a result states agrees with the checker's to this, relative."""
+TOLD = 1e-3
+"""The share of the asked gap up to which rounding may leave the objective in doubt."""
 
 
 def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, Any]:
@@ -84,6 +86,6 @@ def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: Classifier, 
     stated, size = number(document["gap"], "the gap"), abs(incumbent.objective)
     known = math.isfinite(gap)
     require(known, f"the gap of the result is {document['gap']!r}, but there is none between {size!r} and {bound!r}")
-    apart = NEAR * (1.0 + abs(bound) / size) + min(incumbent.error / size, TOLD) if size else 0.0
+    apart = NEAR * (1.0 + abs(bound) / size) + incumbent.error / size if size else 0.0
     same = abs(stated - gap) <= STATED * gap + apart
     require(same, f"the gap of the result is {stated!r}, but its objective and the certified bound give {gap!r}")

@@ -218,7 +218,7 @@ class Master:
         self._heap = []
         for node in left:
             self._push(node)
-        self._lp.deleteRows(len(self._cuts), (np.arange(len(self._cuts)) + self._n_rows).astype(np.int32))
+        self._lp.delete_rows(np.arange(len(self._cuts)) + self._n_rows)
         self._cuts, self._row_scales = [], np.empty(0)
         for i in rows[0].tolist():
             self._insert(i)

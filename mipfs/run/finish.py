@@ -32,7 +32,7 @@ def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
     near = near_optimal(run)  # first: it may improve on the incumbent
-    weights, intercept = _stored(run)
+    weights, intercept = as_stored(run)
     claim = claim_of(run)
     bound = run.claimed(run.bound)
     # What is claimed may leave open a gap that the run had closed.
@@ -69,16 +69,6 @@ def result_of(run: Run, driver: str) -> Result:
         declare=run.outcome.declare,
         **described,
     )
-
-
-def _stored(run: Run) -> tuple[dict[str, float], float]:
-    """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
-    if run.incumbent is None:
-        return {}, math.nan
-    found = as_stored(run.problem, run.incumbent)
-    run.incumbent = dataclasses.replace(run.incumbent, objective=found.objective)
-    run.bound = min(run.bound, found.objective)
-    return found.weights, found.intercept
 
 
 def _described(run: Run) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.run.listed import shown, values_by_name
-from mipfs.run.stored import stored
+from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
@@ -240,16 +240,16 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         return None
     problem, options, names = run.problem, run.options, run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
-    each = [(one, stored(problem, one), dual) for one, dual in shown(run, (sigma for sigma, _, _ in found.supports))]
-    listed = sorted(each, key=lambda one: one[1].objective)
-    run.outcome.beside = [dual for _, _, dual in listed]
-    best = problem.reported(listed[0][1].objective) if listed else math.nan
+    each = shown(run, (sigma for sigma, _, _ in found.supports))
+    listed = sorted(((*as_stored(problem, one), dual) for one, dual in each), key=lambda one: one[0].objective)
+    run.outcome.beside = [dual for *_, dual in listed]
+    best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for one, kept, _ in listed:
+    for one, weights, intercept, _ in listed:
         sigma = one.sigma(problem.atoms.count)
-        objective, selected = problem.reported(kept.objective), [names[int(j)] for j in one.selected]
+        objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
         entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
-        entry |= {"weights": kept.weights, "intercept": kept.intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        entry |= {"weights": weights, "intercept": intercept, "ties": ties[np.packbits(sigma).tobytes()]}
         values = values_by_name(run, sigma)
         supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)

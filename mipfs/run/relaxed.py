@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms import merged
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
 from mipfs.run.run import Run
+from mipfs.run.stored import on_the_data, on_users_scale
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -45,21 +47,22 @@ def relaxed(
             return None
         part, extra = moved
         atoms, part = atoms[part > 0.0], part[part > 0.0]
-    columns = np.unique(ids)
-    weights = np.zeros(columns.size)
-    np.add.at(weights, np.searchsorted(columns, ids), w)
-    weights[~np.isin(columns, problem.atoms.columns(atoms).ids)] = 0.0  # what σ = 0 leaves no room for
-    upper = problem.evaluate_relaxed(atoms, part, columns, weights, b)
-    run.upper, run.outcome.mixed = upper, atoms
-    rho = 0.5 / upper if problem.margin == "rho" else 1.0
     data, names = problem.data, problem.atoms.names
+    held = problem.atoms.columns(atoms)
+    columns = merged(held.ids, held.scale)[0]
+    given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
+    weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
+    rho = 0.5 / run.upper if problem.margin == "rho" else 1.0
     on_users = rho * weights / data.scale[columns]
+    intercept = on_users_scale(problem, columns, on_users, rho * b)
+    at = on_the_data(problem, columns, on_users, intercept, rho)
+    run.upper, run.outcome.mixed = problem.value_at(atoms, columns, at, part)[0], atoms
     shown = {
-        "upper": problem.reported(upper),
+        "upper": problem.reported(run.upper),
         "lower": problem.reported(run.bound),
         "sigma": {names[int(g)]: float(one) for g, one in zip(atoms, part, strict=True)},
         "weights": weights_by_name(data, columns, on_users),
-        "intercept": rho * b - float(on_users @ data.shift[columns]),
+        "intercept": intercept,
     }
     return shown | ({} if mixture is None else {"mixture": mixture}) | ({} if extra is None else {"extra": extra})
 

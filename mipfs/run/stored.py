@@ -8,7 +8,7 @@ numbers, which a checker recomputes, and a classifier that loses by it is made a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,7 @@ from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
-from mipfs.run.run import Incumbent
+from mipfs.run.run import Incumbent, Run
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -29,17 +29,17 @@ LONGER = [2.0**-50 * 4.0**k for k in range(14)]
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A classifier in the user's units: weights by name, intercept, and what these numbers are worth (unit margin)."""
+def stored(run: Run) -> tuple[dict[str, float], float]:
+    """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
+    if run.incumbent is None:
+        return {}, float("nan")
+    run.incumbent, weights, intercept = as_stored(run.problem, run.incumbent)
+    run.bound = min(run.bound, run.incumbent.objective)
+    return weights, intercept
 
-    weights: dict[str, float]
-    intercept: float
-    objective: float
 
-
-def stored(problem: Problem, found: Incumbent) -> Stored:
-    """A classifier as its result stores it."""
+def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, float], float]:
+    """A classifier with the objective that it has as it is stored: weights by name, intercept, on the user's scale."""
     data = problem.data
     ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
@@ -47,7 +47,7 @@ def stored(problem: Problem, found: Incumbent) -> Stored:
     best: tuple[float, Array, float] | None = None
     for factor in _factors():
         weights = rho * factor * w / data.scale[ids]
-        intercept = float(Fraction(rho * factor * found.b) - _moved(problem, ids, weights))
+        intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
         objective = _value(problem, found, ids, weights, intercept, rho)
         if best is not None and objective >= best[0]:
             break
@@ -55,7 +55,7 @@ def stored(problem: Problem, found: Incumbent) -> Stored:
         if objective <= found.objective * (1.0 + LOST):
             break
     assert best is not None
-    return Stored(weights_by_name(data, ids, best[1]), best[2], best[0])
+    return replace(found, objective=best[0]), weights_by_name(data, ids, best[1]), best[2]
 
 
 def _factors() -> Iterator[float]:
@@ -69,9 +69,19 @@ def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
     return sum((Fraction(w) * Fraction(shift) for w, shift in terms if shift), Fraction(0))
 
 
-def _value(problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
-    """The objective (unit margin) at weights and an intercept on the user's scale."""
-    scale, unit = problem.data.scale[ids].tolist(), Fraction(rho)
+def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) -> float:
+    """The intercept on the user's scale of b on the scaled data, with weights on the user's scale."""
+    return float(Fraction(b) - _moved(problem, ids, weights))
+
+
+def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
+    """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
+    unit, scale = Fraction(rho), problem.data.scale[ids].tolist()
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
     b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
-    return problem.value_at(found.selected, ids, Weights.exactly(w, b))[0]
+    return Weights.exactly(w, b)
+
+
+def _value(problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
+    """The objective (unit margin) at weights and an intercept on the user's scale."""
+    return problem.value_at(found.selected, ids, on_the_data(problem, ids, weights, intercept, rho))[0]
