@@ -63,15 +63,20 @@ def read(statement: Statement, document: Document) -> Classifier:
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
-    """Columns, shift and scale of the features that are used are those of the data."""
+    """Columns, shift, scale and centre of the features that are used are those of the data; no centre is 0."""
     data, places = statement.data, document["columns"]
     for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
     require({*places.values()} == used, "the columns of the result are not those of the selected features")
-    for what, values in (("shift", data.shift), ("scale", data.scale)):
-        stated = dict(document["scaling"][what])
-        require(stated.keys() == places.keys(), f"the {what} is not that of the selected features")
+    centred = {name for name in places if data.center[data.index[name]]}
+    for what, values, names in (
+        ("shift", data.shift, places.keys()),
+        ("scale", data.scale, places.keys()),
+        ("center", data.center, centred),
+    ):
+        stated = dict(document["scaling"].get(what, {}))
+        require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")

@@ -47,7 +47,7 @@ PARAMS = frozenset(
 )
 ROW, EXTRA = frozenset(["name", "terms", "lb", "ub", "origin"]), frozenset(["lb", "ub", "integer", "value"])
 SCALING, READ, LABELS = (
-    frozenset(["kind", "shift", "scale"]),
+    frozenset(["kind", "shift", "scale", "center"]),
     frozenset(("label", "words")),
     frozenset(("negative", "positive")),
 )
