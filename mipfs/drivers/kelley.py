@@ -170,7 +170,6 @@ def run(run: Run) -> Steps:
             run.early = StopReason.COMPLETED
         run.record()
         yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
-    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
     run.count(**most_violated.counters())
     del method  # what it holds of every sample
     if last is not None and best is not None:
@@ -182,6 +181,7 @@ def run(run: Run) -> Steps:
             rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
             most = SPLICES * rounds if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
+    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
     most_violated.prove(run)
 
 
