@@ -99,6 +99,7 @@ def run(run: Run) -> Steps:
 
 def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
+    run.outcome.proof_slack = COMBINED_SLACK
     begun = begin(run, by)
     if begun is None:
         return
@@ -176,7 +177,6 @@ def _leave(run: Run, master: Master) -> None:
     """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
     assert master.record is not None
     run.outcome.proof = combined = master.record.finish(master.open_nodes())
-    run.outcome.proof_slack = COMBINED_SLACK
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(run.problem)

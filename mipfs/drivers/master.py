@@ -16,7 +16,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -41,8 +40,6 @@ POOL_CUTS = 5
 """Violated pool cuts taken back into the LP at a time."""
 IDLE = 40
 """LP solves after which a cut that was never binding leaves the LP (it stays in the pool)."""
-SLOW_LP = 0.05
-"""Seconds from which on LPs run in a thread that hears interrupts."""
 ROUNDS, ROOT_ROUNDS = 6, 300
 """Cuts per node at most."""
 PROGRESS, ROOT_PROGRESS = 0.1, 2e-3
@@ -82,11 +79,10 @@ class Master:
         self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
         self._epigraph, self._oracle = Epigraph(selection, penalty, scale, relaxed=True), selection.oracle()
-        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.h, self._epigraph.first
+        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
         self._cuts: list[int] = []
         self._row_scales = np.empty(0)
         self._idle = np.empty(0, dtype=np.int64)
-        self._seconds = 0.0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self._plunge: Node | None = None
@@ -222,7 +218,7 @@ class Master:
         self._heap = []
         for node in left:
             self._push(node)
-        self._lp.deleteRows(len(self._cuts), (np.arange(len(self._cuts)) + self._n_rows).astype(np.int32))
+        self._lp.delete_rows(np.arange(len(self._cuts)) + self._n_rows)
         self._cuts, self._row_scales = [], np.empty(0)
         for i in rows[0].tolist():
             self._insert(i)
@@ -252,21 +248,16 @@ class Master:
 
     def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
         """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
-        highs.fix_columns(self._lp, node.lb.astype(float), node.ub.astype(float))
+        self._lp.fix_columns(node.lb.astype(float), node.ub.astype(float))
         while True:
-            begin = time.perf_counter()
-            if self._seconds > SLOW_LP:
-                solution = highs.solve(self._lp, deadline=deadline, stop=must_stop)
-            else:
-                solution = highs.solve(self._lp)
-            self._seconds = time.perf_counter() - begin
+            solution = highs.solve(self._lp, deadline=deadline, stop=must_stop)
             self.n_lps += 1
             if solution.status == "infeasible" and self._is_empty(node):
                 return None
             if must_stop():
                 return None
             if solution.values is None or solution.status != "optimal":
-                self._lp.clearSolver()
+                self._lp.forget()
                 self._branch(node, self._inside(node))
                 return None
             sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
@@ -289,7 +280,7 @@ class Master:
         ray = broken_row(selection, node.lb, node.ub)
         empty = ray is not None or selection.exceeds(node.lb)
         if not empty and not selection.is_plain:
-            highs.fix_columns(self._rows_alone.h, node.lb.astype(float), node.ub.astype(float))
+            self._rows_alone.program.fix_columns(node.lb.astype(float), node.ub.astype(float))
             if self._rows_alone.solve().status == "infeasible":
                 ray = farkas(self._rows_alone, selection, node.lb, node.ub)
                 empty = ray is not None
@@ -300,13 +291,11 @@ class Master:
     @cached_property
     def _rows_alone(self) -> highs.SelectionModel:
         """The relaxed S, without cuts."""
-        model = highs.selection_model(self.selection, relaxed=True)
-        model.h.setOptionValue("presolve", "off")
-        return model
+        return highs.selection_model(self.selection, relaxed=True, presolve=False)
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
-        duals = np.array(self._lp.getSolution().row_dual)
+        duals = self._lp.multipliers()
         mu = np.maximum(duals[self._n_rows :], 0.0) / self._row_scales
         self._idle = np.where(mu > 0.0, 0, self._idle + 1)
         binding = np.flatnonzero(mu)
@@ -364,7 +353,7 @@ class Master:
         idle = np.flatnonzero(self._idle > IDLE)
         if idle.size < 20 or idle.size == len(self._cuts):
             return
-        self._lp.deleteRows(idle.size, (idle + self._n_rows).astype(np.int32))
+        self._lp.delete_rows(idle + self._n_rows)
         keep = np.setdiff1d(np.arange(len(self._cuts)), idle)
         self._cuts = [self._cuts[i] for i in keep]
         self._idle, self._row_scales = self._idle[keep], self._row_scales[keep]

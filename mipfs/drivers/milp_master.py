@@ -49,7 +49,7 @@ class Milp:
 
     def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
-        found = highs.solve(self.rows.h, deadline=run.deadline, stop=lambda: run.must_stop)
+        found = highs.solve(self.rows.program, deadline=run.deadline, stop=lambda: run.must_stop)
         if found.values is None or found.status != "optimal":
             return None, -np.inf
         return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.rows.scale

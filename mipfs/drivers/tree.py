@@ -55,8 +55,6 @@ UNIT = 2e7
 """Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
 LARGE = 2_000
 """Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
-SLACK = 1e-11
-"""Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +98,7 @@ class Tree:
     @property
     def cutoff(self) -> float:
         """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
-        run = self.run
-        if run.incumbent is None:
-            return math.inf
-        closed = min(run.objective, run.cutoff + SLACK * abs(run.objective))
-        return max(closed, self.supports.cutoff)
+        return self.supports.cutoff if self.run.incumbent is not None else math.inf
 
     def relaxed(self, alive: Integers) -> Relaxation:
         """The node solver on some of the features."""

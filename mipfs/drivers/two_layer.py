@@ -38,7 +38,7 @@ from mipfs.measures.base import Violated
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import SHARPER, Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -96,11 +96,13 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
+    run.sharpness = SHARPER
     most_violated, sharpness = MostViolated(run, "hull"), 1.0
     last: Solution | None = None
     pool, inner = layer(problem, options.inner)
     if run.resume is not None:
         last, sharpness = _taken_up(run, pool, inner, most_violated)
+    best = last
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -111,6 +113,7 @@ def run(run: Run) -> Steps:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        best = last if best is None or last.upper < best.upper else best
         run.lower_upper(last.upper)
         run.iteration += 1
         run.count(**inner.counters(pool))
@@ -123,8 +126,8 @@ def run(run: Run) -> Steps:
         yield partial(_saved, pool, inner, most_violated, last, sharpness)
     yield partial(_saved, pool, inner, most_violated, last, sharpness)
     run.count(**most_violated.counters())
-    if last is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+    if last is not None and best is not None:
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, best), last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
             _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)

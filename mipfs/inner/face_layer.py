@@ -79,8 +79,8 @@ class Face(Pool):
         return np.sort(self.atoms)
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
-        """σ by position."""
-        return dict(zip(self.atoms.tolist(), mu.tolist(), strict=True))
+        """σ by position; of the first atoms, if others came later."""
+        return dict(zip(self.atoms[: mu.size].tolist(), mu.tolist(), strict=True))
 
     def mixture(self, mu: Array, count: int) -> Array:
         """σ, shape (count,)."""

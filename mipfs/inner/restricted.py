@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import rounded
@@ -114,9 +115,9 @@ class Pool:
         return np.unique(np.concatenate([ids for ids, _ in self.members]))
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
-        """σ = Σ μ_t σᵗ by position, where some member has it."""
+        """σ = Σ μ_t σᵗ by position, where some member has it; μ of the first members, if others came later."""
         sigma: dict[int, float] = {}
-        for weight, (ids, values) in zip(mu.tolist(), self.members, strict=True):
+        for weight, (ids, values) in zip(mu.tolist(), self.members[: mu.size], strict=True):
             for g, value in zip(ids.tolist(), values.tolist(), strict=True):
                 sigma[g] = sigma.get(g, 0.0) + weight * value
         return sigma
@@ -171,7 +172,7 @@ class Cutting:
         costs = np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members])
         inner = np.append(self._mu, np.full(t - self._mu.size, 0.0 if self._mu.size else 1.0 / t))
         best: tuple[float, Array, Any] = (math.inf, inner, None)
-        lp = self._master(costs / self._scale)
+        lp, shares = self._master(costs / self._scale), np.empty(0)
         for slopes, constant in zip(self._slopes, self._constants, strict=True):
             _add_row(lp, self._row(slopes, pool) / self._scale, constant / self._scale)
         for _ in range(MAX_CUTS):
@@ -183,15 +184,17 @@ class Cutting:
             self._constants.append(self._loss.dual_value(solved.svm.alpha, problem.c_i))
             self._slopes.append(solved.cut.slopes)
             _add_row(lp, self._row(solved.cut.slopes, pool) / self._scale, self._constants[-1] / self._scale)
-            solution = highs.solve(lp)
-            if solution.values is None or solution.status != "optimal":
+            solution = highs.solve(lp, stop=must_stop)
+            if solution.status == "stopped":
                 break
+            if solution.values is None or solution.status != "optimal":
+                raise NumericalError("HiGHS finds no optimum of the restricted problem's master")
+            shares = np.maximum(lp.multipliers()[1:], 0.0)
             if best[0] - solution.bound * self._scale <= tol or must_stop():
                 break
             outer = np.maximum(solution.values[:t], 0.0)
             outer /= outer.sum()
             inner = 0.5 * outer + 0.5 * best[1]
-        shares = np.maximum(np.array(lp.getSolution().row_dual)[1:], 0.0)
         alpha = solved.svm.alpha
         if shares.sum() > 0.5:
             kept = np.flatnonzero(shares)
@@ -202,14 +205,13 @@ class Cutting:
             best[2].svm.w, best[2].svm.b,
         )  # fmt: skip
 
-    def _master(self, costs: Array) -> Any:
+    def _master(self, costs: Array) -> highs.Model:
         """min c'μ + η over the simplex, still without cuts."""
-        lp, t = highs.new_model(), costs.size
-        lp.setOptionValue("presolve", "off")
-        lp.addVars(t, np.zeros(t), np.ones(t))
-        lp.addVar(-highs.infinity(), highs.infinity())
-        highs.set_costs(lp, np.append(costs, 1.0))
-        lp.addRow(1.0, 1.0, t, np.arange(t, dtype=np.int32), np.ones(t))
+        lp, t = highs.Model(presolve=False), costs.size
+        lp.add_columns(np.zeros(t), np.ones(t))
+        lp.add_column(1.0, -highs.infinity(), highs.infinity())
+        lp.set_costs(costs)
+        lp.add_row(1.0, 1.0, np.arange(t), np.ones(t))
         return lp
 
     @staticmethod
@@ -218,7 +220,6 @@ class Cutting:
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])
 
 
-def _add_row(lp: Any, row: Array, constant: float) -> None:
+def _add_row(lp: highs.Model, row: Array, constant: float) -> None:
     """η + Σ_t μ_t ½ s'σᵗ ≥ g."""
-    columns = np.arange(row.size + 1, dtype=np.int32)
-    lp.addRow(constant, highs.infinity(), row.size + 1, columns, np.append(row, 1.0))
+    lp.add_cut(constant, np.arange(row.size + 1), np.append(row, 1.0))

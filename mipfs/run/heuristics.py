@@ -131,7 +131,7 @@ class Supports:
         w = np.divide(solved.svm.w, columns.scale, out=np.zeros(columns.ids.size), where=columns.scale > 0.0)
         worth = 0.5 * np.bincount(columns.atom, np.square(w), ids.size)
         low = problem.selection.sigma_bounds()[0][ids]
-        return ids[(worth <= NEAR * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)]
+        return np.asarray(ids[(worth <= NEAR * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)])
 
     def reduce(self) -> None:
         """Evaluate the smallest supports that those with features of weight 0 may be without these.

@@ -24,6 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.run.listed import shown, values_by_name
+from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
@@ -219,32 +221,47 @@ class Found:
 def near_optimal(run: Run) -> Mapping[str, Any] | None:
     """What the run found, for its result; None when it was not asked for.
 
+    The dual vectors that show the objectives from below are left in ``run.outcome.beside``.
+
     Returns
     -------
     mapping or None
         ``complete``: whether no other support belongs to the list (False when a limit stopped the run); ``gap`` and
         ``size``, as asked; ``supports``: best first, each with ``objective``, ``gap`` above the best one (relative),
-        ``selected``, its names, and ``ties``: how many other supports that the rows allow contain it and have the same
-        value, for what they add has weight 0 and no cost; None where they were not counted (`mipfs.run.ties`, or a
-        list that is not complete). ``share``: name to the share of these supports in which it stands, largest first.
-        Values are exact to 1e-7, but for supports that no arithmetic of doubles tells from the limit.
+        ``selected``, its names, ``weights`` and ``intercept`` on the user's scale, ``ties``: how many other supports
+        that the rows allow contain it and have the same value, for what they add has weight 0 and no cost; None where
+        they were not counted (`mipfs.run.ties`, or a list that is not complete); and ``extra``, values of the extra
+        variables at which the rows hold, where there are any. ``share``: name to the share of these supports in which
+        it stands, largest first. Values are exact to 1e-6, but for supports that no arithmetic of doubles tells from
+        the limit.
     """
     found = run.outcome.found
     if found is None:
         return None
-    atoms, options = run.problem.atoms, run.options
+    problem, options, names = run.problem, run.options, run.problem.atoms.names
+    ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
+    each = shown(run, (sigma for sigma, _, _ in found.supports))
+    listed = sorted(((*as_stored(problem, one), dual) for one, dual in each), key=lambda one: one[0].objective)
+    run.outcome.beside = [dual for *_, dual in listed]
+    best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for sigma, value, ties in found.supports:
-        selected = [atoms.names[int(j)] for j in np.flatnonzero(sigma)]
-        objective = run.problem.reported(value.objective)
-        best = supports[0]["objective"] if supports else objective
-        above = 0.0 if objective == best else (objective - best) / abs(best) if best else math.inf
-        supports.append({"objective": objective, "gap": above, "selected": selected, "ties": ties})
+    for one, weights, intercept, _ in listed:
+        sigma = one.sigma(problem.atoms.count)
+        objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
+        entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
+        entry |= {"weights": weights, "intercept": intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        values = values_by_name(run, sigma)
+        supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)
     return {
-        "complete": found.complete,
+        "complete": found.complete and len(listed) == len(found.supports),
         "gap": options.pool_gap,
         "size": options.pool_size,
         "supports": supports,
-        "share": {name: count / len(supports) for name, count in times.most_common()},
+        "share": {name: count / len(listed) for name, count in times.most_common()},
     }
+
+
+def gap_above(objective: float, best: float) -> float:
+    """(objective − best)/|best|: 0 where they are equal, inf at a best one of 0 otherwise."""
+    return 0.0 if objective == best else (objective - best) / abs(best) if best else math.inf

@@ -64,7 +64,7 @@ class Ties:
         whole = float(np.sort(gains[ids])[::-1][:room].sum()) <= least
         if ids.size > 1 and not whole and not self._is_worth_as_much(support, ids.tolist(), value):
             return None
-        return self._allowed(support, ids, room)
+        return self._allowed(support, ids, int(room))
 
     def _gains(self, support: Mask) -> npt.NDArray[np.float64]:
         """By how much every atom may lower the value at most, (count,): ½ s_j of the dual vector there."""

@@ -41,7 +41,8 @@ class Validator:
         train = self.run.problem.data
         weights = w / train.scale[ids]
         intercept = b - float(weights @ train.shift[ids])
-        scores = scores_on(self.data, self._columns[ids], weights, intercept)
+        shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
+        scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
             self._best, self._waited = error, 0
