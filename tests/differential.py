@@ -1,12 +1,18 @@
 """The differential test: drivers against brute force on generated problems, for as long as asked.
 
-    python -m tests.differential --seconds 60 --seed 1 --driver gbd     # problems 1, 2, 3, ... for a minute
-    python -m tests.differential --case 1234 --driver gbd               # one problem again
-    python -m tests.differential --cases atoms --seconds 60              # scaled features, groups and trees
+    python -m tests.differential --count 20000 --seed 1                 # the campaign: problems 1, 2, 3, ...
+    python -m tests.differential --case 1234                            # one of its problems again
+    python -m tests.differential --count 2000 --neighbours              # where others use the solvers too
+    python -m tests.differential --cases plain --seconds 60 --driver gbd
+    python -m tests.differential --cases atoms --seconds 60             # scaled features, groups and trees
 
-It stops at the first failure with exit code 1 and the line that repeats it (``--keep-going`` collects them all). A new
-driver joins with a line in `DRIVERS`, a new check with a line in `CHECKS`, a new loss in ``oracles.LOSSES`` and
-``strategies.LOSSES``, a new kind of row or of data in ``strategies.ROWS`` or ``strategies.DATA``.
+The campaign (`tests.draws`, judged by `tests.judge`) goes where doubles are no reference, looks at every number that a
+result states, and prints a table of what it met and a line for every fault that repeats it. The other kinds of cases
+are of ordinary size and ask for the optimum itself, an optimal support, and a conflict where nothing is allowed; they
+stop at the first failure with exit code 1 and the line that repeats it (``--keep-going`` collects them all). A new
+driver joins with a line in `DRIVERS` and in ``draws.DRIVERS``, a new check with a line in `CHECKS`, a new loss in
+``oracles.LOSSES`` and ``strategies.LOSSES``, a new kind of row in ``strategies.ROWS``, one of data in
+``strategies.DATA`` and ``draws.DATA``.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import sys
 import time
 import traceback
@@ -25,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from tests import atom_cases, oracles, strategies
+from tests import atom_cases, campaign, oracles, strategies
 from tests.atom_cases import AtomCase
 from tests.oracles import BruteForce, Support, Value
 from tests.strategies import Case
@@ -285,12 +292,16 @@ def describe(case: Case | AtomCase) -> str:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on (default 60)")
+    parser.add_argument("--count", type=int, help="how many problems (default: as many as the seconds allow)")
+    parser.add_argument("--seconds", type=float, help="how long to go on (default 60 without --count)")
     parser.add_argument("--seed", type=int, default=1, help="the first problem (default 1)")
     parser.add_argument("--case", type=int, help="only this problem")
-    parser.add_argument("--driver", choices=sorted(DRIVERS), action="append", help="by default branch and gbd")
-    parser.add_argument("--cases", choices=sorted(CASES), default="plain", help="what is drawn (default plain)")
+    known = sorted({*DRIVERS, *campaign.DRIVERS})
+    parser.add_argument("--driver", choices=known, action="append", help="by default branch and gbd; of draws all")
+    parser.add_argument("--cases", choices=sorted([*CASES, "draws"]), default="draws", help="what is drawn (draws)")
     parser.add_argument("--keep-going", action="store_true", help="collect failures instead of stopping at the first")
+    parser.add_argument("--neighbours", action="store_true", help="of draws: CVXPY, Pyomo and HiGHS solve in between")
+    parser.add_argument("--failures", type=int, default=200, help="of draws: so many are printed (default 200)")
     return parser.parse_args(argv)
 
 
@@ -310,13 +321,19 @@ def main(argv: Sequence[str] | None = None, solve: Solve | None = None) -> int:
         0 when all passed, 1 otherwise.
     """
     arguments = _arguments(argv)
+    if arguments.count is None and arguments.seconds is None:
+        arguments.seconds = 60.0
     if solve is None:
         from mipfs.drivers import solve as solve_problem
 
         solve = solve_problem
+    if arguments.cases == "draws":
+        return campaign.main(arguments, solve)
     drivers = [DRIVERS[name] for name in arguments.driver or ["branch", "gbd"]]
     seeds = itertools.count(arguments.seed) if arguments.case is None else iter([arguments.case])
-    until, kinds, passed, failed = time.monotonic() + arguments.seconds, Counter[str](), 0, 0
+    seeds = seeds if arguments.count is None else itertools.islice(seeds, arguments.count)
+    seconds = math.inf if arguments.seconds is None else arguments.seconds
+    until, kinds, passed, failed = time.monotonic() + seconds, Counter[str](), 0, 0
     for seed in seeds:
         if time.monotonic() > until:
             break

@@ -240,7 +240,7 @@ def test_a_failure_prints_how_to_repeat_it(capsys: pytest.CaptureFixture[str]) -
     def broken(problem: object, **options: object) -> Any:
         raise ZeroDivisionError("so far")
 
-    assert differential.main(["--seed", "5", "--seconds", "30"], solve=broken) == 1
+    assert differential.main(["--cases", "plain", "--seed", "5", "--seconds", "30"], solve=broken) == 1
     printed = capsys.readouterr().out
     assert "FAILED case 5 (" in printed
     assert "python -m tests.differential --cases plain --case 5 --driver branch" in printed
@@ -276,5 +276,7 @@ def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_monolithic_agrees_with_brute_force_on_a_few(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
-    assert differential.main(["--case", str(seed), "--driver", "monolithic"]) == 0, capsys.readouterr().out
+    assert differential.main(["--cases", "plain", "--case", str(seed), "--driver", "monolithic"]) == 0, (
+        capsys.readouterr().out
+    )
     assert "1 passed, 0 failed" in capsys.readouterr().out

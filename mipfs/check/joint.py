@@ -127,16 +127,25 @@ class JointStatement(Statement):
         require(plain, "a structural loss has no bias and no sample weights")
         self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
 
-    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
-        """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,); the sum of |v_i| is at most 2, of a ranking 4."""
-        worst = self.measure.worst(self.data.y * m)
-        size = (m.size + 16) * U * float(np.abs(m).max())  # of the sums in the search
+    def target(self, rho: float) -> float:
+        """0: what matters of a margin is itself."""
+        return 0.0
+
+    def loss_at(self, short: Array, off: Array) -> tuple[float, float, Array]:
+        """L at margins −short (n,), each off by at most `off`; its error, and what of that is for every sample's `off`.
+
+        The sum of |v_i| is at most 2, of a ranking 4.
+        """
+        worst = self.measure.worst(-self.data.y * short)
+        size = (short.size + 16) * U * float(np.abs(short).max())  # of the sums in the search
         require(math.isfinite(worst), "a loss is beyond floating point")
-        return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size)
+        return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size), 4.0 * self.C * off
 
 
 class JointDuals(Duals):
     """Dual vectors over labellings: feasible as integers."""
+
+    is_exact = False
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         assert isinstance(statement, JointStatement)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.rounding import Array, Arrays, Document, U, down, number, require
+from mipfs.check.rounding import Array, Arrays, Document, U, number, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
 
@@ -184,7 +184,7 @@ class Monomials:
             """Of selections whose atoms outside have scores up to ρ², one of them at least."""
             each = -0.5 * rho * rho * (1.0 + 8 * U) - (SMALL if rho > 0.0 else 0.0)
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
-            return down(math.fsum([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()]))
+            return sum_below([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()])
 
         allowed = _largest(value, level)
         return value(max(allowed, Outside(self, v[0], float(total[0]), allowed).largest()))

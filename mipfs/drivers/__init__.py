@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 from mipfs.capability import Capability, check
-from mipfs.drivers import tree_state
+from mipfs.drivers import master_state, tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import UsageError
@@ -212,6 +212,8 @@ def _why_no_state(problem: Problem, driver: str, options: Any) -> str:
     """Why a run has no state that can be kept; empty where it has one."""
     if driver not in RESUMED or (problem.loss == "structural" and driver != "two_layer"):
         return "checkpoint and resume are for the drivers branch, gbd, kelley (sums over the samples) and two_layer"
+    if driver == "gbd":
+        return master_state.why_none(options)
     return tree_state.why_none(problem, options) if driver == "branch" else ""
 
 

@@ -208,6 +208,7 @@ def search(run: Run) -> Steps:
             if waiting and tree.n_open < batch:
                 _merge(tree, hands, waiting)
                 waiting = []
+            supports.reduce()
             run.closed = not tree.n_open and not waiting
             if not run.closed:
                 beside.go_on(batch / BATCH)
@@ -217,5 +218,4 @@ def search(run: Run) -> Steps:
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree)
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
-    if run.wants_all:
-        run.outcome.found = supports.found
+    run.outcome.found = supports.near_optimal()

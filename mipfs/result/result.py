@@ -31,7 +31,7 @@ SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated")
 """Fields that are not in the JSON."""
 
 
@@ -71,8 +71,8 @@ class StopReason(enum.Enum):
     """The rows were shown to contradict each other."""
     COMPLETED = "COMPLETED"
     """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
-    STALLED = "STALLED"
-    """No further progress was possible in floating-point arithmetic."""
+    NUMERICAL = "NUMERICAL"
+    """What is left of the gap cannot be told from rounding errors, or a solver failed."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,15 @@ class Trace(tuple[Record, ...]):
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
+    """(objective − bound)/|objective|: 0 where both are equal, else inf at an objective of 0; inf where one is missing.
+
+    There is no absolute allowance: values are of any size, −1/(4v) in the ρ-form.
+    """
     if not (math.isfinite(objective) and math.isfinite(bound)):
         return math.inf
-    return max(0.0, objective - bound) / max(1e-10, abs(objective))
+    if objective == bound:
+        return 0.0
+    return (objective - bound) / abs(objective) if objective != 0.0 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +188,9 @@ class Result(Plotted):
         The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
+    stated : mapping
+        What stands in the file that it was loaded from beside these fields: its gap, and what this version does not
+        know. `verify` checks it; it is not part of the JSON that is written.
     """
 
     status: Status
@@ -220,6 +228,7 @@ class Result(Plotted):
     state: State | None = field(default=None, repr=False)
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
+    stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -355,7 +364,8 @@ class Result(Plotted):
             )
             for r in values["trace"]
         )
-        return cls(**values, path=None if path is None else Path(path))
+        stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
+        return cls(**values, path=None if path is None else Path(path), stated=stated)
 
     def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.

@@ -46,6 +46,9 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
             raise ValueError(f"not a complete result: it has no {name!r}")
         if name in document:
             found[name] = _one(read, document[name], name)
+    if "gap" not in document:
+        raise ValueError("not a complete result: it has no 'gap'")
+    _one(_or_null(_number), document["gap"], "gap")
     products = "kind" in ((found.get("atoms") or {}).get("made") or {})
     known = {*found["atoms"]["names"]} if products else found["columns"]
     strangers = [name for name in found["weights"] if name not in known]
@@ -165,7 +168,7 @@ def _flag(value: Any) -> bool:
 
 
 def _near_optimal(value: Any) -> dict[str, Any]:
-    support = _record(selected=_list(_text), objective=_number, gap=_number)
+    support = _record(selected=_list(_text), objective=_number, gap=_or_null(_number))
     asked = {"complete": _flag, "gap": _or_null(_number), "size": _or_null(_whole)}
     _record(supports=_list(support), share=_table(_number), **asked)(value)
     return dict(value)

@@ -19,7 +19,7 @@ BECAUSE = {
     StopReason.VALIDATION: "the validation error no longer improves",
     StopReason.INFEASIBLE: "the rows contradict each other",
     StopReason.COMPLETED: "all was done; this method closes no gap",
-    StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
+    StopReason.NUMERICAL: "no further progress is possible in floating-point arithmetic",
 }
 
 PART = ("active", "atoms", "begun_with", "rounds")
