@@ -27,6 +27,7 @@ from mipfs.drivers.milp_master import by_milp
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE, Evidence, Record
 from mipfs.proof.saved import restored_cuts
@@ -50,7 +51,7 @@ ROUNDING_CUTS = 10
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `gbd`.
 
     Parameters
@@ -79,15 +80,15 @@ class Options:
         (`mipfs.drivers.conic_subproblem`), for losses that are a sum over the samples.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
-    start: tuple[str, ...] | None = None
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
+    start: Names | None = None
     validation: Instance | None = None
-    patience: int = 20
+    patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
-    pool_gap: float | None = None
-    pool_size: int | None = None
+    pool_gap: Excess | None = None
+    pool_size: Count | None = None
     master: Literal["tree", "milp"] = "tree"
     subproblem: Literal["newton", "conic"] = "newton"
 

@@ -31,6 +31,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
+from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -53,7 +54,7 @@ EXACT_RESTRICTED = 1e-9
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `kelley`.
 
     Parameters
@@ -90,16 +91,16 @@ class Options:
         cardinality row.
     """
 
-    gap: float = 1e-4
-    T: int | None = None
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    T: Count | None = None
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
     polish: bool | None = None
-    eps_c: float | None = None
-    eps_apg: float | None = None
+    eps_c: Share | None = None
+    eps_apg: Share | None = None
     client: Any = field(default=None, repr=False, compare=False)
 
 
@@ -229,12 +230,6 @@ def _tolerance(run: Run) -> float:
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem, options = run.problem, run.options
-    if options.T is not None and options.T < 1:
-        raise UsageError(f"T = {options.T} must be at least 1")
-    for name in ("eps_c", "eps_apg"):
-        given = getattr(options, name)
-        if given is not None and not 0.0 <= given < 1.0:
-            raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
     loss = get_loss(problem.loss)

@@ -29,12 +29,12 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
-from mipfs.errors import UsageError
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.losses.labellings import Combination, combination
 from mipfs.measures.base import Violated
+from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -54,7 +54,7 @@ EXACT_LAYER = 1e-6
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `two_layer`.
 
     Parameters
@@ -75,10 +75,10 @@ class Options:
         (`mipfs.inner.inner_layer`). Where S has rows it is the latter in either case.
     """
 
-    gap: float = 1e-4
-    T: int | None = None
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    T: Count | None = None
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     refit: bool = True
     polish: bool = True
     inner: Literal["saddle", "conic"] = "saddle"
@@ -87,8 +87,6 @@ class Options:
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    if options.T is not None and options.T < 1:
-        raise UsageError(f"T = {options.T} must be at least 1")
     first, least = run.cheapest()
     if first is None:
         return

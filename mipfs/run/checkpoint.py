@@ -140,8 +140,6 @@ class Keeper:
     """
 
     def __init__(self, path: str | Path | None = None, every: float = EVERY) -> None:
-        if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not every > 0:
-            raise UsageError(f"checkpoint_every = {every!r} must be a number of seconds > 0")
         self.path, self.every = path, every
         self.state: State | None = None
         self._next = time.monotonic() + every

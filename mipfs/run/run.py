@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import ContradictionError, UsageError
+from mipfs.errors import ContradictionError
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
@@ -45,32 +45,6 @@ def _asked_of(run: Run) -> Callable[[], bool]:
     """Whether a run must stop; whoever asks does not keep it, and what it holds, in memory."""
     held = weakref.ref(run)
     return lambda: (alive := held()) is not None and alive.must_stop
-
-
-class Limits(Protocol):
-    """The options that every driver has."""
-
-    @property
-    def gap(self) -> float: ...
-    @property
-    def time_limit(self) -> float | None: ...
-    @property
-    def iteration_limit(self) -> int | None: ...
-
-
-def check_limits(options: Limits) -> None:
-    """Refuse limits out of their range.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not (math.isfinite(options.gap) and 0 <= options.gap < 1):
-        raise UsageError(f"gap = {options.gap!r} must lie in [0, 1)")
-    if options.time_limit is not None and not options.time_limit >= 0:
-        raise UsageError(f"time limit = {options.time_limit!r} must be a number of seconds >= 0")
-    if options.iteration_limit is not None and not options.iteration_limit >= 0:
-        raise UsageError(f"iteration limit = {options.iteration_limit!r} must be >= 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +90,6 @@ class Run:
         observers: Iterable[Observer] = (),
         callback: Callable[[Record], object] | None = None,
     ) -> None:
-        check_limits(options)
         self.problem, self.options = problem, options
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
 from mipfs.result.prediction import column_of, scores_on, weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
@@ -27,8 +26,6 @@ class Validator:
     """
 
     def __init__(self, run: Run, data: Instance, patience: int) -> None:
-        if patience < 1:
-            raise UsageError(f"patience = {patience} must be at least 1")
         self.run, self.data, self.patience = run, data, patience
         train = run.problem.data
         names, p = train.feature_names, train.n_features
