@@ -19,7 +19,8 @@ from mipfs.errors import ContradictionError
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
 from mipfs.run.outcome import Outcome
 

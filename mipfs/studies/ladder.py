@@ -29,7 +29,8 @@ from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.numbers import number
-from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
 from mipfs.studies.ladder_report import ladder_blocks
 
