@@ -146,9 +146,7 @@ def _intercept(statement: Statement, ids: Integers, weights: Array, stated: floa
     return Fraction(0)
 
 
-def value(
-    statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None
-) -> tuple[float, float]:
+def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
     A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is

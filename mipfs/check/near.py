@@ -120,7 +120,9 @@ class NearOptimal:
             low = self.statement.reported(low)
             gap = gap_between(objective, low)
             shown = gap <= ACCURACY
-            require(shown, f"near-optimal support {k}: its objective is {objective!r}, but only {low!r} is proven of it")
+            require(
+                shown, f"near-optimal support {k}: its objective is {objective!r}, but only {low!r} is proven of it"
+            )
             worst = max(worst, gap)
         count, complete = len(self.supports), "no other is missing" if self.complete else "others may be missing"
         return (f"{count} near-optimal supports, objectives within {worst:.2g} of what is proven; {complete}",)

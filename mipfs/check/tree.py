@@ -162,7 +162,9 @@ def _check(
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)
     listed = None if near is None else NearOptimal(statement, near, incumbent)
-    bound = absent_or(certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound")
+    bound = absent_or(
+        certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
+    )
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
     level = statement.unit(bound if listed is None else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)

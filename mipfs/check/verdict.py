@@ -71,7 +71,9 @@ def closes(status: str, upper: float, error: float, lower: float, asked: float, 
     exact = error == 0 or lower >= upper + error or gap_between(upper + error, lower) <= asked
     told = exact or error <= TOLD * asked * size
     lost = f": rounding leaves {upper!r} in doubt by {error:.2g}, more than a thousandth of that gap"
-    require(gap < math.inf and told, f"{status} to a gap of {asked:g}, but only {gap:g} is {name}{'' if told else lost}")
+    require(
+        gap < math.inf and told, f"{status} to a gap of {asked:g}, but only {gap:g} is {name}{'' if told else lost}"
+    )
     reached = asked * (1.0 + NEAR) + (8 * U + error / size if size else 0.0)
     require(gap <= reached, f"{status} to a gap of {asked:g}, but only {gap:g} is {name}")
 

@@ -74,9 +74,7 @@ def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) ->
     return float(Fraction(b) - _moved(problem, ids, weights))
 
 
-def on_the_data(
-    problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float
-) -> Weights:
+def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
     """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
     unit, scale = Fraction(rho), problem.data.scale[ids].tolist()
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
@@ -84,8 +82,6 @@ def on_the_data(
     return Weights.exactly(w, b)
 
 
-def _value(
-    problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float
-) -> float:
+def _value(problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
     """The objective (unit margin) at weights and an intercept on the user's scale."""
     return problem.value_at(found.selected, ids, on_the_data(problem, ids, weights, intercept, rho))[0]

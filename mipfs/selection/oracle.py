@@ -167,7 +167,7 @@ class SelectionOracle:
         return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
 
     def nearby(self, sigma: Array, room: float) -> tuple[Array, Array] | None:
-        """A point of the rows with 0 <= sigma <= 1 that is at most `room` away: sigma (p,), and the extra variables (e,).
+        """A point of the rows with 0 <= sigma <= 1, at most `room` away: sigma (p,), and the extra variables (e,).
 
         None where there is none, or none is found. A plain set has its own way, without a solver.
         """
