@@ -190,8 +190,7 @@ class Result(Plotted):
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
     stated : mapping
-        What stands in the file that it was loaded from beside these fields: its gap, and what this version does not
-        know. `verify` checks it; it is not part of the JSON that is written.
+        What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
     """
 
     status: Status
