@@ -146,7 +146,7 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
     w = at.weights[held] * data.scale[ids]
     per_atom = w / (largest * np.sqrt(room[held]))
     regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
-    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + TINY)
+    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
@@ -176,7 +176,8 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
     Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
     scores = np.asarray(Z @ w).ravel() + b
-    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + TINY)
+    tiny = TINY if any(exact) or at_zero else 0.0  # of what underflows
+    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)
     require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
     short = target - data.y * scores
     loss, error, doubt = statement.loss_at(short, off)
@@ -184,6 +185,6 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples)
     if error > most and unsure.size:
         short[unsure] = shorts(Z, data.y, unsure, exact, at_zero, target)
-        off[unsure] = U * np.abs(short[unsure]) + TINY
+        off[unsure] = U * np.abs(short[unsure]) + tiny
         loss, error, _ = statement.loss_at(short, off)
     return loss, error

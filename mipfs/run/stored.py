@@ -7,7 +7,6 @@ numbers, which a checker recomputes, and a classifier that loses by it is made a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -23,8 +22,8 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 LOST = 1e-12
-"""What storing may cost, relative to the objective, before longer weights are tried."""
-LONGER = [2.0**-50 * 4.0**k for k in range(14)]
+"""What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""
+LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
 
@@ -37,24 +36,19 @@ def stored(run: Run) -> tuple[dict[str, float], float]:
     ids, w = merged(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / incumbent.objective if problem.margin == "rho" else 1.0
-    best: tuple[float, Array, float] | None = None
-    for factor in _factors():
+    above, found = np.inf, (incumbent.objective, w, incumbent.b)
+    for factor in (1.0, *LONGER):
         weights = rho * factor * w / data.scale[ids]
         intercept = _intercept(run, ids, weights, rho * factor * incumbent.b)
-        objective = _value(run, incumbent, ids, weights, intercept, rho)
-        if best is not None and objective >= best[0]:
+        objective, error = _value(run, incumbent, ids, weights, intercept, rho)
+        if objective + error >= above:
             break
-        best = objective, weights, intercept
-        if objective <= incumbent.objective * (1.0 + LOST):
+        above, found = objective + error, (objective, weights, intercept)
+        if above <= incumbent.objective * (1.0 + LOST):
             break
-    assert best is not None
-    run.incumbent, run.bound = replace(incumbent, objective=best[0]), min(run.bound, best[0])
-    return weights_by_name(data, ids, best[1]), best[2]
-
-
-def _factors() -> Iterator[float]:
-    yield 1.0
-    yield from (1.0 + more for more in LONGER)
+    objective, weights, intercept = found
+    run.incumbent, run.bound = replace(incumbent, objective=objective), min(run.bound, objective)
+    return weights_by_name(data, ids, weights), intercept
 
 
 def _moved(run: Run, ids: Integers, weights: Array) -> Fraction:
@@ -68,11 +62,13 @@ def _intercept(run: Run, ids: Integers, weights: Array, b: float) -> float:
     return float(Fraction(b) - _moved(run, ids, weights))
 
 
-def _value(run: Run, incumbent: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
-    """The objective (unit margin) at weights and an intercept on the user's scale."""
+def _value(
+    run: Run, incumbent: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float
+) -> tuple[float, float]:
+    """The objective (unit margin) at weights and an intercept on the user's scale, and what it may be too small by."""
     problem = run.problem
     scale = problem.data.scale[ids].tolist()
     unit = Fraction(rho)
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
     b = (Fraction(intercept) + _moved(run, ids, weights)) / unit if problem.bias else Fraction(0)
-    return problem.value_at(incumbent.selected, ids, Weights.exactly(w, b))[0]
+    return problem.value_at(incumbent.selected, ids, Weights.exactly(w, b))
