@@ -26,12 +26,13 @@ from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float, shown
+from mipfs.data.checks import anywhere, as_float
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.plumbing.declared import shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -416,24 +417,27 @@ class Problem:
         ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
         return sum(self.value_at(chosen, ids, Weights.of(weights, float(b))))
 
-    def value_at(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights) -> tuple[float, float]:
-        """The objective at weights of the columns `ids` (k,), all different, and what it may be too small by."""
+    def value_at(
+        self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights, sigma: Array | None = None
+    ) -> tuple[float, float]:
+        """The objective at weights of the columns `ids` (k,), those of the atoms, all different, and what it may be
+        too small by; `sigma` is that of the atoms chosen, by default 1."""
         n, loss, block = self.data.n_samples, loss_of(self), self.data.block(ids)
-        beside = float(self.penalty[chosen].sum() + 0.5 * self._squares(chosen, ids, at.w))
+        part = np.ones(chosen.size) if sigma is None else sigma
+        beside = float(self.penalty[chosen] @ part + 0.5 * self._squares(chosen, ids, at.w, part))
         total = error = 0.0
-        for part in pieces(n) if self.loss != "structural" else [slice(None)]:
-            values = block if n <= PIECE else Block(block.values[part], block.center)
-            value, off = evaluated(loss, values, self.data.y[part], self.c_i[part], at, beside)
+        for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
+            values = block if n <= PIECE else Block(block.values[piece], block.center)
+            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
             total, error = total + value, error + off
         return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * UNIT_ROUNDOFF * (beside + total)
 
-    def _squares(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], w: Array) -> float:
-        """Σ_j w_j²/(Σ λ_g²) over the atoms g that use column j: what is least of all ways to split w."""
+    def _squares(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], w: Array, part: Array) -> float:
+        """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w."""
         columns = self.atoms.columns(chosen)
-        if columns.ids.size == ids.size:
-            per_atom = np.divide(w, columns.scale, out=np.zeros_like(w), where=columns.scale > 0)
-            return float(per_atom @ per_atom)
         largest = float(columns.scale.max(initial=0.0)) or 1.0
-        room = np.bincount(np.searchsorted(ids, columns.ids), np.square(columns.scale / largest), ids.size)
+        shares = np.square(columns.scale / largest) * part[columns.atom]
+        alone = columns.ids.size == ids.size  # no column stands twice
+        room = shares if alone else np.bincount(np.searchsorted(ids, columns.ids), shares, ids.size)
         each = np.divide(w, largest * np.sqrt(room), out=np.zeros_like(w), where=room > 0)
         return float(each @ each)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from mipfs.check.exact import shorts
-from mipfs.check.rounding import TINY, Array, Document, Integers, U, number, require
+from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
-OBJECTIVE = 1e-9
-"""Allowance on a recomputed objective, relative; one that rounding leaves further off than that is refused."""
 TOLD = 1e-11
-"""The error of an objective, relative, above which margins are recomputed exactly: far below `OBJECTIVE`."""
+"""The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
+DOUBT = 1e-6
+"""The error, relative, from which on rounding leaves an objective in doubt, whatever is claimed of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +58,27 @@ def read(statement: Statement, document: Document) -> Classifier:
         require(empty, "features are selected, or have weights, but there is no objective")
         found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
-        found = _evaluated(statement, document, chosen, ids)
+        found = _evaluated(statement, document, chosen)
     _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
-    """Columns, shift and scale of the features that are used are those of the data."""
+    """Columns, shift, scale and centre of the features that are used are those of the data; no centre is 0."""
     data, places = statement.data, document["columns"]
     for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
     require({*places.values()} == used, "the columns of the result are not those of the selected features")
-    for what, values in (("shift", data.shift), ("scale", data.scale)):
-        stated = dict(document["scaling"][what])
-        require(stated.keys() == places.keys(), f"the {what} is not that of the selected features")
+    centred = {name for name in places if data.center[data.index[name]]}
+    for what, values, names in (
+        ("shift", data.shift, places.keys()),
+        ("scale", data.scale, places.keys()),
+        ("center", data.center, centred),
+    ):
+        stated = dict(document["scaling"].get(what, {}))
+        require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
@@ -96,32 +102,43 @@ def _columns(names: Any, data: Instance) -> Integers:
     return np.array([data.index[name] for name in names], dtype=np.int64)
 
 
-def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: Integers) -> Classifier:
+def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Classifier:
     """The incumbent with its objective, after its membership in S."""
-    claimed = number(document["objective"], "the objective")
+    x = statement.witness(one["value"] for one in statement.extra.values())
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
-    x = np.array([number(one["value"], "an extra variable") for one in statement.extra.values()])
-    whole = np.array([one["integer"] for one in statement.extra.values()], dtype=bool)
-    inside = (x >= statement.low) & (x <= statement.high)
-    require(np.all(inside), "an extra variable lies outside its bounds")
-    require(np.all(~whole | (x == np.rint(x))), "an extra variable is no whole number")
     broken = statement.holds(chosen, x)
     require(not broken, broken)
+    return evaluated(statement, chosen, document, "the selected features")
+
+
+def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str) -> Classifier:
+    """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
+    claimed = number(stated["objective"], f"the objective of {whose}")
+    at = placed(statement, chosen, stated, claimed)
+    found, error = told(*value(statement, chosen, at), whose)
+    meets = abs(found - claimed) <= NEAR * abs(found) + error
+    require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
+    return replace(at, objective=max(found, claimed), error=error)
+
+
+def told(found: float, error: float, whose: str) -> tuple[float, float]:
+    """A value and its error, after rounding was found to leave it in no doubt."""
+    require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
+    tells = error <= DOUBT * abs(found)
+    require(tells, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
+    return found, error
+
+
+def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float) -> Classifier:
+    """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form."""
+    ids = _columns(stated["weights"], statement.data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
-    weights = np.array([number(value, "a weight") for value in document["weights"].values()])
-    b = _intercept(statement, ids, weights, number(document["intercept"], "the intercept"))
+    weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
+    b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    found, error = value(statement, chosen, Classifier(chosen, ids, weights, b, rho))
-    require(math.isfinite(found + error), "the objective of the selected features is beyond floating point")
-    told = error <= OBJECTIVE * abs(found)
-    require(
-        told, f"the objective of the selected features is {found!r} but for {error:g} of rounding: too much to tell"
-    )
-    meets = abs(found - claimed) <= OBJECTIVE * abs(found) + error
-    require(meets, f"the objective of the selected features is {found!r}, not {claimed!r}")
-    return Classifier(chosen, ids, weights, b, rho, max(found, claimed), error)
+    return Classifier(chosen, ids, weights, b, rho)
 
 
 def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
@@ -136,16 +153,18 @@ def _intercept(statement: Statement, ids: Integers, weights: Array, stated: floa
     return Fraction(0)
 
 
-def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float, float]:
+def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
-    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g²).
+    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is
+    that of the atoms chosen, by default 1.
     """
-    held, room, largest = _held(statement, chosen, at)
+    part = np.ones(chosen.size) if sigma is None else sigma
+    held, room, largest = _held(statement, chosen, at, part)
     ids, data = at.ids[held], statement.data
     w = at.weights[held] * data.scale[ids]
     per_atom = w / (largest * np.sqrt(room[held]))
-    regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
+    regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":
@@ -153,18 +172,17 @@ def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float
     return regular + loss, error + lost + 2.0 * U * loss
 
 
-def _held(statement: Statement, chosen: Integers, at: Classifier) -> tuple[Integers, Array, float]:
-    """Which weights stand on the atoms `chosen`, Σ λ_g² of every column relative to the largest λ², and that λ."""
+def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -> tuple[Integers, Array, float]:
+    """Which weights stand on the atoms `chosen`, Σ λ_g² σ_g of every column relative to the largest λ², and that λ."""
     atoms = statement.atoms
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
     largest = float(lam.max(initial=0.0)) or 1.0
     parts = [atoms.columns(g) for g in chosen]
-    each = np.repeat((lam / largest) ** 2, [part.size for part in parts])
+    each = np.repeat((lam / largest) ** 2 * part, [one.size for one in parts])
     columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
     room = np.bincount(place[: each.size], each, columns.size).astype(float)[place[each.size :]]  # of columns at.ids
     held: Integers = np.flatnonzero(room > 0)
-    stands = chosen is at.chosen and np.any(np.delete(at.weights, held))
-    require(not stands, "a weight stands on an atom of scale zero")
+    require(not np.any(np.delete(at.weights, held)), "a weight stands on an atom of scale zero")
     return held, room, largest
 
 

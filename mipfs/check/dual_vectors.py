@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.made import MadeAtoms
-from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, down, require
+from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, require
 from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
 
@@ -64,7 +64,7 @@ class Duals:
         penalty, atoms = self.statement.penalty, self.statement.atoms
         assert isinstance(atoms, Atoms)
         blocks = (
-            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]]))
+            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]], v))
             for at, size in self._sizes(v, total, False)
         )
         return g, blocks
@@ -74,7 +74,8 @@ class Duals:
         q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
         g, v, total = self.block(ids, q)
-        return [down(value) for value in g.tolist()], v, total
+        nothing = ~v.any(axis=1)  # α = 0, or over labellings one whose Δ ≥ 0 adds up: nothing is rounded there
+        return np.where(nothing, 0.0, np.nextafter(g, -math.inf)).tolist(), v, total
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
@@ -113,9 +114,9 @@ class Duals:
         """c − ½ s of every atom, rounded down, (B, p)."""
         atoms, penalty = self.statement.atoms, self.statement.penalty
         if isinstance(atoms, MadeAtoms):
-            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty)
+            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
         sizes = np.concatenate([size for _, size in self._sizes(v, total, True)], axis=1)
-        return self._lifted(atoms.scores(sizes), penalty)
+        return self._lifted(atoms.scores(sizes), penalty, v)
 
     def _sizes(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array]]:
         """Bounds (B, k) on |ω|, block by block: |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre.
@@ -136,10 +137,12 @@ class Duals:
                 omega -= shift
             yield at, np.abs(omega) + radius
 
-    def _lifted(self, scores: Array, penalty: Array) -> Array:
-        """c − ½ s, rounded down; `least` is for what underflows."""
+    def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
+        """c − ½ s, rounded down; `least` is for what underflows. A v of zeros leaves c, exactly."""
         lifted = 0.5 * scores * (1.0 + 10 * U) + self.least
-        return np.asarray(np.nextafter(penalty - lifted, -math.inf))
+        found = np.nextafter(penalty - lifted, -math.inf)
+        found[~v.any(axis=1)] = penalty
+        return np.asarray(found)
 
 
 class Columns:

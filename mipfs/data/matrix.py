@@ -137,6 +137,28 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     return out, np.zeros(p), shift, scale
 
 
+def standing(x: Array, shift: Array | float, scale: Array | float) -> Array:
+    """What the scaled data has for the user's values: (x − shift)/scale, each rounded once.
+
+    Columns are scaled by it for training, and the values of new rows for prediction: the same value is the same
+    number, bit for bit, on the same side of every knot.
+
+    Parameters
+    ----------
+    x : any shape
+    shift, scale : numbers, or arrays of the shape of the last axis
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.asarray(np.subtract(x, shift, dtype=float))
+        found /= scale
+        far = ~np.isfinite(found)
+        if np.any(far):  # a difference that floating point does not hold, halved: its quotient may be held
+            parts = (np.broadcast_to(one, found.shape)[far] for one in (x, shift, scale))
+            value, less, divisor = (0.5 * np.asarray(part, dtype=float) for part in parts)
+            found[far] = (value - less) / divisor
+    return found
+
+
 def digest(X: Any) -> str:
     """SHA-256 of the non-zeros, column by column: the same for a matrix however it is stored."""
     if isinstance(X, Elsewhere):
@@ -298,9 +320,8 @@ def _scaled_dense(X: Array, kind: str) -> tuple[Array, Array, Array]:
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _kept(low, high, scale, kind)
-    z /= np.where(kept, 1.0, spread)
-    z[:, kept] = X[:, kept]
-    return z, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    shift, scale = np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    return standing(X, shift, scale), shift, scale
 
 
 def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:
@@ -319,11 +340,10 @@ def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _kept(low, high, scale, kind)
-    divisor = np.where(kept, 1.0, spread)
-    values = np.where(kept[columns], X.data, z / divisor[columns])
-    out = sparse.csc_array((values, X.indices, X.indptr), shape=(n, p))
-    center = np.where(kept, 0.0, mean / divisor)
-    return out, center, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    center = np.where(kept, 0.0, mean / np.where(kept, 1.0, spread))
+    shift, scale = np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    out = sparse.csc_array((standing(X.data, 0.0, scale[columns]), X.indices, X.indptr), shape=(n, p))
+    return out, center, shift, scale
 
 
 def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:

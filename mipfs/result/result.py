@@ -19,6 +19,7 @@ from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.result import result_json
+from mipfs.result.gap import relative_gap
 from mipfs.result.plotted import Plotted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated")
 """Fields that are not in the JSON."""
 
 
@@ -131,18 +132,6 @@ class Trace(tuple[Record, ...]):
         return pandas.DataFrame(columns)
 
 
-def relative_gap(objective: float, bound: float) -> float:
-    """(objective − bound)/|objective|: 0 where both are equal, else inf at an objective of 0; inf where one is missing.
-
-    There is no absolute allowance: values are of any size, −1/(4v) in the ρ-form.
-    """
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        return math.inf
-    if objective == bound:
-        return 0.0
-    return (objective - bound) / abs(objective) if objective != 0.0 else math.inf
-
-
 @dataclass(frozen=True, eq=False)
 class Result(Plotted):
     """What a driver returns.
@@ -188,6 +177,9 @@ class Result(Plotted):
         The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
+    stated : mapping
+        What stands in the file that it was loaded from beside these fields: its gap, and what this version does not
+        know. `verify` checks it; it is not part of the JSON that is written.
     """
 
     status: Status
@@ -225,6 +217,7 @@ class Result(Plotted):
     state: State | None = field(default=None, repr=False)
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
+    stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -360,7 +353,8 @@ class Result(Plotted):
             )
             for r in values["trace"]
         )
-        return cls(**values, path=None if path is None else Path(path))
+        stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
+        return cls(**values, path=None if path is None else Path(path), stated=stated)
 
     def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.

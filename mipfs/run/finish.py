@@ -19,6 +19,7 @@ from mipfs.proof.sidecar import Claim, stated, stated_extra
 from mipfs.result.result import Result, StopReason, Trace
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
+from mipfs.run.listed import values_by_name
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
@@ -30,6 +31,7 @@ PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
+    near = near_optimal(run)  # first: it may improve on the incumbent
     weights, intercept = as_stored(run)
     claim = claim_of(run)
     bound = run.claimed(run.bound)
@@ -59,7 +61,7 @@ def result_of(run: Run, driver: str) -> Result:
         bound_source=run.bound_source,
         versions=dict(_versions()),
         extra=_extra(run),
-        near_optimal=near_optimal(run),
+        near_optimal=near,
         read=_reading(atoms, described["columns"], selected),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
@@ -74,6 +76,7 @@ def _described(run: Run) -> dict[str, Any]:
     data, atoms = run.problem.data, run.problem.atoms
     selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
+    center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
         "columns": columns,
         "n_features": data.n_features,
@@ -81,6 +84,7 @@ def _described(run: Run) -> dict[str, Any]:
             "kind": data.scaling,
             "shift": {name: float(data.shift[j]) for name, j in columns.items()},
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
+            **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),
@@ -107,6 +111,7 @@ def claim_of(run: Run) -> Claim | None:
     elif proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
     bound = run.bound
+    (proof if isinstance(proof, Proof) else proof.tree).beside = outcome.beside
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     if outcome.proof is not None and run.bound_source == "dual":
@@ -153,14 +158,8 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     incumbent, extra = run.incumbent, run.problem.named_rows().extra
-    values: list[float | None] = [None] * len(extra)
-    if len(extra) and incumbent is not None:
-        found = run.oracle.completion(incumbent.sigma(run.problem.atoms.count))
-        assert found is not None, "the incumbent satisfies the rows"
-        values = [float(value) for value in found]
-    return {
-        name: {**one, "value": value} for (name, one), value in zip(stated_extra(extra).items(), values, strict=True)
-    }
+    values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))
+    return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
 
 
 def _plain(value: Any) -> Any:

@@ -98,7 +98,7 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     del exact
     if isinstance(problem.atoms, Pairs):
         chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
-        held = run.outcome.held = some(np.union1d(ids, chosen))
+        held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
     proof = empty_proof(problem, held=held)
     proof.close(proof.root, place := proof.duals.add(*dual))
     proof.bound, proof.outside = bound, None if held is None else place

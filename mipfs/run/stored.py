@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
+from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.run import Incumbent, Run
 
@@ -29,46 +30,48 @@ LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 
 def stored(run: Run) -> tuple[dict[str, float], float]:
     """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
-    incumbent = run.incumbent
-    if incumbent is None:
+    if run.incumbent is None:
         return {}, float("nan")
-    problem, data = run.problem, run.problem.data
-    ids, w = merged(problem.atoms.columns(incumbent.selected).ids, incumbent.w)
+    run.incumbent, weights, intercept = as_stored(run.problem, run.incumbent)
+    run.bound = min(run.bound, run.incumbent.objective)
+    return weights, intercept
+
+
+def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, float], float]:
+    """A classifier with the objective that it has as it is stored: weights by name, intercept, on the user's scale."""
+    data = problem.data
+    ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-    rho = 0.5 / incumbent.objective if problem.margin == "rho" else 1.0
-    above, found = np.inf, (incumbent.objective, w, incumbent.b)
+    rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
+    above, best = np.inf, (found.objective, w, found.b)
     for factor in (1.0, *LONGER):
         weights = rho * factor * w / data.scale[ids]
-        intercept = _intercept(run, ids, weights, rho * factor * incumbent.b)
-        objective, error = _value(run, incumbent, ids, weights, intercept, rho)
+        intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
+        at = on_the_data(problem, ids, weights, intercept, rho)
+        objective, error = problem.value_at(found.selected, ids, at)
         if objective + error >= above:
             break
-        above, found = objective + error, (objective, weights, intercept)
-        if above <= incumbent.objective * (1.0 + LOST):
+        above, best = objective + error, (objective, weights, intercept)
+        if above <= found.objective * (1.0 + LOST):
             break
-    objective, weights, intercept = found
-    run.incumbent, run.bound = replace(incumbent, objective=objective), min(run.bound, objective)
-    return weights_by_name(data, ids, weights), intercept
+    objective, weights, intercept = best
+    return replace(found, objective=objective), weights_by_name(data, ids, weights), intercept
 
 
-def _moved(run: Run, ids: Integers, weights: Array) -> Fraction:
+def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
     """Σ w_j shift_j, exactly."""
-    terms = zip(weights.tolist(), run.problem.data.shift[ids].tolist(), strict=True)
+    terms = zip(weights.tolist(), problem.data.shift[ids].tolist(), strict=True)
     return sum((Fraction(w) * Fraction(shift) for w, shift in terms if shift), Fraction(0))
 
 
-def _intercept(run: Run, ids: Integers, weights: Array, b: float) -> float:
-    """The intercept on the user's scale of b on the scaled data."""
-    return float(Fraction(b) - _moved(run, ids, weights))
+def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) -> float:
+    """The intercept on the user's scale of b on the scaled data, with weights on the user's scale."""
+    return float(Fraction(b) - _moved(problem, ids, weights))
 
 
-def _value(
-    run: Run, incumbent: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float
-) -> tuple[float, float]:
-    """The objective (unit margin) at weights and an intercept on the user's scale, and what it may be too small by."""
-    problem = run.problem
-    scale = problem.data.scale[ids].tolist()
-    unit = Fraction(rho)
+def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
+    """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
+    unit, scale = Fraction(rho), problem.data.scale[ids].tolist()
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
-    b = (Fraction(intercept) + _moved(run, ids, weights)) / unit if problem.bias else Fraction(0)
-    return problem.value_at(incumbent.selected, ids, Weights.exactly(w, b))
+    b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
+    return Weights.exactly(w, b)
