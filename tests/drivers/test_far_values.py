@@ -109,7 +109,7 @@ def test_a_bound_above_the_objective_is_an_internal_error() -> None:
     value = run.offer([0], np.array([0.3]), 0.1)
     run.raise_bound(value * (1.0 + 1e-17))  # the same float
     assert run.bound == value
-    with pytest.raises(ContradictionError, match="internal error: the bound .* lies above the objective"):
+    with pytest.raises(ContradictionError, match=r"internal error: the bound .* lies above the objective"):
         run.raise_bound(value * (1.0 + 1e-9))
 
 
