@@ -26,13 +26,13 @@ from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float
+from mipfs.data.checks import anywhere, as_float, as_numbers
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import Names, checked, shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -123,6 +123,7 @@ class Problem:
         if not isinstance(self.data, Instance):
             kind = type(self.data).__name__
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
+        self._check_kinds()
         get_loss(self.loss)
         if isinstance(self.atoms, Made):
             object.__setattr__(self, "data", self.atoms.view)
@@ -143,7 +144,7 @@ class Problem:
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
-                raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
+                raise UsageError(f"M = {shown(M)} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
                 raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
         if source.penalty and not self.selects_features:
@@ -176,6 +177,19 @@ class Problem:
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
 
+    def _check_kinds(self) -> None:
+        """What needs no look at the data: numbers, words and names of their kinds."""
+        kinds: dict[str, Any] = {
+            "loss": str,
+            "bias": bool,
+            "cardinality": bool,
+            "margin": str,
+            "formulation": str | None,
+        }
+        kinds |= {"forced_in": Names | None, "forced_out": Names | None, "rows": Rows | None}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, checked(name, getattr(self, name), kind))
+
     def __repr__(self) -> str:
         known = {"M": self.M, "C": self.C, "loss": self.loss, "measure": self.measure}
         stated = ", ".join(f"{name} = {value}" for name, value in known.items() if value is not None)
@@ -202,7 +216,7 @@ class Problem:
 
     def _check_C(self) -> None:
         if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+            raise UsageError(f"C = {shown(self.C)} must be a positive number")
         weights = self.data.sample_weight
         with np.errstate(over="ignore"):
             C = as_float(self.C, "C")
@@ -345,12 +359,14 @@ class Problem:
             return np.broadcast_to(0.0, (p,))  # costs no memory
         c = np.zeros(p)
         if isinstance(self.lam, Mapping):
-            c[self.atoms_of(list(self.lam))] = [float(v) for v in self.lam.values()]
+            c[self.atoms_of(list(self.lam))] = [
+                checked(f"lambda of {name!r}", v, float) for name, v in self.lam.items()
+            ]
         else:
-            given = np.asarray(self.lam, dtype=float)
-            if given.shape not in ((), (p,)):
-                raise UsageError(f"lambda has shape {given.shape}; it must be one number or {p} of them")
-            c += given
+            values = as_numbers(self.lam, "lambda")
+            if values.shape not in ((), (p,)):
+                raise UsageError(f"lambda has shape {values.shape}; it must be one number or {p} of them")
+            c += values
         if self.data.penalty:
             c[self.data.columns_of(list(self.data.penalty))] += list(self.data.penalty.values())
         if not np.all(np.isfinite(c)) or np.any(c < 0):

@@ -24,6 +24,17 @@ def as_float(value: Any, name: str) -> float:
         raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
 
 
+def as_numbers(value: Any, name: str) -> Array:
+    """A parameter as an array of numbers."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind in "biufO":
+            return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"{name} = {shown(value)} must be a number, or one for each")
+
+
 def anywhere(values: npt.NDArray[Any]) -> bool:
     """Whether some value is not zero; of one number that stands for all, which costs no memory, this one is asked."""
     repeated = values.size > 0 and all(stride == 0 for stride in values.strides)

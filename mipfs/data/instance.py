@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,9 @@ class Instance:
     label : str, or None, the column of the file that the labels stood in, where it has a name
     words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
     """
+
+    DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
+    """What a parameter that is to be one must be, for messages."""
 
     X: Any
     y: Array

@@ -2,11 +2,11 @@
 
     @dataclass(frozen=True)
     class Options(Declared):                      every field is checked when one is made
-        gap: Annotated[float, Within(0, below=1)] = 1e-4
+        gap: Share = 1e-4
         threads: Annotated[int, Within(1)] | None = None
 
     @declared
-    def write(name: str, *, seed: Annotated[int, Within(0)] = 0): ...      every argument, at every call
+    def write(name: str, *, seed: Seed = 0): ...  every argument, at every call
 
 A number is taken as its kind (an integer of NumPy as an int), names as a tuple of str. What is neither a type of Python
 nor a class is not looked at.
@@ -33,10 +33,13 @@ from mipfs.errors import UsageError
 P = ParamSpec("P")
 R = TypeVar("R")
 
+WHOLE, NUMBER = "a whole number", "a number"
 LONG = 60
 """Characters of a value that a message repeats."""
 MANY_DIGITS = 20
 """Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
+SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
+_REFUSED = object()
 
 
 @dataclass(frozen=True)
@@ -65,20 +68,24 @@ class Within:
 
     def words(self, kind: str) -> str:
         """A number of that kind in this range."""
-        what = f"{kind} of {self.of}" if self.of else kind
         low, high = max(self.least, self.above), min(self.most, self.below)
         opens, closes = ("(" if self.above == low else "["), (")" if self.below == high else "]")
-        if math.isinf(low) and math.isinf(high):
-            return what
+        positive = kind == NUMBER and low == 0 and opens == "("
+        what = "a positive number" if positive else kind
+        what = f"{what} of {self.of}" if self.of else what
         if math.isinf(high):
-            return f"{what} {'>' if opens == '(' else '>='} {low:g}"
-        if math.isinf(low):
-            return f"{what} {'<' if closes == ')' else '<='} {high:g}"
-        if opens + closes == "[]":
-            return f"{what} from {low:g} to {high:g}"
-        return f"{what} in {opens}{low:g}, {high:g}{closes}"
+            return what if positive or math.isinf(low) else f"{what} {'>' if opens == '(' else '>='} {low:g}"
+        if positive or math.isinf(low):
+            return f"{what} {'below' if closes == ')' else 'up to'} {high:g}"
+        return (
+            f"{what} from {low:g} to {high:g}"
+            if opens + closes == "[]"
+            else f"{what} in {opens}{low:g}, {high:g}{closes}"
+        )
 
 
+ANY = Within(finite=False)
+"""Of a number without a range; −∞ is none that a parameter is, and NaN neither."""
 Count = Annotated[int, Within(1)]
 Natural = Annotated[int, Within(0)]
 Positive = Annotated[float, Within(above=0)]
@@ -165,12 +172,6 @@ def shown_name(name: str) -> str:
     return "lambda" if name == "lam" else name
 
 
-SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
-ANY = Within(finite=False)
-"""Of a number without a range; −∞ is none that a parameter is, and NaN neither."""
-_REFUSED = object()
-
-
 @cache
 def _hints(owner: Any) -> dict[str, Any]:
     """The annotations of a class or function."""
@@ -195,25 +196,19 @@ def _apart(kind: Any) -> tuple[Any, Within]:
 def _taken(value: Any, kind: Any) -> Any:
     """The value as a kind, `_REFUSED` where it is none of it."""
     plain, within = _apart(kind)
-    if plain is Any:
-        return value
     if plain in (int, float):
         return _number(value, plain, within)
     if plain is bool:
         return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
-    if get_origin(plain) is Literal:
+    origin = get_origin(plain) or plain
+    if origin is Literal:
         same = [one for one in get_args(plain) if type(one) is type(value) and one == value]
         return same[0] if same else _REFUSED
-    if plain is types.NoneType:
-        return None if value is None else _REFUSED
-    if plain is Path:
-        return value if isinstance(value, Path) else _REFUSED
-    origin = get_origin(plain) or plain
     if origin in SEQUENCES:
         return _sequence(value, plain)
     if origin is collections.abc.Callable:
         return value if callable(value) else _REFUSED
-    if isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
+    if plain is not Any and isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
         return value if isinstance(value, origin) else _REFUSED
     return value
 
@@ -249,19 +244,13 @@ def _words(kind: Any) -> str:
     """What a value of a kind is called."""
     plain, within = _apart(kind)
     if plain in (int, float):
-        return within.words("a whole number" if plain is int else "a number")
-    if get_origin(plain) is Literal:
-        choices = get_args(plain)
-        return f"{'one of ' if len(choices) > 1 else ''}{', '.join(map(repr, choices))}"
-    if plain is bool:
-        return "true or false"
-    if plain is str:
-        return "text"
+        return within.words(WHOLE if plain is int else NUMBER)
     origin = get_origin(plain) or plain
-    if origin in (tuple, collections.abc.Sequence, list):
-        return "names, in a list" if str in get_args(plain) else "a list"
-    if origin is collections.abc.Callable:
-        return "a function"
-    return {Path: "a path", collections.abc.Mapping: "a table (dict)"}.get(
-        origin, f"a {getattr(origin, '__name__', origin)}"
-    )
+    if origin is Literal:
+        return ", ".join(map(repr, get_args(plain)))
+    if origin in SEQUENCES:
+        return "a list of names" if str in get_args(plain) else "a list"
+    names: dict[Any, str] = {bool: "true or false", str: "text", Path: "a path", collections.abc.Mapping: "a dict"}
+    names[collections.abc.Callable] = "a function"
+    usual = f"of the kind {getattr(origin, '__name__', origin)}"
+    return names.get(origin, getattr(origin, "DECLARED_AS", usual))
