@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from mipfs.atoms import Atoms, merged, same_data
 from mipfs.atoms.additive import Additive
@@ -28,11 +27,11 @@ from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
 from mipfs.data.checks import anywhere, as_float, as_numbers
 from mipfs.data.instance import Instance, nearest
-from mipfs.errors import RowError, UsageError
+from mipfs.errors import UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
-from mipfs.plumbing.declared import Names, checked, shown
+from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -123,7 +122,7 @@ class Problem:
         if not isinstance(self.data, Instance):
             kind = type(self.data).__name__
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
-        self._check_kinds()
+        check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
         get_loss(self.loss)
         if isinstance(self.atoms, Made):
             object.__setattr__(self, "data", self.atoms.view)
@@ -137,6 +136,8 @@ class Problem:
             object.__setattr__(self, "atoms", Features(self.data))
         elif isinstance(self.atoms, Pairs):
             self._take_pairs(self.atoms)
+        elif not (hasattr(self.atoms, "columns") and hasattr(self.atoms, "count")):
+            raise UsageError(f"atoms = {shown(self.atoms)} must be atoms, as mipfs.atoms.make makes them")
         elif not same_data(self.atoms.data, self.data):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
@@ -176,19 +177,6 @@ class Problem:
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
             raise UsageError(f"measure, beta and k belong to the loss 'structural', not to {self.loss!r}")
-
-    def _check_kinds(self) -> None:
-        """What needs no look at the data: numbers, words and names of their kinds."""
-        kinds: dict[str, Any] = {
-            "loss": str,
-            "bias": bool,
-            "cardinality": bool,
-            "margin": str,
-            "formulation": str | None,
-        }
-        kinds |= {"forced_in": Names | None, "forced_out": Names | None, "rows": Rows | None}
-        for name, kind in kinds.items():
-            object.__setattr__(self, name, checked(name, getattr(self, name), kind))
 
     def __repr__(self) -> str:
         known = {"M": self.M, "C": self.C, "loss": self.loss, "measure": self.measure}
@@ -242,7 +230,7 @@ class Problem:
     def replace(self, **changes: Any) -> Problem:
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
         if "data" in changes and "atoms" not in changes:
-            changes["atoms"] = self.atoms.on(changes["data"])
+            changes["atoms"] = self.atoms.on(checked("data", changes["data"], Instance))
         return dataclasses.replace(self, **changes)
 
     def restricted(self, ids: npt.NDArray[np.int64], atoms: Atoms | None = None) -> Problem:
@@ -310,18 +298,8 @@ class Problem:
         RowError
             A number that cannot be computed with, by the name of its row; parts that do not fit together.
         """
-        matrix = sparse.csr_array(np.atleast_2d(A) if not sparse.issparse(A) else A, dtype=float)
-        r, p = matrix.shape
-        if p != self.atoms.count:
-            raise RowError(f"rows over {p} columns, but there are {self.atoms.count} to select from")
-        lower = np.broadcast_to(np.asarray(lb, dtype=float), (r,)).copy()
-        upper = np.broadcast_to(np.asarray(ub, dtype=float), (r,)).copy()
         assert self.rows is not None
-        start = len(self.rows)
-        labels = tuple(names) if names is not None else tuple(f"row{start + i + 1}" for i in range(r))
-        if len(labels) != r:
-            raise RowError(f"{len(labels)} names for {r} rows")
-        return self.replace(rows=self.rows.stack(Rows(matrix, lower, upper, labels, ("",) * r)))
+        return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""

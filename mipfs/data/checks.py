@@ -73,7 +73,7 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     try:
         mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
         found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("y holds a label that is no number", "map the labels to -1 and +1", path=path) from None
     if found.shape != (n,):
         raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
@@ -92,7 +92,7 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
         return np.ones(n)
     try:
         weights = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("a sample weight is no number", "give positive numbers", path=path) from None
     if weights.shape != (n,):
         raise DataError(f"sample weights of shape {weights.shape} for {n} samples", "give one each", path=path)

@@ -170,7 +170,8 @@ def _planted(
 def _is_done(supports: Supports, node: Node) -> bool:
     """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
     full = supports.run.problem.M is not None and int(node.lb.sum()) >= supports.run.problem.M
-    return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound)
+    sizes = node.weights if node.weights.size else None
+    return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound, sizes)
 
 
 def _leave(run: Run, master: Master) -> None:

@@ -123,16 +123,8 @@ def run(run: Run) -> Steps:
     problem, options = run.problem, run.options
     method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
-    selection = problem.selection
-    least = 0.0
-    if not selection.is_plain or selection.forced_in or problem.has_penalty:
-        first, least = run.cheapest()
-        if first is None:
-            return
-    if options.refit:
-        rounding.at_nothing()
-    run.raise_bound(least)  # α = 0 proves it
-    run.sharpness = SHARPER
+    if not _begun(run, rounding):
+        return
     alpha, sharpness, handed_over = _first(problem), 1.0, False
     last: Solution | None = None
     pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
@@ -171,7 +163,6 @@ def run(run: Run) -> Steps:
             run.early = StopReason.COMPLETED
         run.record()
         yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
-    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
     run.count(**most_violated.counters())
     del method  # what it holds of every sample
     if last is not None and best is not None:
@@ -183,7 +174,22 @@ def run(run: Run) -> Steps:
             rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
             most = SPLICES * rounds if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
+    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
     most_violated.prove(run)
+
+
+def _begun(run: Run, rounding: Rounding) -> bool:
+    """Take the bound of α = 0, and the classifier of no features; False where S is empty."""
+    problem, least = run.problem, 0.0
+    if not problem.selection.is_plain or problem.selection.forced_in or problem.has_penalty:
+        first, least = run.cheapest()
+        if first is None:
+            return False
+    if run.options.refit:
+        rounding.at_nothing()
+    run.raise_bound(least)
+    run.sharpness = SHARPER
+    return True
 
 
 def _saved(

@@ -359,7 +359,7 @@ class Master:
         self._idle, self._row_scales = self._idle[keep], self._row_scales[keep]
 
     def _branch(self, node: Node, sigma: Array) -> None:
-        """Split on the feature of largest |w_j| among the undecided ones; plunge into σ_j = 1."""
+        """Split on the feature of largest |w_j| among the undecided ones, or of all; plunge into σ_j = 1."""
         self._current = None
         free = np.flatnonzero(node.free)
         if free.size == 0:
@@ -369,7 +369,7 @@ class Master:
         undecided = np.minimum(point, 1.0 - point)
         fractional = np.minimum(sigma[free], 1.0 - sigma[free])
         size = np.abs(node.weights[free]) if node.weights.size else np.ones(free.size)
-        j = int(free[np.lexsort((fractional, undecided, np.where(undecided > 0.02, size, -1.0)))[-1]])
+        j = int(free[np.lexsort((fractional, undecided, size, np.where(undecided > 0.02, size, 0.0)))[-1]])
         places = (0, 0) if self.record is None else self.record.split(node, j)
         for value in (0, 1):
             lb, ub = node.lb.copy(), node.ub.copy()

@@ -122,7 +122,6 @@ def run(run: Run) -> Steps:
             run.early = StopReason.ITERATION_LIMIT
         run.record()
         yield partial(_saved, pool, inner, most_violated, last, sharpness)
-    yield partial(_saved, pool, inner, most_violated, last, sharpness)
     run.count(**most_violated.counters())
     if last is not None and best is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, best), last.alpha
@@ -132,6 +131,7 @@ def run(run: Run) -> Steps:
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)
+    yield partial(_saved, pool, inner, most_violated, last, sharpness)  # with the incumbent of the end
     most_violated.prove(run)
 
 

@@ -23,7 +23,8 @@ from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, scikit_errors
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Result, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Result, StopReason
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

@@ -63,7 +63,7 @@ class Within:
 
     def __contains__(self, value: float) -> bool:
         if math.isinf(value):
-            return not self.finite and value > 0
+            return not self.finite and (value > 0 or self.least == value)
         return self.least <= value <= self.most and self.above < value < self.below
 
     def words(self, kind: str) -> str:
@@ -85,7 +85,7 @@ class Within:
 
 
 ANY = Within(finite=False)
-"""Of a number without a range; −∞ is none that a parameter is, and NaN neither."""
+"""Of a number without a range."""
 Count = Annotated[int, Within(1)]
 Natural = Annotated[int, Within(0)]
 Positive = Annotated[float, Within(above=0)]
@@ -103,9 +103,15 @@ class Declared:
 
     def __post_init__(self) -> None:
         assert dataclasses.is_dataclass(self)
-        hints = _hints(type(self))
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, checked(field.name, getattr(self, field.name), hints[field.name]))
+        check_fields(self, *(field.name for field in dataclasses.fields(self)))
+
+
+def check_fields(record: Any, *names: str) -> None:
+    """Check some fields of a dataclass, and take their values as their kinds."""
+    owner: Any = type(record)
+    hints = _hints(owner)
+    for name in names:
+        object.__setattr__(record, name, checked(name, getattr(record, name), hints[name]))
 
 
 def declared(function: Callable[P, R]) -> Callable[P, R]:
@@ -226,18 +232,26 @@ def _number(value: Any, kind: type, within: Within) -> Any:
 
 
 def _sequence(value: Any, kind: Any) -> Any:
-    """Names and functions as a tuple, each of them looked at; any other sequence as it is."""
+    """A tuple of names, functions and the like, each looked at; of a Sequence, which may be long, the first item."""
     try:
+        first = next(iter(value), _REFUSED) if hasattr(value, "__getitem__") else _REFUSED
         iter(value)
     except TypeError:  # an array without dimensions has the method, and no items
         return _REFUSED
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, Mapping)):
         return _REFUSED
-    inner = [one for one in get_args(kind) if one is not Ellipsis]
-    if len(inner) != 1 or not (inner[0] is str or get_origin(inner[0]) is collections.abc.Callable):
-        return value
-    items = tuple(_taken(one, inner[0]) for one in value)
-    return _REFUSED if any(one is _REFUSED for one in items) else items
+    inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
+    if (get_origin(kind) or kind) in (collections.abc.Sequence, list):
+        if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
+            return _REFUSED
+        return value if first is _REFUSED or _is_one_of(first, inner) else _REFUSED
+    items = tuple(value)
+    return items if all(_is_one_of(one, inner) for one in items) else _REFUSED
+
+
+def _is_one_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of one of the kinds of a hint."""
+    return any(_taken(value, kind) is not _REFUSED for kind in _alternatives(hint))
 
 
 def _words(kind: Any) -> str:

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import ContradictionError
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
 from mipfs.run.outcome import Outcome
 
@@ -296,8 +298,6 @@ def interruptible(run: Run) -> Iterator[None]:
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
-    from threadpoolctl import threadpool_limits
-
     strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -309,7 +309,7 @@ def interruptible(run: Run) -> Iterator[None]:
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)
 
-    with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+    with unraised(), struck(strike), handled(ask), one_blas_thread():
         yield
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 import mipfs
+from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features
 from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
@@ -152,11 +153,13 @@ def _stopped(rng: Rng, problem: Problem, driver: str) -> Result:
     )
     options: dict[str, Any] = {"gap": 1e-6, **limits[int(rng.random() < 0.3)]}
     options |= {"threads": 1} if driver == "branch" else {}
-    options |= {"pool_gap": 0.2} if driver in ("branch", "gbd") and rng.random() < 0.3 else {}
     assert problem.rows is not None
     whole = driver == "branch" and bool(problem.rows.extra.integer.any())  # of which it keeps no state
     kept = driver == "two_layer" or (driver != "conic" and problem.loss != "structural" and not whole)
-    if not kept or rng.random() < 0.5:
+    stored = not isinstance(problem.atoms, Additive)  # a state and a list are of stored columns
+    if not (kept and stored) or rng.random() < 0.5:
+        listed = stored and driver in ("branch", "gbd") and rng.random() < 0.5
+        options |= {"pool_gap": 0.2} if listed else {}
         return mipfs.solve(problem, driver, **options)
     result = mipfs.solve(problem, driver, checkpoint=True, **options)
     for _ in range(2):
