@@ -22,6 +22,7 @@ from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.plumbing import user_file
+from mipfs.plumbing.declared import arguments_of
 from mipfs.problem import Problem
 
 ALIASES = {"lambda": "lam", "B": "M"}
@@ -298,7 +299,7 @@ class Loaded:
             if parameter.default is parameter.empty and name not in arguments:
                 shown = "lambda" if name == "lam" else name
                 raise UsageError(f"{self.name} needs a value for {shown}: -p {shown}=...")
-        return arguments
+        return arguments_of(self.build, arguments)
 
 
 def _model(name: str) -> ModuleType:

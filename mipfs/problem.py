@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from mipfs.atoms import Atoms, merged, same_data
 from mipfs.atoms.additive import Additive
@@ -26,13 +25,13 @@ from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float
+from mipfs.data.checks import anywhere, as_float, as_numbers
 from mipfs.data.instance import Instance, nearest
-from mipfs.errors import RowError, UsageError
+from mipfs.errors import UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -123,6 +122,7 @@ class Problem:
         if not isinstance(self.data, Instance):
             kind = type(self.data).__name__
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
+        check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
         get_loss(self.loss)
         if isinstance(self.atoms, Made):
             object.__setattr__(self, "data", self.atoms.view)
@@ -136,6 +136,8 @@ class Problem:
             object.__setattr__(self, "atoms", Features(self.data))
         elif isinstance(self.atoms, Pairs):
             self._take_pairs(self.atoms)
+        elif not (hasattr(self.atoms, "columns") and hasattr(self.atoms, "count")):
+            raise UsageError(f"atoms = {shown(self.atoms)} must be atoms, as mipfs.atoms.make makes them")
         elif not same_data(self.atoms.data, self.data):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
@@ -143,7 +145,7 @@ class Problem:
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
-                raise UsageError(f"M = {M!r} must be an integer from 0 to {p}, the number of {what}")
+                raise UsageError(f"M = {shown(M)} must be an integer from 0 to {p}, the number of {what}")
             if not 0 <= M <= p:
                 raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
         if source.penalty and not self.selects_features:
@@ -202,7 +204,7 @@ class Problem:
 
     def _check_C(self) -> None:
         if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
-            raise UsageError(f"C = {self.C!r} must be a positive number")
+            raise UsageError(f"C = {shown(self.C)} must be a positive number")
         weights = self.data.sample_weight
         with np.errstate(over="ignore"):
             C = as_float(self.C, "C")
@@ -228,7 +230,7 @@ class Problem:
     def replace(self, **changes: Any) -> Problem:
         """A copy with some parameters changed; the atoms are made again on other data (`Atoms.on`)."""
         if "data" in changes and "atoms" not in changes:
-            changes["atoms"] = self.atoms.on(changes["data"])
+            changes["atoms"] = self.atoms.on(checked("data", changes["data"], Instance))
         return dataclasses.replace(self, **changes)
 
     def restricted(self, ids: npt.NDArray[np.int64], atoms: Atoms | None = None) -> Problem:
@@ -296,18 +298,8 @@ class Problem:
         RowError
             A number that cannot be computed with, by the name of its row; parts that do not fit together.
         """
-        matrix = sparse.csr_array(np.atleast_2d(A) if not sparse.issparse(A) else A, dtype=float)
-        r, p = matrix.shape
-        if p != self.atoms.count:
-            raise RowError(f"rows over {p} columns, but there are {self.atoms.count} to select from")
-        lower = np.broadcast_to(np.asarray(lb, dtype=float), (r,)).copy()
-        upper = np.broadcast_to(np.asarray(ub, dtype=float), (r,)).copy()
         assert self.rows is not None
-        start = len(self.rows)
-        labels = tuple(names) if names is not None else tuple(f"row{start + i + 1}" for i in range(r))
-        if len(labels) != r:
-            raise RowError(f"{len(labels)} names for {r} rows")
-        return self.replace(rows=self.rows.stack(Rows(matrix, lower, upper, labels, ("",) * r)))
+        return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
@@ -345,12 +337,14 @@ class Problem:
             return np.broadcast_to(0.0, (p,))  # costs no memory
         c = np.zeros(p)
         if isinstance(self.lam, Mapping):
-            c[self.atoms_of(list(self.lam))] = [float(v) for v in self.lam.values()]
+            c[self.atoms_of(list(self.lam))] = [
+                checked(f"lambda of {name!r}", v, float) for name, v in self.lam.items()
+            ]
         else:
-            given = np.asarray(self.lam, dtype=float)
-            if given.shape not in ((), (p,)):
-                raise UsageError(f"lambda has shape {given.shape}; it must be one number or {p} of them")
-            c += given
+            values = as_numbers(self.lam, "lambda")
+            if values.shape not in ((), (p,)):
+                raise UsageError(f"lambda has shape {values.shape}; it must be one number or {p} of them")
+            c += values
         if self.data.penalty:
             c[self.data.columns_of(list(self.data.penalty))] += list(self.data.penalty.values())
         if not np.all(np.isfinite(c)) or np.any(c < 0):

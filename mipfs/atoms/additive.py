@@ -284,10 +284,3 @@ def counted_from(x: Array, least: float, what: str) -> Array:
         said = f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}"
         raise DataError(said, "give data like that of training")
     return np.maximum(x - least, 0.0)
-
-
-def whole_number(value: Any, name: str, low: int, high: int) -> int:
-    """A checked whole number."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise UsageError(f"{name} = {value!r} must be a whole number from {low} to {high}")
-    return int(value)

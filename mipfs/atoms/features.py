@@ -13,6 +13,7 @@ from scipy import sparse
 from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.parts import largest
 from mipfs.data.blocked import Blocked
+from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 
@@ -136,7 +137,7 @@ def scales(scaling: Scaling, norms: Callable[[], Array], count: int) -> Array:
             size = norms()
             return np.where(size > SMALLEST_NORM, 1.0 / np.maximum(size, SMALLEST_NORM), 0.0)
         raise UsageError(f"scaling = {scaling!r} is unknown; it is 'none', 'norm' or one number for every atom")
-    given = np.array(scaling, dtype=float)  # a copy: the atoms do not change with the user's array
+    given = as_numbers(scaling, "scaling").copy()  # the atoms do not change with the user's array
     if given.shape != (count,) or not np.all(np.isfinite(given) & (given >= 0)):
         raise UsageError(f"scaling of shape {given.shape}; give {count} finite numbers >= 0, one for every atom")
     return given

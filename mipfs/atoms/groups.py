@@ -23,6 +23,7 @@ from mipfs.atoms.features import (
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import declared
 
 Array = npt.NDArray[np.float64]
 
@@ -56,6 +57,7 @@ class Groups:
         No groups, an empty one, one that names a feature twice or one that is not there, an unknown scaling.
     """
 
+    @declared
     def __init__(
         self,
         data: Instance,
@@ -134,7 +136,7 @@ def spans(starts: Integers, sizes: Integers) -> Integers:
 
 def _positions(data: Instance, name: str, members: Sequence[str | int]) -> Integers:
     """The columns of one group, checked."""
-    if isinstance(members, str) or not len(members):
+    if not isinstance(members, (Sequence, np.ndarray)) or isinstance(members, str) or not len(members):
         raise UsageError(f"group {name!r} is {members!r}; give a list of one or more features")
     given = isinstance(members, np.ndarray) and members.dtype.kind in "iu" and members.ndim == 1
     ids = np.asarray(members if given else [_position(data, name, member) for member in members])

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative, whole_number
+from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Positive, Within, declared
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -57,22 +57,20 @@ class Homogeneous(Additive):
     INTERVALS: ClassVar[tuple[float, ...]]
     """L for 1, 2, … steps; the last holds for more, times its number of steps and divided by theirs."""
 
+    @declared
     def __init__(
         self,
         raw: Instance,
         *,
-        steps: int = 3,
-        interval: float | None = None,
+        steps: Annotated[int, Within(1, MOST_STEPS)] = 3,
+        interval: Positive | None = None,
         shift: bool = False,
         scaling: Scaling = "none",
     ) -> None:
-        self.steps, self.shift = whole_number(steps, "steps", 1, MOST_STEPS), bool(shift)
+        self.steps, self.shift = steps, shift
         known = len(self.INTERVALS)
         usual = self.INTERVALS[min(self.steps, known) - 1] * min(1.0, known / self.steps)
-        given = usual if interval is None else interval
-        if isinstance(given, (bool, str)) or not 0.0 < given < math.inf:
-            raise UsageError(f"interval = {interval!r} must be a positive number")
-        self.interval = float(given)
+        self.interval = usual if interval is None else interval
         self._least = not_negative(raw, self.shift, self.what)
         super().__init__(raw, scaling)
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative, whole_number
+from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.data.made import BLOCK
+from mipfs.plumbing.declared import Within, declared
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -51,11 +52,16 @@ class Intersection(Additive):
 
     name = "additive-hik"
 
+    @declared
     def __init__(
-        self, raw: Instance, *, levels: int | None = None, shift: bool = False, scaling: Scaling = "none"
+        self,
+        raw: Instance,
+        *,
+        levels: Annotated[int, Within(1, MOST_LEVELS)] | None = None,
+        shift: bool = False,
+        scaling: Scaling = "none",
     ) -> None:
-        self.levels = None if levels is None else whole_number(levels, "levels", 1, MOST_LEVELS)
-        self.shift = bool(shift)
+        self.levels, self.shift = levels, shift
         self._least = not_negative(raw, self.shift, WHAT)
         self._sort(raw)
         super().__init__(raw, scaling)

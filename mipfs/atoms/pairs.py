@@ -20,6 +20,7 @@ from mipfs.data.made import MadeMatrix
 from mipfs.data.matrix import LARGEST
 from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import declared
 
 Array = npt.NDArray[np.float64]
 Heredity = Literal["weak", "strong"] | None
@@ -56,6 +57,7 @@ class Pairs(Features):
         Numbers out of their range, centred sparse data, names that could be those of products, too many monomials.
     """
 
+    @declared
     def __init__(
         self,
         data: Instance,
@@ -66,7 +68,7 @@ class Pairs(Features):
         heredity: Heredity = None,
     ) -> None:
         _check(data, gamma, r, degree, heredity)
-        self.base, self.gamma, self.r, self.degree = data, float(gamma), float(r), int(degree)
+        self.base, self.gamma, self.r, self.degree = data, gamma, r, degree
         self.heredity: Heredity = heredity
         self.monomials = Monomials(data.n_features, self.degree, self.gamma, self.r)
         if self.monomials.count > COUNTED:
@@ -189,16 +191,13 @@ def _check(data: Instance, gamma: Any, r: Any, degree: Any, heredity: Any) -> No
     UsageError
     """
     for name, value, may in (("gamma", gamma, False), ("r", r, True)):
-        number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-        if not number or not (LEAST <= value <= MOST or (may and value == 0)):
+        if not (LEAST <= value <= MOST or (may and value == 0)):
             zero = "0 or " if may else ""
             raise UsageError(f"{name} = {value!r} must be {zero}a number from {LEAST:g} to {MOST:g}")
-    if isinstance(degree, bool) or degree not in (2, 3):
+    if degree not in (2, 3):
         raise UsageError(
             f"degree = {degree!r} must be 2 or 3; the cost of degree d grows with the number of features^d"
         )
-    if heredity not in (None, "weak", "strong"):
-        raise UsageError(f"heredity = {heredity!r} is unknown; it is 'weak', 'strong' or None")
     if heredity and r == 0:
         raise UsageError("heredity asks for single features beside the products, which r = 0 leaves out; give r > 0")
     if not data.block().is_stored:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.additive import Additive, dense_part, whole_number
+from mipfs.atoms.additive import Additive, dense_part
 from mipfs.atoms.features import Scaling
 from mipfs.atoms.groups import spans
 from mipfs.data.instance import Instance
+from mipfs.plumbing.declared import Within, declared
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -52,9 +53,16 @@ class Splines(Additive):
 
     name = "splines"
 
-    def __init__(self, raw: Instance, *, knots: int = 5, degree: int = 3, scaling: Scaling = "none") -> None:
-        self.knots = whole_number(knots, "knots", 2, MOST_KNOTS)
-        self.degree = whole_number(degree, "degree", 0, MOST_DEGREE)
+    @declared
+    def __init__(
+        self,
+        raw: Instance,
+        *,
+        knots: Annotated[int, Within(2, MOST_KNOTS)] = 5,
+        degree: Annotated[int, Within(0, MOST_DEGREE)] = 3,
+        scaling: Scaling = "none",
+    ) -> None:
+        self.knots, self.degree = knots, degree
         self._base = [own for part in _quantiles(raw, self.knots) for own in part]
         self._means: Array | None = None
         super().__init__(raw, scaling)

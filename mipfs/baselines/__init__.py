@@ -8,10 +8,12 @@ Constants ``ABOUT`` say what each does.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Protocol
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mipfs.baselines.about import About
 from mipfs.data.instance import Instance
+from mipfs.plumbing.declared import Positive, Seed, arguments_of
 from mipfs.plumbing.registry import module_of
 
 if TYPE_CHECKING:
@@ -39,10 +41,14 @@ REFERENCES = {
 }
 
 
+SEEDS = 2**32
+"""Seeds of scikit-learn are below; larger ones are taken modulo."""
+
+
 class Baseline(Protocol):
     """A way to select M features and to fit a linear classifier on them."""
 
-    def __call__(self, data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    def __call__(self, data: Instance, M: int, C: Positive = 1.0, *, bias: bool = True, seed: Seed = 0) -> Linear:
         """Select at most M features of `data`, with loss weight C; the classifier is on the user's scale.
 
         Raises
@@ -71,7 +77,14 @@ def get_baseline(name: str) -> Baseline:
         No baseline of that name.
     """
     fit: Baseline = module_of("baseline", name, BASELINES | REFERENCES).fit
-    return fit
+
+    @wraps(fit)
+    def checks(data: Instance, M: int, C: float = 1.0, **options: Any) -> Linear:
+        given = arguments_of(Baseline.__call__, {"data": data, "C": C, **options})
+        given["seed"] = given.get("seed", 0) % SEEDS
+        return fit(M=M, **given)
+
+    return checks
 
 
 def about(name: str) -> About:

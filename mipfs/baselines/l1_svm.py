@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.baselines.about import About
-from mipfs.baselines.linear import Linear, check_size, check_weight, fitted, liblinear_matrix, searched
+from mipfs.baselines.linear import Linear, check_size, check_weight, fitted, searched
 from mipfs.baselines.rfe import plain_svm
 from mipfs.data.instance import Instance
 
@@ -82,12 +82,18 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
     UsageError
         M out of its range, or sparse data that are to be centred.
     """
-    from sklearn.svm import l1_min_c
-
     check_size(M, data.n_features)
-    X = liblinear_matrix(data, "the l1-SVM")
-    least = l1_min_c(X, data.y, loss="squared_hinge", fit_intercept=bias) / float(data.sample_weight.max())
+    least = _first(data, bias)
     return searched(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, least)
+
+
+def _first(data: Instance, bias: bool) -> float:
+    """The largest C at which every weight is zero, for 2 Σ_i C_i |y_i x_ij| ≤ 1 for all j; 1 where they always are.
+
+    Scikit-learn's `l1_min_c`, of samples that all count as the one of largest weight, and of matrices of zeros.
+    """
+    slope = max(float(np.abs(data.block().pull(data.y)).max()), abs(float(data.y.sum())) if bias else 0.0)
+    return 0.5 / (slope * float(data.sample_weight.max())) if slope > 0 else 1.0
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -6,13 +6,15 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Positive, Within, checked
+from mipfs.problem import LARGEST_C, LEAST_C
 from mipfs.result.prediction import scores_on
 
 Array = npt.NDArray[np.float64]
@@ -24,8 +26,13 @@ STEPS = 30
 """Fits of one search at most."""
 NARROW = 1e-3
 """Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
+LIBLINEAR_MOST = 1e30
+"""Largest value that scikit-learn lets LIBLINEAR have."""
 ORDER = 3_000
 """Largest order of a dense system that is solved over and over: some seconds a step."""
+
+
+Weight = Annotated[float, Within(LEAST_C, LARGEST_C)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +75,17 @@ def liblinear_matrix(data: Instance, name: str) -> Any:
     Raises
     ------
     UsageError
-        Sparse columns that are centred implicitly.
+        Sparse columns that are centred implicitly, or values that LIBLINEAR does not carry.
     """
-    if not data.is_sparse:
-        return np.ascontiguousarray(data.block().values)
-    if np.any(data.center):
+    if data.is_sparse and np.any(data.center):
         raise UsageError(f"{name} cannot centre sparse columns; use scale 'unit' or 'none', or dense data")
-    return data.block().values.tocsr()
+    values = data.block().values
+    X = values.tocsr() if data.is_sparse else np.ascontiguousarray(values)
+    if max(float(X.max()), -float(X.min())) > LIBLINEAR_MOST:
+        raise UsageError(
+            f"{name} carries values up to {LIBLINEAR_MOST:g}; read the data with scale 'standard' or 'unit'"
+        )
+    return X
 
 
 def fitted(data: Instance, model: Any, C: float, bias: bool, name: str, loss: Callable[[Array], Array]) -> Linear:
@@ -121,8 +132,8 @@ def check_weight(C: float) -> None:
     ------
     UsageError
     """
-    if not isinstance(C, (int, float, np.number)) or not (math.isfinite(C) and C > 0):
-        raise UsageError(f"C = {C!r} must be a positive number")
+    checked("C", C, Positive)
+    checked("C", C, Weight)
 
 
 def n_features(found: Linear) -> int:

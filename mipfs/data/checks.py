@@ -24,6 +24,17 @@ def as_float(value: Any, name: str) -> float:
         raise UsageError(f"{name} = {shown(value)} is beyond floating point; give a smaller number") from None
 
 
+def as_numbers(value: Any, name: str) -> Array:
+    """A parameter as an array of numbers."""
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind in "biufO":
+            return given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"{name} = {shown(value)} must be a number, or one for each")
+
+
 def anywhere(values: npt.NDArray[Any]) -> bool:
     """Whether some value is not zero; of one number that stands for all, which costs no memory, this one is asked."""
     repeated = values.size > 0 and all(stride == 0 for stride in values.strides)
@@ -62,7 +73,7 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
     try:
         mapped = isinstance(y, np.ndarray) and y.dtype == np.float64 and not y.flags.writeable
         found = np.asarray(y) if mapped else np.array(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("y holds a label that is no number", "map the labels to -1 and +1", path=path) from None
     if found.shape != (n,):
         raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
@@ -81,7 +92,7 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
         return np.ones(n)
     try:
         weights = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("a sample weight is no number", "give positive numbers", path=path) from None
     if weights.shape != (n,):
         raise DataError(f"sample weights of shape {weights.shape} for {n} samples", "give one each", path=path)

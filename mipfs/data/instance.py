@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.declared import check_fields, checked, declared
 from mipfs.plumbing.digest import digest
 
 Array = npt.NDArray[np.float64]
@@ -47,6 +48,9 @@ class Row:
     lb: float
     ub: float
     origin: str = ""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "name", "terms", "origin")
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class Instance:
     label : str, or None, the column of the file that the labels stood in, where it has a name
     words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
     """
+
+    DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
+    """What a parameter that is to be one must be, for messages."""
 
     X: Any
     y: Array
@@ -191,6 +198,7 @@ class Instance:
         return np.array([self.index[name] for name in names], dtype=np.int64)
 
     @classmethod
+    @declared
     def from_arrays(
         cls,
         X: Any,
@@ -233,8 +241,6 @@ class Instance:
         UsageError
             An unknown scaling, or a name that is no feature.
         """
-        if scale not in SCALINGS:
-            raise UsageError(f"scale = {scale!r} is unknown; it is one of {', '.join(SCALINGS)}")
         path = source or None
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]
@@ -267,8 +273,8 @@ class Instance:
             divisor,
             labels=labels or Labels(),
             sample_weight=weights,
-            cost={name: float(number) for name, number in (cost or {}).items()},
-            penalty={name: float(value) for name, value in (penalty or {}).items()},
+            cost=_numbers("cost", cost),
+            penalty=_numbers("penalty", penalty),
             groups={name: tuple(members) for name, members in (groups or {}).items()},
             rows=tuple(rows),
             select=select or SelectDefaults(),
@@ -302,6 +308,10 @@ class Instance:
         stated = json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()
         values = (self.values_sha256 or matrix.digest(self.X)).encode()
         return digest([stated, values, self.y, self.sample_weight, *([] if self.bags is None else [self.bags])])
+
+
+def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    return {name: checked(f"{what} of {name!r}", number, float) for name, number in (given or {}).items()}
 
 
 def nearest(name: str, names: Sequence[str]) -> str:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.checks import memory
 from mipfs.errors import UsageError
 from mipfs.generators import shipped
-from mipfs.generators.synthetic import INFORMATIVE, paul_2016, tan_2010, tan_2014
+from mipfs.generators.synthetic import INFORMATIVE, check_room, paul_2016, tan_2010, tan_2014
 from mipfs.plumbing import output_file
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.readers.files import FORMATS
 
 __all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "paul_2016", "tan_2010", "tan_2014", "write"]
@@ -30,7 +29,8 @@ NPZ = ("tan-2010", "tan-2014", "paul-2016")
 """What is written as npz."""
 
 
-def aytug_one(n_samples: int, n_features: int, M: int | None = None, seed: int = 0) -> dict[str, Any]:
+@declared
+def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed: Seed = 0) -> dict[str, Any]:
     """An instance as in Aytug (2015), section 4, data set one: separable on M of the features.
 
     Training rows are drawn first and scaled into the unit ball, then the features that matter and their
@@ -56,10 +56,7 @@ def aytug_one(n_samples: int, n_features: int, M: int | None = None, seed: int =
         A parameter out of its range.
     """
     n, p = n_samples, n_features
-    if n < 1 or p < 1:
-        raise UsageError(f"{n} samples and {p} features: both must be at least 1")
-    if seed < 0:
-        raise UsageError(f"seed = {seed} must be at least 0")
+    check_room(3 * n, p)
     if M is None:
         M = int(np.random.default_rng([seed, 1]).integers(1, p + 1))
     if not 1 <= M <= p:
@@ -78,7 +75,8 @@ def aytug_one(n_samples: int, n_features: int, M: int | None = None, seed: int =
     return {**parts, "w": w, "b": 0.0, "S": S, "M": M}
 
 
-def aytug_two(M: int | None = None, seed: int = 0) -> dict[str, Any]:
+@declared
+def aytug_two(M: Count | None = None, seed: Seed = 0) -> dict[str, Any]:
     """Data set two of Aytug (2015), section 4: 1000 samples of 800 features; the paper's M are `AYTUG_TWO_M`.
 
     The draws and what is returned are those of `aytug_one`.
@@ -86,14 +84,15 @@ def aytug_two(M: int | None = None, seed: int = 0) -> dict[str, Any]:
     return aytug_one(1000, 800, M, seed)
 
 
+@declared
 def write(
     name: str,
     out: str | Path = ".",
     *,
-    n_samples: int | None = None,
-    n_features: int | None = None,
-    M: int | None = None,
-    seed: int = 0,
+    n_samples: Count | None = None,
+    n_features: Count | None = None,
+    M: Count | None = None,
+    seed: Seed = 0,
     force: bool = False,
 ) -> Path:
     """Write an instance and the .toml beside it.
@@ -141,9 +140,6 @@ def write(
             raise UsageError(f"{key} = {value}: in {name} it is fixed")
     if seed != 0 and not taken[name]:
         raise UsageError(f"seed = {seed}: {name} is always the same")
-    entries = sizes.get("n_samples", 1) * sizes.get("n_features", 1)
-    if 8 * entries > memory():
-        raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
     if name == "credit":
         return _save(Path(out), name, ".csv", {"": shipped.credit}, shipped.CREDIT_TOML, force)
     if name == "wdbc":

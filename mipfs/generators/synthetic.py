@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.checks import memory
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Count, Natural, Seed, Within, declared, shown
 
 Array = npt.NDArray[np.float64]
 
@@ -18,7 +20,20 @@ INFORMATIVE = 3
 """f1 and f2, the composite pair, and f3, the best single feature, of Tan 2010."""
 
 
-def tan_2010(n_samples: int = 500, n_noise: int = 100, seed: int = 0) -> dict[str, Any]:
+def check_room(n_samples: int, n_features: int) -> None:
+    """Refuse a matrix that does not fit into memory.
+
+    Raises
+    ------
+    UsageError
+    """
+    entries = n_samples * n_features
+    if 8 * entries > memory():
+        raise UsageError(f"{shown(entries)} entries do not fit into the memory of this machine; ask for fewer")
+
+
+@declared
+def tan_2010(n_samples: Count = 500, n_noise: Natural = 100, seed: Seed = 0) -> dict[str, Any]:
     """The problem of Tan 2010, sections 3.1 and 3.3: a composite pair, a strong single feature, and noise.
 
     As many samples of each class as there are in training, shuffled and cut into halves. The paper names the
@@ -52,8 +67,7 @@ def tan_2010(n_samples: int = 500, n_noise: int = 100, seed: int = 0) -> dict[st
     UsageError
         A parameter out of its range.
     """
-    if n_samples < 1 or n_noise < 0 or seed < 0:
-        raise UsageError(f"{n_samples} samples, {n_noise} noise features, seed {seed}: at least 1, 0 and 0 are needed")
+    check_room(2 * n_samples, INFORMATIVE + n_noise)
     r = np.random.default_rng(seed)
     y = np.repeat(np.array([1, -1]), n_samples)[r.permutation(2 * n_samples)]
     common = 3.0 * r.standard_normal(y.size)
@@ -73,14 +87,15 @@ def tan_2010(n_samples: int = 500, n_noise: int = 100, seed: int = 0) -> dict[st
     }
 
 
+@declared
 def tan_2014(
-    n_samples: int = 4096,
-    n_features: int = 4096,
-    M: int = 400,
-    seed: int = 0,
+    n_samples: Count = 4096,
+    n_features: Count = 4096,
+    M: Count = 400,
+    seed: Seed = 0,
     *,
     kind: str = "I",
-    n_test: int = 4096,
+    n_test: Natural = 4096,
 ) -> dict[str, Any]:
     """The problem of Tan 2014, section 6.2.1: Gaussian features, y = sign(Xw) for a sparse w > 0.
 
@@ -109,8 +124,7 @@ def tan_2014(
     UsageError
         A parameter out of its range.
     """
-    if n_samples < 1 or n_features < 1 or n_test < 0 or seed < 0:
-        raise UsageError(f"{n_samples} samples, {n_features} features, {n_test} test rows, seed {seed}: too small")
+    check_room(n_samples + n_test, n_features)
     if not 1 <= M <= n_features:
         raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
     if kind not in POWERS:
@@ -126,7 +140,10 @@ def tan_2014(
     return {**parts, "w": w, "S": S, "M": M}
 
 
-def paul_2016(n_samples: int = 200, n_features: int = 1000, M: int = 40, seed: int = 0) -> dict[str, Any]:
+@declared
+def paul_2016(
+    n_samples: Annotated[int, Within(2)] = 200, n_features: Count = 1000, M: Count = 40, seed: Seed = 0
+) -> dict[str, Any]:
     """The problem of Paul 2016, section 5.3 (after Bhattacharyya 2004): the first M features matter, the M-th the most.
 
     Labels are -1 or +1 with equal probability. Feature j = 1 ... M of a sample is y·N(-j, 1), every other one N(0, 1).
@@ -152,8 +169,7 @@ def paul_2016(n_samples: int = 200, n_features: int = 1000, M: int = 40, seed: i
     UsageError
         A parameter out of its range.
     """
-    if n_samples < 2 or n_features < 1 or seed < 0:
-        raise UsageError(f"{n_samples} samples, {n_features} features, seed {seed}: at least 2, 1 and 0 are needed")
+    check_room(2 * n_samples, n_features)
     if not 1 <= M <= n_features:
         raise UsageError(f"M = {M} must lie between 1 and {n_features}, the number of features")
     r = np.random.default_rng(seed)

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
@@ -26,8 +27,8 @@ def get_loss(name: str) -> Any:
     UsageError
         No loss of that name.
     """
-    if name not in LOSSES:
-        raise UsageError(f"loss {name!r} is not known; it is one of {', '.join(LOSSES)}")
+    if not isinstance(name, str) or name not in LOSSES:
+        raise UsageError(f"loss {shown(name)} is not known; it is one of {', '.join(LOSSES)}")
     return importlib.import_module(LOSSES[name]).LOSS
 
 

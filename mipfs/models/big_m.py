@@ -31,6 +31,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -117,6 +118,7 @@ class _Lagrangian:
         return taken, self.penalty - price * self.W
 
 
+@declared
 def build(
     data: Instance,
     *,

@@ -21,6 +21,7 @@ from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
@@ -66,6 +67,7 @@ def program_of(problem: Problem) -> Formulation:
     return Formulation(problem, program, sigma, variables)
 
 
+@declared
 def build(
     data: Instance,
     *,

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mipfs.data.instance import Instance
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
@@ -37,6 +38,7 @@ def problem(
     return Problem(data, loss=loss, bias=bias, C=C, lam=lam, atoms=atoms, formulation="fsp-lambda")
 
 
+@declared
 def build(
     data: Instance,
     *,

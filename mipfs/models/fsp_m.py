@@ -21,6 +21,7 @@ from typing import Any
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
@@ -39,6 +40,7 @@ def problem(
     return Problem(data, loss=loss, bias=bias, M=M, C=C, atoms=atoms, formulation="fsp-m")
 
 
+@declared
 def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Any:
     """Declare FSP-M of `data` in Pyomo.
 

@@ -27,6 +27,7 @@ from mipfs.backends.cvxpy_attach import Sigma, attach
 from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -101,6 +102,7 @@ def _two_sided(lb: Array, ub: Array) -> tuple[Any, Any]:
     return pi, cost
 
 
+@declared
 def build(
     data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
 ) -> Formulation:

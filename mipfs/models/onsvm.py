@@ -15,6 +15,7 @@ from mipfs.backends.cvxpy_attach import attach
 from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
@@ -41,6 +42,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(declared, "onsvm", declare)
 
 
+@declared
 def build(
     data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
 ) -> Formulation:

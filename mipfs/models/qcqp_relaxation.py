@@ -26,6 +26,7 @@ from mipfs.formulation import check
 from mipfs.models.boolean_relaxation import program_of
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 GAP = 1e-7
@@ -80,6 +81,7 @@ def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float
     return list(sigmas)
 
 
+@declared
 def build(
     data: Instance,
     *,

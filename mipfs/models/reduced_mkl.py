@@ -27,6 +27,7 @@ from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -169,6 +170,7 @@ def _selection(problem: Problem, given: Any) -> Array:
     return sigma
 
 
+@declared
 def build(
     data: Instance,
     *,

@@ -20,6 +20,7 @@ from mipfs.backends.declared import Formulation, TooLargeError, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 MAX_FEATURES = 80
@@ -56,6 +57,7 @@ def declare(problem: Problem) -> Formulation:
     return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare)
 
 
+@declared
 def build(
     data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
 ) -> Formulation:

@@ -30,6 +30,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
 from mipfs.models.reduced_mkl import Pool, allowed, selections
+from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 Array = npt.NDArray[np.float64]
@@ -143,6 +144,7 @@ def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     return data.block().pull(V.T)
 
 
+@declared
 def build(
     data: Instance,
     *,

@@ -2,11 +2,11 @@
 
     @dataclass(frozen=True)
     class Options(Declared):                      every field is checked when one is made
-        gap: Annotated[float, Within(0, below=1)] = 1e-4
+        gap: Share = 1e-4
         threads: Annotated[int, Within(1)] | None = None
 
     @declared
-    def write(name: str, *, seed: Annotated[int, Within(0)] = 0): ...      every argument, at every call
+    def write(name: str, *, seed: Seed = 0): ...  every argument, at every call
 
 A number is taken as its kind (an integer of NumPy as an int), names as a tuple of str. What is neither a type of Python
 nor a class is not looked at.
@@ -33,10 +33,13 @@ from mipfs.errors import UsageError
 P = ParamSpec("P")
 R = TypeVar("R")
 
+WHOLE, NUMBER = "a whole number", "a number"
 LONG = 60
 """Characters of a value that a message repeats."""
 MANY_DIGITS = 20
 """Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
+SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
+_REFUSED = object()
 
 
 @dataclass(frozen=True)
@@ -60,25 +63,29 @@ class Within:
 
     def __contains__(self, value: float) -> bool:
         if math.isinf(value):
-            return not self.finite and value > 0
+            return not self.finite and (value > 0 or self.least == value)
         return self.least <= value <= self.most and self.above < value < self.below
 
     def words(self, kind: str) -> str:
         """A number of that kind in this range."""
-        what = f"{kind} of {self.of}" if self.of else kind
         low, high = max(self.least, self.above), min(self.most, self.below)
         opens, closes = ("(" if self.above == low else "["), (")" if self.below == high else "]")
-        if math.isinf(low) and math.isinf(high):
-            return what
+        positive = kind == NUMBER and low == 0 and opens == "("
+        what = "a positive number" if positive else kind
+        what = f"{what} of {self.of}" if self.of else what
         if math.isinf(high):
-            return f"{what} {'>' if opens == '(' else '>='} {low:g}"
-        if math.isinf(low):
-            return f"{what} {'<' if closes == ')' else '<='} {high:g}"
-        if opens + closes == "[]":
-            return f"{what} from {low:g} to {high:g}"
-        return f"{what} in {opens}{low:g}, {high:g}{closes}"
+            return what if positive or math.isinf(low) else f"{what} {'>' if opens == '(' else '>='} {low:g}"
+        if positive or math.isinf(low):
+            return f"{what} {'below' if closes == ')' else 'up to'} {high:g}"
+        return (
+            f"{what} from {low:g} to {high:g}"
+            if opens + closes == "[]"
+            else f"{what} in {opens}{low:g}, {high:g}{closes}"
+        )
 
 
+ANY = Within(finite=False)
+"""Of a number without a range."""
 Count = Annotated[int, Within(1)]
 Natural = Annotated[int, Within(0)]
 Positive = Annotated[float, Within(above=0)]
@@ -96,9 +103,15 @@ class Declared:
 
     def __post_init__(self) -> None:
         assert dataclasses.is_dataclass(self)
-        hints = _hints(type(self))
-        for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, checked(field.name, getattr(self, field.name), hints[field.name]))
+        check_fields(self, *(field.name for field in dataclasses.fields(self)))
+
+
+def check_fields(record: Any, *names: str) -> None:
+    """Check some fields of a dataclass, and take their values as their kinds."""
+    owner: Any = type(record)
+    hints = _hints(owner)
+    for name in names:
+        object.__setattr__(record, name, checked(name, getattr(record, name), hints[name]))
 
 
 def declared(function: Callable[P, R]) -> Callable[P, R]:
@@ -165,12 +178,6 @@ def shown_name(name: str) -> str:
     return "lambda" if name == "lam" else name
 
 
-SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
-ANY = Within(finite=False)
-"""Of a number without a range; −∞ is none that a parameter is, and NaN neither."""
-_REFUSED = object()
-
-
 @cache
 def _hints(owner: Any) -> dict[str, Any]:
     """The annotations of a class or function."""
@@ -195,25 +202,19 @@ def _apart(kind: Any) -> tuple[Any, Within]:
 def _taken(value: Any, kind: Any) -> Any:
     """The value as a kind, `_REFUSED` where it is none of it."""
     plain, within = _apart(kind)
-    if plain is Any:
-        return value
     if plain in (int, float):
         return _number(value, plain, within)
     if plain is bool:
         return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
-    if get_origin(plain) is Literal:
+    origin = get_origin(plain) or plain
+    if origin is Literal:
         same = [one for one in get_args(plain) if type(one) is type(value) and one == value]
         return same[0] if same else _REFUSED
-    if plain is types.NoneType:
-        return None if value is None else _REFUSED
-    if plain is Path:
-        return value if isinstance(value, Path) else _REFUSED
-    origin = get_origin(plain) or plain
     if origin in SEQUENCES:
         return _sequence(value, plain)
     if origin is collections.abc.Callable:
         return value if callable(value) else _REFUSED
-    if isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
+    if plain is not Any and isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
         return value if isinstance(value, origin) else _REFUSED
     return value
 
@@ -231,37 +232,39 @@ def _number(value: Any, kind: type, within: Within) -> Any:
 
 
 def _sequence(value: Any, kind: Any) -> Any:
-    """Names and functions as a tuple, each of them looked at; any other sequence as it is."""
+    """A tuple of names, functions and the like, each looked at; of a Sequence, which may be long, the first item."""
     try:
+        first = next(iter(value), _REFUSED) if hasattr(value, "__getitem__") else _REFUSED
         iter(value)
     except TypeError:  # an array without dimensions has the method, and no items
         return _REFUSED
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes, Mapping)):
         return _REFUSED
-    inner = [one for one in get_args(kind) if one is not Ellipsis]
-    if len(inner) != 1 or not (inner[0] is str or get_origin(inner[0]) is collections.abc.Callable):
-        return value
-    items = tuple(_taken(one, inner[0]) for one in value)
-    return _REFUSED if any(one is _REFUSED for one in items) else items
+    inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
+    if (get_origin(kind) or kind) in (collections.abc.Sequence, list):
+        if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
+            return _REFUSED
+        return value if first is _REFUSED or _is_one_of(first, inner) else _REFUSED
+    items = tuple(value)
+    return items if all(_is_one_of(one, inner) for one in items) else _REFUSED
+
+
+def _is_one_of(value: Any, hint: Any) -> bool:
+    """Whether a value is of one of the kinds of a hint."""
+    return any(_taken(value, kind) is not _REFUSED for kind in _alternatives(hint))
 
 
 def _words(kind: Any) -> str:
     """What a value of a kind is called."""
     plain, within = _apart(kind)
     if plain in (int, float):
-        return within.words("a whole number" if plain is int else "a number")
-    if get_origin(plain) is Literal:
-        choices = get_args(plain)
-        return f"{'one of ' if len(choices) > 1 else ''}{', '.join(map(repr, choices))}"
-    if plain is bool:
-        return "true or false"
-    if plain is str:
-        return "text"
+        return within.words(WHOLE if plain is int else NUMBER)
     origin = get_origin(plain) or plain
-    if origin in (tuple, collections.abc.Sequence, list):
-        return "names, in a list" if str in get_args(plain) else "a list"
-    if origin is collections.abc.Callable:
-        return "a function"
-    return {Path: "a path", collections.abc.Mapping: "a table (dict)"}.get(
-        origin, f"a {getattr(origin, '__name__', origin)}"
-    )
+    if origin is Literal:
+        return ", ".join(map(repr, get_args(plain)))
+    if origin in SEQUENCES:
+        return "a list of names" if str in get_args(plain) else "a list"
+    names: dict[Any, str] = {bool: "true or false", str: "text", Path: "a path", collections.abc.Mapping: "a dict"}
+    names[collections.abc.Callable] = "a function"
+    usual = f"of the kind {getattr(origin, '__name__', origin)}"
+    return names.get(origin, getattr(origin, "DECLARED_AS", usual))

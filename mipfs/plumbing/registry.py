@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
 
 
 def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
@@ -24,8 +25,8 @@ def module_of(kind: str, name: str, registry: Mapping[str, str]) -> ModuleType:
     UsageError
         No such name.
     """
-    if name not in registry:
-        close = difflib.get_close_matches(name, registry, n=1)
+    if not isinstance(name, str) or name not in registry:
+        close = difflib.get_close_matches(str(name), registry, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(registry)}"
-        raise UsageError(f"{kind} {name!r} is not known; {hint}")
+        raise UsageError(f"{kind} {shown(name)} is not known; {hint}")
     return importlib.import_module(registry[name])

@@ -24,8 +24,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Row
 from mipfs.errors import RowError
+from mipfs.plumbing.declared import Names, checked
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -112,6 +114,30 @@ class Rows:
         return cls(sparse.csr_array((0, n_features)), np.empty(0), np.empty(0), (), ())
 
     @classmethod
+    def given(
+        cls, A: Any, lb: npt.ArrayLike, ub: npt.ArrayLike, names: Sequence[str] | None, p: int, start: int = 0
+    ) -> Rows:
+        """Rows ``lb <= A sigma <= ub`` over p columns; those without `names` are called row1, … from `start` on.
+
+        Raises
+        ------
+        RowError
+            Parts that are no numbers, or do not fit together.
+        """
+        matrix = sparse.csr_array(A if sparse.issparse(A) else np.atleast_2d(as_numbers(A, "A")))
+        if matrix.ndim != 2 or matrix.shape[1] != p:
+            raise RowError(f"rows of shape {matrix.shape}, but there are {p} to select from; give (r, {p})")
+        r = matrix.shape[0]
+        sides = as_numbers(lb, "lb"), as_numbers(ub, "ub")
+        if any(side.shape not in ((), (1,), (r,)) for side in sides):
+            raise RowError(f"bounds of shapes {sides[0].shape} and {sides[1].shape} for {r} rows; give one for each")
+        lower, upper = (np.broadcast_to(side, (r,)).copy() for side in sides)
+        labels = checked("names", names, Names | None) or tuple(f"row{start + i + 1}" for i in range(r))
+        if len(labels) != r:
+            raise RowError(f"{len(labels)} names for {r} rows; give one for each")
+        return cls(matrix, lower, upper, labels, ("",) * r)
+
+    @classmethod
     def of(cls, rows: Sequence[Row], index: Mapping[str, int], extra: Extras | None = None) -> Rows:
         """Compile named rows to sparse ones.
 
@@ -128,12 +154,12 @@ class Rows:
                 if name not in place:
                     raise RowError(f"row {row.name!r}{_at(row.origin)}: no feature is called {name!r}")
                 columns.append(place[name])
-                data.append(float(value))
+                data.append(_number(value, row))
             pointer.append(len(columns))
         return cls(
             sparse.csr_array((np.array(data, float), columns, pointer), shape=(len(rows), len(place))),
-            np.array([row.lb for row in rows], float),
-            np.array([row.ub for row in rows], float),
+            np.array([_number(row.lb, row) for row in rows], float),
+            np.array([_number(row.ub, row) for row in rows], float),
             tuple(row.name for row in rows),
             tuple(row.origin for row in rows),
             extra,
@@ -283,6 +309,12 @@ class Rows:
             Always, with the name and the origin of the row.
         """
         raise RowError(f"row {self.names[r]!r}{_at(self.origins[r])}: {what}; write it in other units")
+
+
+def _number(value: Any, row: Row) -> float:
+    """A coefficient or a bound; one that is NaN or out of range is refused by the rows that are made of it."""
+    number = value if isinstance(value, float) else checked(f"a number of row {row.name!r}", value, float)
+    return float(number)
 
 
 def _at(origin: str) -> str:

@@ -8,19 +8,23 @@ A      the features that are chosen        the optimum over A, its bound for the
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.baselines import available as baselines
 from mipfs.baselines import get_baseline
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Seed, declared
 from mipfs.problem import Problem
+from mipfs.result.result import Result
 from mipfs.sketch.select import METHODS, select
 
 SELECTIONS = 1000
 """Selections that feature generation makes at most until it has used enough features."""
 
 
-def preselect(problem: Problem, how: str, *, seed: int = 0) -> tuple[str, ...]:
+@declared
+def preselect(problem: Problem, how: str, *, seed: Seed = 0) -> tuple[str, ...]:
     """Choose features for ``mipfs.solve(problem, "branch", active=…)``.
 
     Parameters
@@ -81,12 +85,17 @@ def parsed(how: str) -> tuple[str, int]:
     return method, int(count)
 
 
+def _rated_by(problem: Problem, found: Result) -> npt.NDArray[np.float64]:
+    """y∘α to rank features by: the relaxation's, or where no feature is of use to it the difference of the classes."""
+    y = problem.data.y
+    return np.where(y > 0, 1.0 / np.sum(y > 0), -1.0 / np.sum(y < 0)) if found.alpha is None else found.alpha * y
+
+
 def by_generation(problem: Problem, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Positions (count,) of the features that feature generation finds (Tan 2014, Algorithm 1)."""
     M = problem.M or problem.data.n_features
     found = solve(problem, "kelley", T=min(SELECTIONS, -(-count // max(1, M)) + 1), refit=False)
     mixed = {} if found.relaxed is None else found.relaxed["sigma"]
     used = problem.data.columns_of(list(mixed))[np.argsort(-np.array([*mixed.values()]), kind="stable")]
-    assert found.alpha is not None
-    best = problem.atoms.best(found.alpha * problem.data.y, count)
+    best = problem.atoms.best(_rated_by(problem, found), count)
     return np.asarray([*dict.fromkeys([*used.tolist(), *best.tolist()])], dtype=np.int64)[:count]

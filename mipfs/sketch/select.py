@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
 from mipfs.baselines.linear import check_weight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Declared, Seed, Within, declared
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.registry import module_of
 from mipfs.report.blocks import Block, Reported
@@ -29,6 +30,9 @@ METHODS = {
 
 BY_RANK = ("bss", "leverage")
 """The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
+MOST = 2**31 - 1
+"""Of picks, draws, directions: arrays of so many numbers are made of them."""
+Number = Annotated[int, Within(1, MOST)]
 PICKS = 4
 """Picks by default, in ranks: q = ½."""
 
@@ -132,6 +136,7 @@ def get_method(name: str) -> Method:
     return pick
 
 
+@declared
 def select(
     data: Instance,
     method: str = "bss",
@@ -197,30 +202,21 @@ def select(
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Declared):
     """The parameters of `select` that say how to choose, validated."""
 
     method: str
-    r: int | None
-    rank: int | None
-    projections: int | None
+    r: Number | None
+    rank: Number | None
+    projections: Number | None
     C: float
     bias: bool
-    seed: int
+    seed: Seed
     check: bool
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         get_method(self.method)
-        for name, value, least in (
-            ("r", self.r, 1),
-            ("rank", self.rank, 1),
-            ("projections", self.projections, 1),
-            ("seed", self.seed, 0),
-        ):
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least
-            ):
-                raise UsageError(f"{name} = {value!r} must be a whole number from {least} on")
         check_weight(self.C)
         if self.projections is not None and self.method != "approx-bss":
             raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by approx-bss")
