@@ -131,7 +131,8 @@ def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], cl
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    return Classifier(chosen, ids, weights, b, rho)
+    held = np.flatnonzero(weights)
+    return Classifier(chosen, ids[held], weights[held], b, rho)
 
 
 def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
@@ -158,7 +159,7 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     w = at.weights[held] * data.scale[ids]
     per_atom = w / (largest * np.sqrt(room[held]))
     regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
-    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + TINY)
+    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if ids.size else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
@@ -186,8 +187,9 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     block = data.block(at.ids)
     at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
     Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
+    tiny = TINY if at.ids.size else 0.0  # what products that underflow lose, where there are any
     scores = np.asarray(Z @ w).ravel() + b
-    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + TINY)
+    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)
     require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
     short = target - data.y * scores
     loss, error, doubt = statement.loss_at(short, off)
