@@ -26,12 +26,13 @@ from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float, shown
+from mipfs.data.checks import anywhere, as_float
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.plumbing.declared import shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 

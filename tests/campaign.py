@@ -15,7 +15,7 @@ from tests.judge import Verdict, judged
 
 DRIVERS = tuple(dict.fromkeys(name for chances in draws.DRIVERS.values() for name in chances))
 """The drivers that are drawn."""
-FAULTS = ("wrong", "above gap", "wrong gap", "list", "weights", "refused", "endless", "error")
+FAULTS = ("wrong", "above gap", "wrong gap", "list", "weights", "refused", "endless", "slow", "error")
 """Columns of the table that must be empty."""
 COUNTS = ("OPTIMAL", "numerical", "unsure")
 """Columns that are counted: proofs, what rounding did not let it prove, and what the reference cannot judge."""

@@ -30,10 +30,12 @@ ALLOWANCE = Fraction(1, 2**40)
 LOSSES = ("hinge", "squared-hinge", "logistic", "rho", "structural")
 MEASURES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-auc", "average-precision")
 DRIVERS: Mapping[str, Mapping[str, float]] = {
-    "sums over the samples": {"branch": 0.5, "gbd": 0.25, "kelley": 0.2, "conic": 0.05},
-    "structural": {"branch": 0.4, "gbd": 0.3, "two_layer": 0.3},
+    "sums over the samples": {"branch": 0.6, "gbd": 0.17, "kelley": 0.17, "conic": 0.06},
+    "structural": {"branch": 0.45, "gbd": 0.3, "two_layer": 0.25},
 }
 """How often a driver is drawn."""
+PATIENCE = 20.0
+"""Time limit in seconds of every run that has none of its own; a small problem takes a small part of it anywhere."""
 GAPS = (1e-4, 1e-6, 1e-8, 1e-2, 0.3)
 
 
@@ -363,8 +365,9 @@ def draw(seed: int, drivers: Sequence[str] = ()) -> Draw:
         options["threads"] = 1
     ways = {"whole": 0.5, "limit": 0.15}
     ways |= {"list": 0.25} if driver in ("branch", "gbd") else {}
-    resumable = driver == "two_layer" or (driver != "conic" and problem.loss != "structural")
-    ways |= {"slices": 0.15} if resumable else {}
+    whole = driver == "branch" and bool(problem.rows.extra.integer.any())  # of which it keeps no state
+    resumable = driver == "two_layer" or (driver != "conic" and problem.loss != "structural" and not whole)
+    ways |= {"slices": 0.08} if resumable else {}
     way, step = draft.one_of(ways), 1
     if way == "list":
         gaps = [0.0, 1e-9, 1e-6, 0.05, 0.5, 0.9 if problem.margin == "rho" else 2.0]
@@ -378,6 +381,8 @@ def draw(seed: int, drivers: Sequence[str] = ()) -> Draw:
             options["iteration_limit"] = int(rng.integers(0, 6))
         else:
             options["time_limit"] = float(rng.choice([0.0, 1e-3, 1e-2]))
-    elif way == "slices":
-        step = int(rng.choice([1, 2, 5, 10]))
+    if "time_limit" not in options:
+        options["time_limit"] = PATIENCE
+    if way == "slices":
+        step = int(rng.choice([1, 3, 10, 20]))
     return Draw(seed, problem, names, members, penalty, driver, options, way, step, tuple(draft.tags))

@@ -142,15 +142,7 @@ class Svm:
     @cached_property
     def _doubles(self) -> npt.NDArray[np.complex128]:
         """The same in double-doubles."""
-        rows, shift = self._exact
-        Z = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=complex)
-        for i, row in enumerate(rows):
-            for j, number in enumerate(row):
-                first = ratio(number, shift)
-                above, below = first.as_integer_ratio()
-                rest = Fraction(number, 1 << shift) - Fraction(above, below) if number else Fraction(0)
-                Z[i, j] = complex(first, float(rest))
-        return Z
+        return in_pairs(*self._exact)
 
     @cached_property
     def _box(self) -> Array:
@@ -169,6 +161,20 @@ class Svm:
         V[:, order] = sorted_v
         return losses, V
 
+    @cached_property
+    def _answers(self) -> tuple[list[list[int]], int]:
+        """Of the structural loss: V X row by row, as whole multiples of 2^-shift."""
+        rows, shift = self._exact
+        _, V = self._labellings
+        v, e = whole(V.ravel().tolist())
+        n, places = self.y.size, range(len(rows[0]))
+        A = [[sum(v[r * n + i] * rows[i][j] for i in range(n)) for j in places] for r in range(len(V))]
+        return A, e + shift
+
+    @cached_property
+    def _answers_in_pairs(self) -> npt.NDArray[np.complex128]:
+        return in_pairs(*self._answers)
+
     def _places_of(self, chosen: Chosen) -> list[int]:
         return [j for g in sorted(chosen) for j in range(self._places[g].start, self._places[g].stop)]
 
@@ -178,8 +184,7 @@ class Svm:
         """G, h, P, q and c of the interior point, columns scaled by powers of two, and these."""
         Z, n = self._doubles[:, at], self.y.size
         if self.loss == "structural":
-            losses, V = self._labellings
-            A = (V @ Z.real).astype(complex)
+            losses, A = self._labellings[0], self._answers_in_pairs[:, at]
             G = np.vstack([np.hstack([A, np.ones((len(A), 1))]), np.append(np.zeros(A.shape[1]), 1.0)])
             h = np.append(losses, 0.0).astype(complex)
             c, free, q = np.ones(h.size, dtype=complex), 1, np.append(np.zeros(len(at)), self.c[0]).astype(complex)
@@ -206,9 +211,10 @@ class Svm:
             else:
                 close, kind = 1e-14 if double else 1e-12, KINDS[self.loss]
                 error = kernels.interior(G, h, P, q, c, kind, x, alpha, 1.0, 120, close)
-                if error > FINE and self.loss != "structural":  # from far duals too
+                if error > FINE:  # from far duals too
                     other = np.empty_like(x), np.empty_like(alpha)
-                    if kernels.interior(G, h, P, q, c, kind, *other, 0.5 * self.c.max(), 120, close) < error:
+                    far = self.c[0] / len(h) if self.loss == "structural" else 0.5 * self.c.max()
+                    if kernels.interior(G, h, P, q, c, kind, *other, far, 120, close) < error:
                         x, alpha = other
             self._points[key] = (x * unit, alpha)  # type: ignore[attr-defined]
         found: tuple[Any, Any] = self._points[key]  # type: ignore[attr-defined]
@@ -241,10 +247,10 @@ class Svm:
         at, (x, alpha) = self._places_of(chosen), self._point(chosen, double)
         if not (np.all(np.isfinite(x)) and np.all(np.isfinite(alpha))):
             return Interval(0.0, math.inf)
+        if self.loss == "structural":
+            return self._joint(at, x, alpha)
         rows, shift = self._exact
         Z = [[row[j] for j in at] for row in rows]
-        if self.loss == "structural":
-            return self._joint(Z, shift, x, alpha)
         fit = np.empty(self.y.size)
         kernels.balanced(np.ascontiguousarray(alpha.real), self.y, self._box, self.bias, fit)
         return Interval(max(0.0, self._dual(Z, shift, fit)), self._primal(Z, shift, x))
@@ -301,29 +307,43 @@ class Svm:
         total = sum(v * s**power for v, s in zip(c, slacks, strict=True) if s > 0)
         return Fraction(total, 1 << (e + power * F + power - 1))
 
-    def _joint(self, Z: list[list[int]], shift: int, x: Any, alpha: Any) -> Interval:
-        """Of the structural loss."""
-        losses, V = self._labellings
-        C, k = Fraction(float(self.c[0])), len(x) - 1
-        v, e = whole(V.ravel().tolist())
-        n = self.y.size
-        A = [[sum(v[r * n + i] * Z[i][j] for i in range(n)) for j in range(k)] for r in range(len(losses))]
-        delta, d = whole(losses.tolist())
-        E = e + shift
+    def _joint(self, at: list[int], x: Any, alpha: Any) -> Interval:
+        """Of the structural loss: the upper end is that of w, of 0, or of the multiple of w without a loss."""
+        rows, E = self._answers
+        A = [[row[j] for j in at] for row in rows]
+        C, k = Fraction(float(self.c[0])), len(at)
+        delta, d = whole(self._labellings[0].tolist())
         w, f = whole(x[:k].tolist())
-        slack = max(
-            Fraction(dl, 1 << d) - Fraction(sum(a * u for a, u in zip(row, w, strict=True)), 1 << (E + f))
-            for row, dl in zip(A, delta, strict=True)
-        )
-        upper = Fraction(sum(u * u for u in w), 1 << (2 * f + 1)) + C * max(Fraction(0), slack)
-        m, g = whole(np.maximum(0.0, alpha.real[: len(losses)]).tolist())
+        gains = [Fraction(sum(a * u for a, u in zip(row, w, strict=True)), 1 << (E + f)) for row in A]
+        wanted = [Fraction(one, 1 << d) for one in delta]
+        square = Fraction(sum(u * u for u in w), 1 << (2 * f + 1))
+        slack = max(one - gain for one, gain in zip(wanted, gains, strict=True))
+        upper = min(square + C * max(Fraction(0), slack), C * max(Fraction(0), *wanted))
+        if all(gain > 0 for one, gain in zip(wanted, gains, strict=True) if one > 0):
+            pairs = zip(wanted, gains, strict=True)
+            stretch = max((one / gain for one, gain in pairs if one > 0 or gain < 0), default=Fraction(0))
+            if stretch >= 0 and all(stretch * gain >= one for one, gain in zip(wanted, gains, strict=True)):
+                upper = min(upper, square * stretch * stretch)
+        m, g = whole([complex(v.real, v.imag) if v.real > 0 else 0j for v in alpha[: len(delta)].astype(complex)])
+        m = [max(0, v) for v in m]
         total = Fraction(sum(m), 1 << g)
         shrink = min(Fraction(1), C / total) if total > 0 else Fraction(1)
         gain = Fraction(sum(a * b for a, b in zip(m, delta, strict=True)), 1 << (g + d))
         omega = [sum(m[r] * A[r][j] for r in range(len(m))) for j in range(k)]
         paid = Fraction(sum(o * o for o in omega), 1 << (2 * (g + E) + 1))
         lower = shrink * gain - shrink * shrink * paid
-        return Interval(max(0.0, down(float(lower))), up(float(upper)))
+        return Interval(max(0.0, down(float(lower))), up(float(upper)) if upper > 0 else 0.0)
+
+
+def in_pairs(rows: list[list[int]], shift: int) -> npt.NDArray[np.complex128]:
+    """Whole multiples of 2^-shift as double-doubles."""
+    found = np.empty((len(rows), len(rows[0]) if rows else 0), dtype=complex)
+    for i, row in enumerate(rows):
+        for j, number in enumerate(row):
+            first = ratio(number, shift)
+            rest = Fraction(number, 1 << shift) - Fraction(first) if number else Fraction(0)
+            found[i, j] = complex(first, float(rest))
+    return found
 
 
 def labelled_loss(svm: Svm, values: Sequence[Fraction]) -> float:

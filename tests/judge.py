@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.draws import Draw
+from tests.draws import PATIENCE, Draw
 from tests.interval_oracles import Chosen, Interval, labelled_loss
 
 ABOVE = 1e-9
 """How far, relative, a bound may stand above the optimum's upper end, or an objective below its lower end."""
 AGREE = 1e-6
 """How far, relative, a listed value, or the value of the stored weights, may be off."""
-SLICES = 40
+SLICES = 16
 """So many slices of a run are looked at; a run that needs more must need as many iterations in one."""
 
 
@@ -35,7 +36,6 @@ class Verdict:
     ----------
     counts : set of str, columns of the table that the run counts in
     faults : list of (column, words)
-    seconds : float, of the solves
     """
 
     counts: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Verdict:
 
 def judged(draw: Draw, solve: Callable[..., Any], verify: Callable[..., Any]) -> Verdict:
     """Run a draw and look at what comes back."""
-    verdict = Verdict()
+    verdict, began = Verdict(), time.process_time()
     try:
         for result in runs(draw, solve, verdict):
             look(draw, result, verdict)
@@ -61,6 +61,8 @@ def judged(draw: Draw, solve: Callable[..., Any], verify: Callable[..., Any]) ->
             again(result, draw, verify, verdict)
     except Exception as error:  # whatever went wrong is a fault of this draw, to be named and repeated
         verdict.fault("error", f"{type(error).__name__}: {error}")
+    if time.process_time() - began > PATIENCE and draw.way != "slices":
+        verdict.fault("slow", f"{time.process_time() - began:.0f} s of processor time at a limit of {PATIENCE:g} s")
     return verdict
 
 
@@ -111,6 +113,8 @@ def look(draw: Draw, result: Any, verdict: Verdict) -> None:
     document, exact = json.loads(result.to_json()), draw.exact
     status, reason, optimum = result.status.name, result.stop_reason.name, exact.optimum
     verdict.counts.add(status)
+    if reason == "TIME_LIMIT" and draw.options["time_limit"] == PATIENCE:
+        verdict.fault("slow", f"{status} after {result.seconds:.1f} s and {len(result.trace)} records")
     if reason == "NUMERICAL" or status == "NUMERICAL":
         verdict.counts.add("numerical")
     if not draw.allowed:

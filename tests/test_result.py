@@ -14,7 +14,8 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.result.result import Record, Result, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Result, Status, StopReason
 
 NAMES = ("age", "income", "debt", "x4")
 

@@ -17,6 +17,8 @@ from mipfs.data.instance import Instance
 
 TOLD = 1e-11
 """The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
+DOUBT = 1e-6
+"""The error, relative, from which on rounding leaves an objective in doubt, whatever is claimed of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +65,20 @@ def read(statement: Statement, document: Document) -> Classifier:
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
-    """Columns, shift and scale of the features that are used are those of the data."""
+    """Columns, shift, scale and centre of the features that are used are those of the data; no centre is 0."""
     data, places = statement.data, document["columns"]
     for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
     require({*places.values()} == used, "the columns of the result are not those of the selected features")
-    for what, values in (("shift", data.shift), ("scale", data.scale)):
-        stated = dict(document["scaling"][what])
-        require(stated.keys() == places.keys(), f"the {what} is not that of the selected features")
+    centred = {name for name in places if data.center[data.index[name]]}
+    for what, values, names in (
+        ("shift", data.shift, places.keys()),
+        ("scale", data.scale, places.keys()),
+        ("center", data.center, centred),
+    ):
+        stated = dict(document["scaling"].get(what, {}))
+        require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
@@ -117,7 +124,7 @@ def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any],
 def told(found: float, error: float, whose: str) -> tuple[float, float]:
     """A value and its error, after rounding was found to leave it in no doubt."""
     require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
-    tells = error <= NEAR * abs(found)
+    tells = error <= DOUBT * abs(found)
     require(tells, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
     return found, error
 
@@ -159,7 +166,7 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     w = at.weights[held] * data.scale[ids]
     per_atom = w / (largest * np.sqrt(room[held]))
     regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
-    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if ids.size else 0.0))
+    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":
         return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
@@ -187,8 +194,8 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     block = data.block(at.ids)
     at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
     Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
-    tiny = TINY if at.ids.size else 0.0  # what products that underflow lose, where there are any
     scores = np.asarray(Z @ w).ravel() + b
+    tiny = TINY if any(exact) or at_zero else 0.0  # of what underflows
     off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)
     require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
     short = target - data.y * scores
@@ -197,6 +204,6 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples)
     if error > most and unsure.size:
         short[unsure] = shorts(Z, data.y, unsure, exact, at_zero, target)
-        off[unsure] = U * np.abs(short[unsure]) + TINY
+        off[unsure] = U * np.abs(short[unsure]) + tiny
         loss, error, _ = statement.loss_at(short, off)
     return loss, error

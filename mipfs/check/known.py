@@ -19,7 +19,7 @@ RESULT = _names(
 )
 PARAMS = _names("M C lambda loss bias gap margin penalty forced_in forced_out measure beta k")
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
-SCALING, READ, LABELS = _names("kind shift scale"), _names("label words"), _names("negative positive")
+SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words"), _names("negative positive")
 ATOMS = _names("names columns scale made")
 FUNCTIONS = _names("name options data_sha256 n_features scaling features")
 MONOMIALS = _names("kind degree gamma r count parts heredity")

@@ -149,6 +149,7 @@ class Monomials:
         for what, values in (("shift", base.shift), ("scale", base.scale)):
             right = {name: float(values[j]) for name, j in used.items()}
             require(dict(document["scaling"][what]) == right, f"the {what} is not that of the data")
+        require("center" not in document["scaling"], "monomials of implicitly centred data are not known")
         read = document.get("read") or {"label": None, "words": {}}
         label = read["label"] is None or base.label is None or read["label"] == base.label
         require(label, "the labels stand in another column of the data")

@@ -5,8 +5,9 @@ dual vectors of the certificate bound it from below. The limit is U + g|U|, roun
 the last objective listed, where the list has as many supports as were asked for.
 
 The list is complete when every leaf proves more than the limit, or holds one selection only, and that is listed, or
-holds nothing but selections with a listed support inside, to which the others add nothing: those are counted by the
-run (`ties`), not listed. An objective that is told from another one by less than `EXACT` is not told from it.
+holds nothing but ties of a listed support: it has that one fixed, whatever else it may take costs nothing, and its
+bound reaches that one's value. More features never raise v(σ), so they have weight 0 there: the run counts them
+(`ties`), and lists them not. An objective that is told from another one by less than `EXACT` is not told from it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class NearOptimal:
         require(self.gap is None or number(self.gap, "the gap of the list") >= 0, "the gap of the list is negative")
         self.supports = [statement.ids(entry["selected"]) for entry in entries]
         self.values = [number(entry["objective"], "an objective") for entry in entries]
-        self.listed = {frozenset(ids.tolist()) for ids in self.supports}
+        self.sets = [frozenset(ids.tolist()) for ids in self.supports]
+        self.listed = set(self.sets)
+        ties = all(type(entry.get("ties")) in (int, type(None)) for entry in entries)
+        require(ties, "the number of ties of a near-optimal support is no number")
         require(len(self.listed) == len(entries), "a near-optimal support is listed twice")
         require(self.values == sorted(self.values), "the near-optimal supports are not in order")
         full = self.size is not None and len(entries) >= self.size
@@ -136,13 +140,19 @@ class NearOptimal:
             return
         if only is not None and not self._may_be_allowed(only):
             return
-        missing = not self._adds_nothing(fixed.taken, proven)
+        missing = not self._has_ties_only(fixed, bound)
         require(not missing, "the near-optimal supports are called complete, but the leaves leave room for others")
 
-    def _adds_nothing(self, inside: frozenset[int], proven: float) -> bool:
-        """Whether a listed support lies inside what the leaf's selections have in common, and none is worth less."""
-        pairs = zip(self.supports, self.values, strict=True)
-        return any(proven >= value - EXACT * abs(value) and inside.issuperset(ids.tolist()) for ids, value in pairs)
+    def _has_ties_only(self, fixed: Fixings, bound: float) -> bool:
+        """Whether all that a leaf holds is a listed support with features of weight 0; no value is below 0."""
+        inside = set(fixed.inside[: fixed.n_inside].tolist())
+        free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
+        dear, level = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}, max(bound, 0.0)
+        proven = self.statement.reported(level)
+        return any(
+            objective - EXACT * abs(objective) <= proven and dear <= one <= inside
+            for one, objective in zip(self.sets, self.values, strict=True)
+        )
 
     def _may_be_allowed(self, only: frozenset[int]) -> bool:
         ids: Integers = np.array(sorted(only), dtype=np.int64)

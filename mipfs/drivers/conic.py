@@ -21,6 +21,7 @@ from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
+from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.result.result import StopReason
@@ -45,7 +46,7 @@ REFIT = 1e-8
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `conic`.
 
     Parameters
@@ -59,9 +60,9 @@ class Options:
         Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
 
 

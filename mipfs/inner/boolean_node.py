@@ -202,7 +202,7 @@ class Relaxation:
         """
         n, scores = self.problem.data.n_samples, (self.alive.size if self.M is None else self.M)
         square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
-        if loss > 0.0 and np.isfinite(square):
+        if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
             self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
             self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE

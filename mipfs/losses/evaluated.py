@@ -81,6 +81,8 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
     scores *= y
     value, size = float(loss.value(scores, c)), _size(block, at)
     off = 2.0 * (k + 8) * U * size
+    if not hasattr(loss, "at_slacks"):  # of sums over samples too, and of Δ
+        off += 8.0 * (n + loss.measure.divisor + 16) * U * (size + 1.0)
     scores -= off
     error = float(loss.value(scores, c)) - value
     if error > TOLD * (beside + value) and hasattr(loss, "at_slacks"):

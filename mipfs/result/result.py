@@ -20,6 +20,7 @@ from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import in_json
 from mipfs.result import result_json
+from mipfs.result.gap import relative_gap
 from mipfs.result.plotted import Plotted
 
 if TYPE_CHECKING:
@@ -130,18 +131,6 @@ class Trace(tuple[Record, ...]):
         for name in set(names) - {"iteration"}:
             columns[name] = np.where(np.isfinite(columns[name]), columns[name], math.nan)
         return pandas.DataFrame(columns)
-
-
-def relative_gap(objective: float, bound: float) -> float:
-    """(objective − bound)/|objective|: 0 where both are equal, else inf at an objective of 0; inf where one is missing.
-
-    There is no absolute allowance: values are of any size, −1/(4v) in the ρ-form.
-    """
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        return math.inf
-    if objective == bound:
-        return 0.0
-    return (objective - bound) / abs(objective) if objective != 0.0 else math.inf
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,11 @@ def _number(value: Any) -> float:
     return number
 
 
+def _divisor(value: Any) -> float:
+    _require(_number(value) > 0)
+    return float(value)
+
+
 def _whole(value: Any) -> int:
     _require(isinstance(value, int) and not isinstance(value, bool) and value >= 0)
     return int(value)
@@ -153,7 +158,8 @@ def _params(value: Any) -> dict[str, Any]:
 
 def _scaling(value: Any) -> dict[str, Any]:
     _require(value["kind"] in ("none", "standard", "unit"))
-    return _record(shift=_table(_number), scale=_table(_number))(value)
+    center = {"center": _table(_number)} if "center" in value else {}
+    return _record(shift=_table(_number), scale=_table(_divisor), **center)(value)
 
 
 def _flag(value: Any) -> bool:
@@ -181,7 +187,7 @@ def _atoms(value: Any) -> dict[str, Any]:
         _require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
         _require(len(made["parts"]) == len(value["names"]))
     elif value.get("made") is not None:
-        place = _record(column=_whole, shift=_number, scale=_number, map=_table(_numbers))
+        place = _record(column=_whole, shift=_number, scale=_divisor, map=_table(_numbers))
         said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
         _record(data_sha256=_text)(said(value["made"]))
     return dict(value)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from mipfs.report.blocks import Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
 from mipfs.result.advice import advice
+from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
-from mipfs.result.result import Result, Status, StopReason, relative_gap
+from mipfs.result.result import Result, Status, StopReason
 
 BECAUSE = {
     StopReason.GAP_CLOSED: "the gap is closed",

@@ -76,6 +76,7 @@ def _described(run: Run) -> dict[str, Any]:
     data, atoms = run.problem.data, run.problem.atoms
     selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
+    center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
         "columns": columns,
         "n_features": data.n_features,
@@ -83,6 +84,7 @@ def _described(run: Run) -> dict[str, Any]:
             "kind": data.scaling,
             "shift": {name: float(data.shift[j]) for name, j in columns.items()},
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
+            **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),

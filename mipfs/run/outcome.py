@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mipfs.proof.cuts import CutPool, Dual
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof
+    from mipfs.run.near_optimal import Found
 
 
 @dataclass
@@ -31,9 +32,7 @@ class Outcome:
     relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
     mixed : (k,) positions of the atoms that the relaxation's σ uses
     validated : mapping, optional, the classifier of lowest validation error
-    found : mapping, optional
-        The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
-        were asked for.
+    found : Found, optional, the near-optimal supports, where they were asked for
     beside : list of Dual, dual vectors that the certificate has beside those of the proof, for the list
     pool : CutPool, optional, the cuts at hand at the end
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
@@ -49,7 +48,7 @@ class Outcome:
     relaxed: Mapping[str, Any] | None = None
     mixed: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     validated: Mapping[str, Any] | None = None
-    found: Mapping[bytes, float] | None = None
+    found: Found | None = None
     beside: list[Dual] = field(default_factory=list)
     pool: CutPool | None = None
     alpha: npt.NDArray[np.float64] | None = None

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import merged
+from mipfs.losses.evaluated import Weights
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
 from mipfs.run.run import Run
@@ -51,7 +52,9 @@ def relaxed(
     columns = merged(held.ids, held.scale)[0]
     given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
     weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
-    rho = 0.5 / run.upper if problem.margin == "rho" else 1.0
+    rho = 1.0
+    if problem.margin == "rho":  # of this very point: the value of another ρ is another one
+        rho = 0.5 / problem.value_at(atoms, columns, Weights.of(weights, b), part)[0]
     on_users = rho * weights / data.scale[columns]
     intercept = on_users_scale(problem, columns, on_users, rho * b)
     at = on_the_data(problem, columns, on_users, intercept, rho)

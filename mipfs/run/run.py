@@ -10,15 +10,17 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import ContradictionError, UsageError
+from mipfs.errors import ContradictionError
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
 from mipfs.run.outcome import Outcome
 
@@ -44,32 +46,6 @@ def _asked_of(run: Run) -> Callable[[], bool]:
     """Whether a run must stop; whoever asks does not keep it, and what it holds, in memory."""
     held = weakref.ref(run)
     return lambda: (alive := held()) is not None and alive.must_stop
-
-
-class Limits(Protocol):
-    """The options that every driver has."""
-
-    @property
-    def gap(self) -> float: ...
-    @property
-    def time_limit(self) -> float | None: ...
-    @property
-    def iteration_limit(self) -> int | None: ...
-
-
-def check_limits(options: Limits) -> None:
-    """Refuse limits out of their range.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not (math.isfinite(options.gap) and 0 <= options.gap < 1):
-        raise UsageError(f"gap = {options.gap!r} must lie in [0, 1)")
-    if options.time_limit is not None and not options.time_limit >= 0:
-        raise UsageError(f"time limit = {options.time_limit!r} must be a number of seconds >= 0")
-    if options.iteration_limit is not None and not options.iteration_limit >= 0:
-        raise UsageError(f"iteration limit = {options.iteration_limit!r} must be >= 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +91,6 @@ class Run:
         observers: Iterable[Observer] = (),
         callback: Callable[[Record], object] | None = None,
     ) -> None:
-        check_limits(options)
         self.problem, self.options = problem, options
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None
@@ -323,8 +298,6 @@ def interruptible(run: Run) -> Iterator[None]:
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
-    from threadpoolctl import threadpool_limits
-
     strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -336,7 +309,7 @@ def interruptible(run: Run) -> Iterator[None]:
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)
 
-    with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+    with unraised(), struck(strike), handled(ask), one_blas_thread():
         yield
 
 

@@ -7,7 +7,6 @@ numbers, which a checker recomputes, and a classifier that loses by it is made a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,8 +23,8 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 LOST = 1e-12
-"""What storing may cost, relative to the objective, before longer weights are tried."""
-LONGER = [2.0**-50 * 4.0**k for k in range(14)]
+"""What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""
+LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
 
@@ -44,23 +43,19 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
     ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
-    best: tuple[float, Array, float] | None = None
-    for factor in _factors():
+    above, best = np.inf, (found.objective, w, found.b)
+    for factor in (1.0, *LONGER):
         weights = rho * factor * w / data.scale[ids]
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
-        objective = _value(problem, found, ids, weights, intercept, rho)
-        if best is not None and objective >= best[0]:
+        at = on_the_data(problem, ids, weights, intercept, rho)
+        objective, error = problem.value_at(found.selected, ids, at)
+        if objective + error >= above:
             break
-        best = objective, weights, intercept
-        if objective <= found.objective * (1.0 + LOST):
+        above, best = objective + error, (objective, weights, intercept)
+        if above <= found.objective * (1.0 + LOST):
             break
-    assert best is not None
-    return replace(found, objective=best[0]), weights_by_name(data, ids, best[1]), best[2]
-
-
-def _factors() -> Iterator[float]:
-    yield 1.0
-    yield from (1.0 + more for more in LONGER)
+    objective, weights, intercept = best
+    return replace(found, objective=objective), weights_by_name(data, ids, weights), intercept
 
 
 def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
@@ -80,8 +75,3 @@ def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: floa
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
     b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
     return Weights.exactly(w, b)
-
-
-def _value(problem: Problem, found: Incumbent, ids: Integers, weights: Array, intercept: float, rho: float) -> float:
-    """The objective (unit margin) at weights and an intercept on the user's scale."""
-    return problem.value_at(found.selected, ids, on_the_data(problem, ids, weights, intercept, rho))[0]

@@ -30,7 +30,8 @@ from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.numbers import number
 from mipfs.report.visible import in_json
-from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
 from mipfs.studies.ladder_report import ladder_blocks
 
@@ -362,10 +363,11 @@ class _Climb:
             result = self._run("conic", declare=lambda problem: declare(problem, U))
         else:
             result = self._run("conic", declare=declare)
-        size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")}
+        counted = "variables" in result.counters  # not where it ended before there was a program
+        size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")} if counted else None
         if result.relaxed is None:
             found = _climbed(name, -math.inf, math.inf, result, size)
-            failed = result.stop_reason is StopReason.NUMERICAL and bool(result.counters)
+            failed = counted and result.stop_reason is StopReason.NUMERICAL
             return dataclasses.replace(found, status=FAILED) if failed else found
         lower, upper = result.relaxed["lower"], result.relaxed["upper"]
         return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
@@ -385,11 +387,12 @@ def _without(left_out: Sequence[str]) -> str:
 
 
 def _climbed(
-    name: str, lower: float, upper: float, result: Result, size: Mapping[str, int], solved: str = "solved"
+    name: str, lower: float, upper: float, result: Result, size: Mapping[str, int] | None, solved: str = "solved"
 ) -> Climbed:
     """What the result of a driver says about a rung."""
     done = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)  # and yet the bounds may not meet
     status = "stalled" if done else result.stop_reason.name.lower().replace("_", " ")
+    status = "numerical" if result.status is Status.NUMERICAL else status
     return Climbed(name, lower, upper, result.seconds, size, status, solved)
 
 

@@ -14,7 +14,8 @@ from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import in_json
-from mipfs.result.result import SCHEMA, Result, Status, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import SCHEMA, Result, Status
 from mipfs.studies.steps import Place
 
 Value = int | float | tuple[int | float, ...]

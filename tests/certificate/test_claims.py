@@ -315,6 +315,14 @@ def test_honest_results_of_every_kind_are_accepted_and_true(seed: int) -> None:
         assert lies(document, document, problem.data) == []
 
 
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("seed", range(108))
+def test_honest_results_of_the_other_kinds_are_accepted(seed: int) -> None:
+    kind, data, result = honest.any_result(seed)
+    if result.claim is not None:
+        assert honest.refusals(result, data) == [], kind
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_large_sum_of_weights_against_a_small_objective(seed: int) -> None:
