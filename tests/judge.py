@@ -115,7 +115,7 @@ def look(draw: Draw, result: Any, verdict: Verdict) -> None:
     verdict.counts.add(status)
     if reason == "TIME_LIMIT" and draw.options["time_limit"] == PATIENCE:
         verdict.fault("slow", f"{status} after {result.seconds:.1f} s and {len(result.trace)} records")
-    if reason == "NUMERICAL" or status == "NUMERICAL":
+    if "NUMERICAL" in (reason, status) or reason == "STALLED":
         verdict.counts.add("numerical")
     if not draw.allowed:
         if status in ("OPTIMAL", "FEASIBLE") or math.isfinite(result.objective):
