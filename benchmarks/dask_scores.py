@@ -12,12 +12,12 @@ import argparse
 import os
 import time
 
-import numba
 import numpy as np
 from distributed import Client
 from scipy import sparse
 
 from mipfs.atoms.features import Features
+from mipfs.atoms.parts import Here
 from mipfs.atoms.spread import Spread
 from mipfs.atoms.top import search_of
 from mipfs.data.instance import Instance
@@ -51,9 +51,10 @@ def main() -> None:
     X, features = data.block().values, Features(data)
     print(f"{data!r}, {X.nnz:,} stored numbers, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     v = np.random.default_rng(1).normal(size=data.n_samples)
-    numba.set_num_threads(1)
     search = search_of(features)
-    assert search is not None
+    assert isinstance(search, Here)
+    for part in search.parts:
+        part.threads = 1
     search.best(v, 10)
     whole = _least(lambda: X.T @ v)
     screened = _least(lambda: search.best(v, 10))

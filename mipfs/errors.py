@@ -27,6 +27,21 @@ class NumericalError(MipfsError):
     exit_code = 2
 
 
+class ContradictionError(MipfsError):
+    """An earned bound lies above the objective of a feasible classifier, which no rounding explains: an internal error.
+
+    Parameters
+    ----------
+    bound, objective : float, in the unit margin; the objective rounded up
+    """
+
+    def __init__(self, bound: float, objective: float) -> None:
+        super().__init__(
+            f"internal error: the bound {bound!r} lies above the objective {objective!r} of a feasible classifier; "
+            "one of the two is wrong, so neither is given out; please report the command and the data"
+        )
+
+
 class StoppedError(NumericalError):
     """A limit came before an answer that a run cannot do without."""
 

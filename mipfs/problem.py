@@ -19,18 +19,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, same_data
+from mipfs.atoms import Atoms, merged, same_data
 from mipfs.atoms.additive import Additive
-from mipfs.atoms.features import Features
+from mipfs.atoms.features import UNIT_ROUNDOFF, Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float, shown
+from mipfs.data.checks import anywhere, as_float
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import RowError, UsageError
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
+from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.plumbing.declared import shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -395,29 +397,47 @@ class Problem:
             return value
         return -0.25 / value if value < 0 else math.inf
 
-    def _loss_of(self, block: Block, w: Array, b: float) -> float:
-        """L at the weights of some columns, of very many samples piece by piece."""
-        n, loss = self.data.n_samples, loss_of(self)
-        total, at_once = 0.0, pieces(n) if self.loss != "structural" else [slice(None)]
-        for at in at_once:
-            part = block if n <= PIECE else Block(block.values[at], block.center)
-            scores = part.scores(w, b)
-            scores *= self.data.y[at]
-            total += float(loss.value(scores, self.c_i[at]))
-        return total
-
     def evaluate(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
-        """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data in float64.
+        """The objective of (P) at a binary selection (unit margin), recomputed from the scaled data.
 
         Parameters
         ----------
         selected : positions of the atoms with sigma = 1
-        w : (k,) weights on the scaled data, of the columns that these atoms use (`Atoms.columns`)
+        w : (k,) weights on the scaled data, of the columns that these atoms use (`Atoms.columns`); a column that
+            several of them use has the sum of its weights, which is split among them as costs least
         b : float, intercept on the scaled data
         """
         chosen = np.asarray(selected, dtype=np.int64)
+        ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
+        return self.value_at(chosen, ids, Weights.of(weights, float(b)))[0]
+
+    def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
+        """The same, rounded up: no less than the exact objective at these very numbers."""
+        chosen = np.asarray(selected, dtype=np.int64)
+        ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
+        return sum(self.value_at(chosen, ids, Weights.of(weights, float(b))))
+
+    def value_at(
+        self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], at: Weights, sigma: Array | None = None
+    ) -> tuple[float, float]:
+        """The objective at weights of the columns `ids` (k,), those of the atoms, all different, and what it may be
+        too small by; `sigma` is that of the atoms chosen, by default 1."""
+        n, loss, block = self.data.n_samples, loss_of(self), self.data.block(ids)
+        part = np.ones(chosen.size) if sigma is None else sigma
+        beside = float(self.penalty[chosen] @ part + 0.5 * self._squares(chosen, ids, at.w, part))
+        total = error = 0.0
+        for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
+            values = block if n <= PIECE else Block(block.values[piece], block.center)
+            value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
+            total, error = total + value, error + off
+        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * UNIT_ROUNDOFF * (beside + total)
+
+    def _squares(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], w: Array, part: Array) -> float:
+        """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w."""
         columns = self.atoms.columns(chosen)
-        ids, weights = columns.ids, np.asarray(w, dtype=float)
-        loss = self._loss_of(self.data.block(ids), weights, float(b))
-        per_atom = np.divide(weights, columns.scale, out=np.zeros_like(weights), where=columns.scale > 0)
-        return float(self.penalty[chosen].sum() + 0.5 * per_atom @ per_atom + loss)
+        largest = float(columns.scale.max(initial=0.0)) or 1.0
+        shares = np.square(columns.scale / largest) * part[columns.atom]
+        alone = columns.ids.size == ids.size  # no column stands twice
+        room = shares if alone else np.bincount(np.searchsorted(ids, columns.ids), shares, ids.size)
+        each = np.divide(w, largest * np.sqrt(room), out=np.zeros_like(w), where=room > 0)
+        return float(each @ each)

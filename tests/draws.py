@@ -35,7 +35,7 @@ DRIVERS: Mapping[str, Mapping[str, float]] = {
 }
 """How often a driver is drawn."""
 PATIENCE = 20.0
-"""Time limit in seconds of every run that has none of its own: so small a problem takes a small part of it, on a busy machine too."""
+"""Time limit in seconds of every run that has none of its own; a small problem takes a small part of it anywhere."""
 GAPS = (1e-4, 1e-6, 1e-8, 1e-2, 0.3)
 
 

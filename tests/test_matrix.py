@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,11 @@ from sklearn.svm import LinearSVC
 
 import mipfs
 from mipfs.data import matrix
+from mipfs.data.blocked import held
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
+
+STORES = (np.asarray, sparse.csc_array, lambda X: held(X, 1), lambda X: held(sparse.csc_array(X), 2))
 
 
 def exact_moments(column: np.ndarray) -> tuple[float, float]:
@@ -102,6 +107,40 @@ def test_columns_too_small_or_large_to_divide_by_stay():
     for store in (np.asarray, sparse.csc_array):
         _, _, _, scale = matrix.scaled(matrix.as_matrix(store(X)), "unit")
         np.testing.assert_array_equal(scale, [1, 1])
+
+
+@pytest.mark.parametrize("kind", ["standard", "unit"])
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-293])
+def test_columns_that_are_too_small_to_be_scaled_are_refused(kind: str, store: Callable[..., Any], size: float) -> None:
+    """Left as they are they were worth nothing: OPTIMAL 10.0 where the scaled problem has 9.01."""
+    rng = np.random.default_rng(8)
+    X = np.column_stack([rng.normal(size=12), np.rint(9 * rng.normal(size=12)), np.zeros(12)])
+    y = np.where(X[:, 1] > 0, 1.0, -1.0)
+    small = X * [1.0, size, 1.0]
+    with pytest.raises(
+        DataError, match=r"feature 'x2' is too small to be scaled: .* below 1e-290; multiply the column"
+    ):
+        Instance.from_arrays(store(small), y, scale=kind)  # type: ignore[arg-type]
+    assert Instance.from_arrays(store(small), y).n_features == 3  # as it is, it is what it says
+    assert Instance.from_arrays(store(small), y, scale=kind, training=False).n_features == 3  # type: ignore[arg-type]
+    constant = X * [1.0, 0.0, 1.0] + [0.0, size, 0.0]
+    if kind == "standard":
+        assert Instance.from_arrays(store(constant), y, scale=kind).scale[1] == 1.0
+
+
+@pytest.mark.parametrize("kind", ["standard", "unit"])
+def test_columns_of_any_other_size_are_scaled_and_weighed(kind: str) -> None:
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(30, 2)), np.where(np.arange(30) % 2, 1.0, -1.0)
+    X[:, 1] += y
+    plain = mipfs.solve(mipfs.Problem(Instance.from_arrays(X, y, scale=kind), M=1, C=100.0))  # type: ignore[arg-type]
+    for size in (1e-280, 1e280):
+        data = Instance.from_arrays(X * [1.0, size], y, scale=kind)  # type: ignore[arg-type]
+        result = mipfs.solve(mipfs.Problem(data, M=1, C=100.0))
+        assert result.objective == pytest.approx(plain.objective, rel=1e-9)
+        assert result.weights["x2"] * size == pytest.approx(plain.weights["x2"], rel=1e-6)
+        assert mipfs.verify(result, data).accepted
 
 
 def test_none_is_the_matrix_itself():

@@ -14,7 +14,8 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
-from mipfs.result.result import Record, Result, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Result, Status, StopReason
 
 NAMES = ("age", "income", "debt", "x4")
 
@@ -184,7 +185,15 @@ def test_a_classifier_without_features_predicts_the_sign_of_its_intercept() -> N
 
 
 @pytest.mark.parametrize(
-    ("objective", "bound", "gap"), [(2.0, 1.0, 0.5), (2.0, 2.5, 0.0), (math.inf, 1.0, math.inf), (0.0, -1e-10, 1.0)]
+    ("objective", "bound", "gap"),
+    [
+        (2.0, 1.0, 0.5),
+        (2.0, 2.5, -0.25),  # a contradiction, which no run reports: not a gap that is closed
+        (math.inf, 1.0, math.inf),
+        (0.0, -1e-10, math.inf),
+        (0.0, 0.0, 0.0),
+        (-1e-12, -2e-12, 1.0),
+    ],
 )
 def test_the_gap_is_relative_to_the_objective(objective: float, bound: float, gap: float) -> None:
     assert relative_gap(objective, bound) == gap

@@ -244,10 +244,13 @@ def test_a_solver_that_fails_does_not_make_a_problem_infeasible(driver: str, mon
 
 
 def test_unbounded_or_infeasible_is_decided_without_presolve() -> None:
-    h = highs.new_model()
-    h.addVars(1, np.array([-highs.infinity()]), np.array([highs.infinity()]))
-    h.changeColCost(0, 1.0)
-    assert highs.solve(h).status == "failed"
+    model = highs.Model()
+    model.add_column(1.0, -highs.infinity(), highs.infinity())
+    assert highs.solve(model).status == "unbounded"
+    model.set_costs(np.zeros(1))
+    model.add_row(1.0, 2.0, np.arange(1), np.ones(1))
+    model.add_row(3.0, 4.0, np.arange(1), np.ones(1))
+    assert highs.solve(model).status == "infeasible"
 
 
 def test_one_problem_in_several_threads() -> None:

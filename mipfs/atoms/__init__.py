@@ -45,6 +45,14 @@ class Columns:
     scale: Array
 
 
+def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
+    """Columns (k,) of which some may stand twice, each once, with the sums of their weights; else as they are."""
+    distinct, place = np.unique(ids, return_inverse=True)
+    if distinct.size == ids.size:
+        return ids, w
+    return distinct, np.bincount(place, w, distinct.size).astype(float)
+
+
 class Atoms(Protocol):
     """What a driver may ask of the things to be selected."""
 

@@ -25,7 +25,9 @@ from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, su
 from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
+from mipfs.data.linear import combined
 from mipfs.data.made import BLOCK, GroupNames, MadeMatrix
+from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 
 Array = npt.NDArray[np.float64]
@@ -143,7 +145,8 @@ class Additive(ABC):
         raw, features = self.raw, {}
         for j in map(int, chosen):
             place = {"column": j, "shift": float(raw.shift[j]), "scale": float(raw.scale[j])}
-            features[raw.feature_names[j]] = {**place, "map": self.stated(j)}
+            center = {"center": float(raw.center[j])} if raw.center[j] else {}
+            features[raw.feature_names[j]] = {**place, **center, "map": self.stated(j)}
         return {**self.declared, "features": features}
 
     def _view(self) -> Instance:
@@ -221,17 +224,21 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     ----------
     made : the entry ``made`` of its atoms
     weights : by name of column
-    values : (m,) user's values of every feature of ``made["features"]``
+    values : (m,) values of every feature of ``made["features"]``, as the scaled training data has them
     kind : the class of the atoms
     """
     first = next(iter(values.values()), np.empty(0))
     total = np.zeros(first.size)
     for name, one in made["features"].items():
-        x = (values[name] - one["shift"]) / one["scale"]
-        part = kind.mapped(made["options"], one["map"], x)
-        w = np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])])
-        total += np.asarray(part @ w, dtype=float).ravel()
+        part = kind.mapped(made["options"], one["map"], values[name])
+        total += combined(part, np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])]))
     return total
+
+
+def scaled_by(place: Mapping[str, Any], x: Array) -> Array:
+    """User's values of a feature as the scaled training data has them, from what ``made["features"]`` says of it."""
+    center = float(place.get("center", 0.0))
+    return standing(x, place["shift"] if center == 0.0 else 0.0, place["scale"]) - center
 
 
 def not_negative(raw: Instance, shift: bool, what: str) -> Array:

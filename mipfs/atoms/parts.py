@@ -11,7 +11,6 @@ they are and `merged` on what comes back.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -20,14 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.blocked import Csc, Part, only_read
+from mipfs.plumbing.own_threads import share
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-ONE_AT_A_TIME = threading.Lock()
-"""Kernels on all threads, one after the other: numba's workqueue ends the process when two Python threads begin one."""
 AT_ONCE = 1 << 23
-"""Entries from which on it is worth waking the other threads."""
+"""Entries, of which few are read, from which on it is worth waking the other threads."""
+READ_AT_ONCE = 1 << 19
+"""The same where all are read: some 100 µs of work for each of two threads, where waking one takes 20."""
 HEADS, FRONT = 1 << 16, 1 << 11
 """Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
 _SAMPLED = 64
@@ -76,6 +76,7 @@ class Scores:
     divisor : (w,) what stored values are divided by, or None
     center : (w,) what is taken off, or None: then a column of a sparse part is read only where it can be among the best
     heads : columns of largest Σ_i |x_ij| to keep at hand
+    threads : that may read them at once; at most as many as numba may have (NUMBA_NUM_THREADS): one for every core
 
     Attributes
     ----------
@@ -83,8 +84,17 @@ class Scores:
     most : float, at least |λ_j ω_j| / max |v| of every column; inf where it is not known
     """
 
-    def __init__(self, part: Part, scale: Array, divisor: Array | None, center: Array | None, heads: int) -> None:
+    def __init__(
+        self,
+        part: Part,
+        scale: Array,
+        divisor: Array | None,
+        center: Array | None,
+        heads: int,
+        threads: int | None = None,
+    ) -> None:
         self.part, self.scale, self.divisor, self._center = part, scale, divisor, center
+        self.threads = min(threads or most_threads(), most_threads())
         self.center = 0.0 if center is None else float(np.max(np.abs(center) * scale, initial=0.0))
         values = part.values
         self.screens = isinstance(values, Csc) and center is None
@@ -98,7 +108,7 @@ class Scores:
             most = part.most if one else float((part.statistics.squares * scale * scale).max(initial=0.0))
             self.norm = float(np.sqrt(most))
         else:
-            self._bounds, self.norm = _summed(values, divisor, scale)
+            self._bounds, self.norm = _summed(values, divisor, scale, self.threads)
         self.most = np.inf
         if self.screens:
             self._heads = largest(self._bounds, heads).astype(np.int32)  # type: ignore[arg-type]  # float32 will do
@@ -149,8 +159,9 @@ class Scores:
             omega = np.asarray(self._whole(values).T @ v, dtype=float)
         else:
             omega = np.empty(self.part.width)
-            with ONE_AT_A_TIME:
-                dense_pull(only_read(np.asfortranarray(values).T), v, omega)
+            columns = only_read(np.asfortranarray(values).T)
+            threads = self.threads if columns.size > READ_AT_ONCE else 1
+            share(lambda low, high: dense_pull(columns, v, omega, low, high), omega.size, threads)
         shift = float(v.sum()) if self._center is not None else 0.0
         return omega if shift == 0.0 or self._center is None else omega - self._center * shift
 
@@ -162,7 +173,7 @@ class Scores:
 
     def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import bounded_pull, pull_at_once
+        from mipfs.kernels.scores import bounded_pull
 
         values, sizes = self.part.values, np.empty(columns.size)
         assert isinstance(values, Csc)
@@ -171,12 +182,9 @@ class Scores:
             *values, only_read(divisor), self.divisor is not None, columns, only_read(self._bounds),
             only_read(self.scale), height, least, v, sizes,
         )  # fmt: skip
-        few = columns.size <= HEADS
-        if (self._entries(columns) if few else values.data.size) <= AT_ONCE:
-            bounded_pull(*asked, 0, columns.size)
-        else:
-            with ONE_AT_A_TIME:
-                pull_at_once(*asked)
+        entries = self._entries(columns) if columns.size <= HEADS else values.data.size
+        threads = self.threads if entries > AT_ONCE else 1
+        share(lambda low, high: bounded_pull(*asked, low, high), columns.size, threads)
         return sizes
 
     def _entries(self, columns: npt.NDArray[np.int32]) -> int:
@@ -223,6 +231,13 @@ class Here:
         return found
 
 
+def most_threads() -> int:
+    """How many threads numba may have."""
+    from numba import config
+
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]  # made as numba is loaded
+
+
 def highest(v: Array) -> float:
     """max |v|."""
     return max(float(v.max(initial=0.0)), -float(v.min(initial=0.0)))
@@ -253,12 +268,16 @@ def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float3
     return np.where(bound > 0, np.maximum(found, np.finfo(np.float32).tiny), np.float32(0.0))
 
 
-def _summed(values: Csc, divisor: Array | None, scale: Array) -> tuple[npt.NDArray[np.float32], float]:
+def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> tuple[npt.NDArray[np.float32], float]:
     """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
     from mipfs.kernels.scores import CHUNKS, column_sums
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(CHUNKS)
-    with ONE_AT_A_TIME:
-        by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
-        column_sums(values.data, values.indptr, by, divided, only_read(scale), bounds, most)
+    by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
+    asked = values.data, values.indptr, by, divided, only_read(scale), bounds, most
+    share(
+        lambda first, last: column_sums(*asked, first, last),
+        CHUNKS,
+        threads if values.data.size > READ_AT_ONCE else 1,
+    )
     return bounds, float(np.sqrt(most.max()))

@@ -152,7 +152,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     ----------
     made : the entry ``made`` of the result's atoms
     weights : mapping of a made column's name to its weight
-    values : (m,) user's values by the name of every feature of ``made["features"]``
+    values : (m,) values by the name of every feature of ``made["features"]``, as the scaled training data has them
 
     Returns
     -------

@@ -27,8 +27,8 @@ def restricted(atoms: Atoms, ids: Integers) -> Features | Groups:
         return Features(atoms.data.only(ids), scale if isinstance(scale, str) else atoms.scale[ids])
     columns = atoms.columns(ids)
     used, place = np.unique(columns.ids, return_inverse=True)
-    ends = np.cumsum(np.bincount(columns.atom, minlength=ids.size))[:-1]
+    parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
     scale = np.zeros(ids.size)
     scale[columns.atom] = columns.scale
-    members = dict(zip((atoms.names[g] for g in ids), np.split(place, ends), strict=True))
+    members = dict(zip((atoms.names[g] for g in ids), parts, strict=True))
     return Groups(atoms.data.only(used), members, scale)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -55,14 +54,12 @@ class Share:
         return {**vars(self), "_here": None}
 
     def here(self) -> Here:
-        """The search over these parts, in a thread that is set up for it."""
+        """The search over these parts."""
         if compiled.key() != self.version:
             raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
-        most: Any = numba.config
-        numba.set_num_threads(max(1, min(self.threads, most.NUMBA_NUM_THREADS)))
         with MAKING:
             if self._here is None:
-                self._here = Here([Scores(*arguments) for arguments in self.made])
+                self._here = Here([Scores(*(*arguments, self.threads)) for arguments in self.made])
         return self._here
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.baselines.linear import Linear, bracket, check_size, check_weight, linear
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Labellings
 from mipfs.measures import Violated, get_measure
@@ -58,8 +58,8 @@ class L1Bundle:
         self.data, self.measure = data, get_measure(measure, data.y, beta=beta, k=k)
         self.labellings = Labellings(data, self.measure)
         self.features: Integers = np.empty(0, dtype=np.int64)
-        self._lp = highs.new_model()
-        self._lp.addVar(0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
+        self._lp = highs.Model()
+        self._lp.add_column(0.0, 0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
         self._ask(Best(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
 
     def solve(self, C: float, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
@@ -78,7 +78,7 @@ class L1Bundle:
             On the features of non-zero weight of the best w that was met, with objective and bound.
         """
         check_weight(C)
-        self._lp.changeColCost(0, float(C))
+        self._lp.set_costs(np.array([float(C)]))
         best, lower = Best(np.zeros(self.data.n_features)), 0.0
         self._ask(best, best.point, C)
 
@@ -129,12 +129,13 @@ class L1Bundle:
 
     def _master(self) -> tuple[Array, Array]:
         """The linear program: w (p,) and α (K,)."""
-        self._lp.run()
-        solution = self._lp.getSolution()
-        parts = np.array(solution.col_value)[1:].reshape(-1, 2)
+        solution = highs.solve(self._lp)
+        if solution.status != "optimal" or solution.values is None:
+            raise NumericalError("l1-bundle: HiGHS finds no optimum of the linear program; scale the data")
+        parts = solution.values[1:].reshape(-1, 2)
         w = np.zeros(self.data.n_features)
         w[self.features] = parts[:, 0] - parts[:, 1]
-        return w, np.maximum(np.array(solution.row_dual), 0.0)
+        return w, np.maximum(self._lp.multipliers(), 0.0)
 
     def _omega(self, alpha: Array) -> Array:
         """ω = Σ α_k a(ȳ_k) of all features, shape (p,)."""
@@ -150,10 +151,10 @@ class L1Bundle:
         new = order[size[order] > 1.0 + 1e-9]
         if not new.size:
             return False
-        rows = np.arange(len(self.labellings), dtype=np.int32)
+        rows = np.arange(len(self.labellings))
         for a in self.labellings.block(new):
             for sign in (1.0, -1.0):
-                self._lp.addCol(1.0, 0.0, highs.infinity(), rows.size, rows, np.ascontiguousarray(sign * a))
+                self._lp.add_column(1.0, 0.0, highs.infinity(), rows, sign * a)
         self.features = np.concatenate([self.features, new])
         return True
 
@@ -172,6 +173,5 @@ class L1Bundle:
         # ξ + Σ_j (u_j − v_j) a_j(ȳ) ≥ Δ(ȳ)
         a = self.labellings.block(self.features)[:, -1] if self.features.size else np.empty(0)
         row = np.concatenate([[1.0], np.column_stack([a, -a]).ravel()])
-        columns = np.arange(row.size, dtype=np.int32)
-        self._lp.addRow(float(self.labellings.losses[-1]), highs.infinity(), row.size, columns, row)
+        self._lp.add_cut(float(self.labellings.losses[-1]), np.arange(row.size), row)
         return True

@@ -31,6 +31,7 @@ from mipfs.baselines.rfe import plain_svm
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.machine import one_blas_thread
 
 Array = npt.NDArray[np.float64]
 
@@ -92,13 +93,12 @@ def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> 
     it once, and an exact line search replaces Armijo's.
     """
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     check_weight(C)
     penalty = _Penalty(data, float(C) * data.sample_weight, bias)
     last = alpha = np.zeros(data.n_samples)
     epsilon, best, done = EPSILON, penalty.at_zero(), True
-    with threadpool_limits(limits=1, user_api="blas"):  # the matrices are small: threads would wait for each other
+    with one_blas_thread():  # the matrices are small: threads would wait for each other
         while best.gap > tol and epsilon >= LEAST and done:
             last, (alpha, done) = alpha, penalty.minimise(alpha, epsilon)
             best = min(best, penalty.solution(alpha, last, epsilon), key=lambda found: found.gap)

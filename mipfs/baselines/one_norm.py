@@ -93,14 +93,13 @@ class OneNorm:
         self.data, self.bias, self.name = data, bias, name
         self.ids: Integers = np.empty(0, dtype=np.int64)
         self.units = np.empty(0)
-        self._lp = highs.new_model()
-        columns = np.arange(n, dtype=np.int32)
-        self._lp.addVars(n, np.zeros(n), np.zeros(n))
-        highs.set_costs(self._lp, np.full(n, -1.0))
+        self._lp = highs.Model()
+        self._lp.add_columns(np.zeros(n), np.zeros(n))
+        self._lp.set_costs(np.full(n, -1.0))
         infinity = highs.infinity()
         ends = (0.0, 0.0) if bias else (-infinity, infinity)
-        self._lp.addVar(*ends)  # π = −y'α: the centres of columns that are centred implicitly, without a bias
-        self._lp.addRow(0.0, 0.0, n + 1, np.append(columns, np.int32(n)), np.append(data.y, 1.0))
+        self._lp.add_column(0.0, *ends)  # π = −y'α: the centres of columns that are centred implicitly, without a bias
+        self._lp.add_row(0.0, 0.0, np.arange(n + 1), np.append(data.y, 1.0))
 
     def solve(self, c: Array, r: Array) -> Vertex:
         """Solve.
@@ -142,12 +141,10 @@ class OneNorm:
         rows = sparse.csr_array((block * self.data.y[:, None] * units).T)
         if not self.bias:
             rows = sparse.csr_array(sparse.hstack([rows, (self.data.center[new] * units)[:, None]]))
-        rows.data[np.abs(rows.data) < 1e-12] = 0.0
+        rows.data[np.abs(rows.data) <= highs.SMALLEST] = 0.0
         rows.eliminate_zeros()
         free = np.full(new.size, highs.infinity())
-        indptr, indices = rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
-        status = self._lp.addRows(new.size, -free, free, rows.nnz, indptr, indices, rows.data)
-        highs.accepted(status, "the features")
+        self._lp.add_rows(-free, free, rows, "the features")
         self.ids, self.units = np.concatenate([self.ids, new]), np.concatenate([self.units, units])
         return True
 
@@ -157,14 +154,11 @@ class OneNorm:
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
-        first = np.arange(n, dtype=np.int32)
-        self._lp.changeColsBounds(n, first, np.zeros(n), np.minimum(c / size, OUTWEIGHS))
+        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, OUTWEIGHS))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
-        self._lp.changeRowsBounds(  # type: ignore[attr-defined]  # its stubs lack it
-            ends.size, np.arange(1, ends.size + 1, dtype=np.int32), -ends, ends
-        )
+        self._lp.set_row_bounds(-ends, ends, first=1)
         solution = self._optimum()
-        multipliers = -np.array(self._lp.getSolution().row_dual)
+        multipliers = -self._lp.multipliers()
         w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale
         used = np.flatnonzero(size_of > ZERO * size_of.max(initial=0.0))
         used = used[np.argsort(self.ids[used])]
@@ -174,18 +168,13 @@ class OneNorm:
 
     def _optimum(self) -> Array:
         """The columns' values at an optimum: from the last basis, or from none where that has led HiGHS astray."""
-        for attempt in range(2):
-            if attempt:
-                self._lp.clearSolver()
-            solution = highs.solve(self._lp, stop=_never)
-            if solution.status == "optimal" and solution.values is not None:
-                return solution.values
-        raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")
-
-
-def _never() -> bool:
-    """HiGHS then runs where Ctrl-C is heard."""
-    return False
+        solution = highs.solve(self._lp)
+        if solution.status in ("infeasible", "unbounded"):  # it is neither
+            self._lp.forget()
+            solution = highs.solve(self._lp)
+        if solution.status != "optimal" or solution.values is None:
+            raise NumericalError(f"{self.name}: HiGHS finds no optimum of the linear program; scale the data")
+        return solution.values
 
 
 def balanced(c: Array, y: Array) -> Array:

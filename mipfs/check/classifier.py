@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mipfs.check.rounding import Array, Document, Integers, U, number, require
+from mipfs.check.exact import shorts
+from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
-OBJECTIVE = 1e-9
-"""Allowance on a recomputed objective, relative."""
+TOLD = 1e-11
+"""The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
+DOUBT = 1e-6
+"""The error, relative, from which on rounding leaves an objective in doubt, whatever is claimed of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """The incumbent: its atoms, and weights and intercept on the scaled data.
+    """The incumbent: its atoms, and weights and intercept.
 
     Attributes
     ----------
     chosen : (k,) positions of the atoms with σ = 1
-    ids, w : (m,) columns and their weights
-    b : float
+    ids, weights : (m,) columns and their weights on the user's scale, as `predict` uses them
+    b : the intercept on the scaled data, exactly: the user's + Σ weight·shift, or 0 without a bias
     rho : float, the margin that is asked for: 1, or ρ of the ρ-form
-    far : float, the size of the terms that b is the sum of
     objective, error : float, at least the exact objective but for `error`; inf where there is no incumbent
     """
 
     chosen: Integers
     ids: Integers
-    w: Array
-    b: float
+    weights: Array
+    b: Fraction
     rho: float
-    far: float
     objective: float = math.inf
     error: float = 0.0
 
@@ -53,24 +56,29 @@ def read(statement: Statement, document: Document) -> Classifier:
     if document["objective"] is None:
         empty = chosen.size == ids.size == 0 and document["intercept"] is None
         require(empty, "features are selected, or have weights, but there is no objective")
-        found = Classifier(chosen, ids, np.empty(0), 0.0, 1.0, 0.0)
+        found = Classifier(chosen, ids, np.empty(0), Fraction(0), 1.0)
     else:
-        found = _evaluated(statement, document, chosen, ids)
+        found = _evaluated(statement, document, chosen)
     _check_reading(data, document.get("read"))
     _check_places(statement, document, {int(j) for g in chosen for j in statement.atoms.columns(g)})
     return found
 
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
-    """Columns, shift and scale of the features that are used are those of the data."""
+    """Columns, shift, scale and centre of the features that are used are those of the data; no centre is 0."""
     data, places = statement.data, document["columns"]
     for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
     require({*places.values()} == used, "the columns of the result are not those of the selected features")
-    for what, values in (("shift", data.shift), ("scale", data.scale)):
-        stated = dict(document["scaling"][what])
-        require(stated.keys() == places.keys(), f"the {what} is not that of the selected features")
+    centred = {name for name in places if data.center[data.index[name]]}
+    for what, values, names in (
+        ("shift", data.shift, places.keys()),
+        ("scale", data.scale, places.keys()),
+        ("center", data.center, centred),
+    ):
+        stated = dict(document["scaling"].get(what, {}))
+        require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():
             exact = float(values[data.index[name]])
             require(one == exact, f"the {what} of {name!r} is {one!r}, but {exact!r} in the data")
@@ -94,60 +102,107 @@ def _columns(names: Any, data: Instance) -> Integers:
     return np.array([data.index[name] for name in names], dtype=np.int64)
 
 
-def _evaluated(statement: Statement, document: Document, chosen: Integers, ids: Integers) -> Classifier:
+def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Classifier:
     """The incumbent with its objective, after its membership in S."""
-    data, claimed = statement.data, number(document["objective"], "the objective")
-    total = float(statement.c.sum())
+    x = statement.witness(one["value"] for one in statement.extra.values())
     require(chosen.size == np.unique(chosen).size, "a feature is selected twice")
-    x = np.array([number(one["value"], "an extra variable") for one in statement.extra.values()])
-    whole = np.array([one["integer"] for one in statement.extra.values()], dtype=bool)
-    inside = (x >= statement.low) & (x <= statement.high)
-    require(np.all(inside), "an extra variable lies outside its bounds")
-    require(np.all(~whole | (x == np.rint(x))), "an extra variable is no whole number")
     broken = statement.holds(chosen, x)
     require(not broken, broken)
+    return evaluated(statement, chosen, document, "the selected features")
+
+
+def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str) -> Classifier:
+    """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
+    claimed = number(stated["objective"], f"the objective of {whose}")
+    at = placed(statement, chosen, stated, claimed)
+    found, error = told(*value(statement, chosen, at), whose)
+    meets = abs(found - claimed) <= NEAR * abs(found) + error
+    require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
+    return replace(at, objective=max(found, claimed), error=error)
+
+
+def told(found: float, error: float, whose: str) -> tuple[float, float]:
+    """A value and its error, after rounding was found to leave it in no doubt."""
+    require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
+    tells = error <= DOUBT * abs(found)
+    require(tells, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
+    return found, error
+
+
+def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float) -> Classifier:
+    """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form."""
+    ids = _columns(stated["weights"], statement.data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
-    weights = np.array([number(value, "a weight") for value in document["weights"].values()])
-    b = number(document["intercept"], "the intercept")
-    w, moved = weights * data.scale[ids], weights * data.shift[ids]
-    far = abs(b) + float(np.abs(moved).sum())
-    b += math.fsum(moved)
-    none = statement.bias or abs(b) * total <= 16 * U * total * far + OBJECTIVE * max(1e-10, abs(claimed))
-    require(none, "there is an intercept, but the problem has no bias")
-    b, far = (b, far) if statement.bias else (0.0, 0.0)
+    weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
+    b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    found, error = value(statement, chosen, Classifier(chosen, ids, w, b, rho, far))
-    require(math.isfinite(found + error), "the objective of the selected features is beyond floating point")
-    meets = abs(found - claimed) <= OBJECTIVE * max(1e-10, abs(found)) + error
-    require(meets, f"the objective of the selected features is {found!r}, not {claimed!r}")
-    return Classifier(chosen, ids, w, b, rho, far, max(found, claimed), error)
+    return Classifier(chosen, ids, weights, b, rho)
 
 
-def value(statement: Statement, chosen: Integers, at: Classifier) -> tuple[float, float]:
+def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:
+    """The intercept on the scaled data, exactly; without a bias it is 0, and the stated one what that rounds to."""
+    shift = statement.data.shift[ids]
+    moved = [Fraction(w) * Fraction(s) for w, s in zip(weights.tolist(), shift.tolist(), strict=True) if w and s]
+    b = sum(moved, Fraction(stated))
+    if statement.bias:
+        return b
+    size = sum(map(abs, moved), abs(Fraction(stated)))
+    require(abs(b) <= (len(moved) + 8) * Fraction(U) * size, "there is an intercept, but the problem has no bias")
+    return Fraction(0)
+
+
+def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array | None = None) -> tuple[float, float]:
     """The objective of (P) with the atoms `chosen` and the weights of `at` on their columns, and its rounding error.
 
-    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g²).
+    A column of several chosen atoms has its weight split among them as costs least: ½ w²/(Σ λ_g² σ_g). `sigma` (k,) is
+    that of the atoms chosen, by default 1.
     """
-    atoms, data = statement.atoms, statement.data
+    part = np.ones(chosen.size) if sigma is None else sigma
+    held, room, largest = _held(statement, chosen, at, part)
+    ids, data = at.ids[held], statement.data
+    w = at.weights[held] * data.scale[ids]
+    per_atom = w / (largest * np.sqrt(room[held]))
+    regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
+    lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
+    loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
+    if statement.margin == "rho":
+        return regular + loss - at.rho, error + lost + 8 * U * (regular + loss + at.rho)
+    return regular + loss, error + lost + 2.0 * U * loss
+
+
+def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -> tuple[Integers, Array, float]:
+    """Which weights stand on the atoms `chosen`, Σ λ_g² σ_g of every column relative to the largest λ², and that λ."""
+    atoms = statement.atoms
     lam = np.ones(chosen.size) if atoms.scale is None else atoms.scale[chosen]
     largest = float(lam.max(initial=0.0)) or 1.0
     parts = [atoms.columns(g) for g in chosen]
-    each = np.repeat((lam / largest) ** 2, [part.size for part in parts])
+    each = np.repeat((lam / largest) ** 2 * part, [one.size for one in parts])
     columns, place = np.unique(np.concatenate([*parts, at.ids]), return_inverse=True)
-    room = np.bincount(place[: each.size], each, columns.size)[place[each.size :]]  # of the columns at.ids
-    held = np.flatnonzero(room > 0)
-    require(chosen is not at.chosen or not np.any(np.delete(at.w, held)), "a weight stands on an atom of scale zero")
-    ids, w = at.ids[held], at.w[held]
-    per_atom = w / (largest * np.sqrt(room[held]))
-    center, Z = data.center[ids], data.block(ids).values
-    m = data.y * (np.asarray(Z @ w).ravel() + (at.b - float(center @ w)))
-    far = at.far + float(np.abs(center) @ np.abs(w))
-    off = (ids.size + 16) * U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + far)
-    require(np.all(np.isfinite(m + off)), "a margin is beyond floating point")
-    loss, error = statement.loss_at(m, off, at.rho)
-    regular = float(statement.penalty[chosen].sum() + 0.5 * per_atom @ per_atom)
-    if statement.margin == "rho":
-        return regular + loss - at.rho, error + 8 * U * (regular + loss + at.rho)
-    return regular + loss, error
+    room = np.bincount(place[: each.size], each, columns.size).astype(float)[place[each.size :]]  # of columns at.ids
+    held: Integers = np.flatnonzero(room > 0)
+    require(not np.any(np.delete(at.weights, held)), "a weight stands on an atom of scale zero")
+    return held, room, largest
+
+
+def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, float]:
+    """L at the weights, and its error: in floating point, and where that does not tell it, of exact margins."""
+    data, target, scale = statement.data, statement.target(at.rho), statement.data.scale[at.ids]
+    exact = [Fraction(w) * Fraction(s) for w, s in zip(at.weights.tolist(), scale.tolist(), strict=True)]
+    block = data.block(at.ids)
+    at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
+    Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
+    scores = np.asarray(Z @ w).ravel() + b
+    tiny = TINY if any(exact) or at_zero else 0.0  # of what underflows
+    off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)
+    require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
+    short = target - data.y * scores
+    loss, error, doubt = statement.loss_at(short, off)
+    most = TOLD * abs(regular + loss - (at.rho if statement.margin == "rho" else 0.0))
+    unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples)
+    if error > most and unsure.size:
+        short[unsure] = shorts(Z, data.y, unsure, exact, at_zero, target)
+        off[unsure] = U * np.abs(short[unsure]) + tiny
+        loss, error, _ = statement.loss_at(short, off)
+    return loss, error

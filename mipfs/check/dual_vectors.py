@@ -8,19 +8,33 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import xlogy
 
 from mipfs.check.made import MadeAtoms
-from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, down, require
+from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, require
 from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
 
 BLOCK, WIDE = 1 << 22, 1 << 20
 """Numbers in a block of dual vectors, or of columns; columns of a block at most, as in a column store."""
+FAR = 0.99
+"""Share of a column's squares that its mean accounts for from which on ω is summed of what is left without the mean:
+the rounding of ω, which grows with the length of the column, is a tenth then or less."""
+LEAST = 2.0**-1022
+"""The smallest share that has all its digits."""
+SAFE = 1e-100, 1e140
+"""Largest values of columns whose squares are summed as they are."""
 
 
 class Duals:
-    """Checks the dual vectors block after block; a subclass knows other dual sets."""
+    """Checks the dual vectors block after block; a subclass knows other dual sets.
+
+    Attributes
+    ----------
+    is_exact : bool, whether v is exact and Σ v rounded once, not computed: then a constant that is taken off a column
+        changes ω by no more than the rounding of its product with Σ v
+    """
+
+    is_exact = True
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
@@ -30,7 +44,7 @@ class Duals:
         if not isinstance(atoms, MadeAtoms):
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
         self.per_block = max(1, BLOCK // max(self.n, *widths))
-        self._norms: dict[int, Array] = {}
+        self._columns: dict[int, Columns] = {}
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
         """`costs` of block after block."""
@@ -50,7 +64,7 @@ class Duals:
         penalty, atoms = self.statement.penalty, self.statement.atoms
         assert isinstance(atoms, Atoms)
         blocks = (
-            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]]))
+            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]], v))
             for at, size in self._sizes(v, total, False)
         )
         return g, blocks
@@ -60,7 +74,8 @@ class Duals:
         q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
         g, v, total = self.block(ids, q)
-        return [down(value) for value in g.tolist()], v, total
+        nothing = ~v.any(axis=1)  # α = 0, or over labellings one whose Δ ≥ 0 adds up: nothing is rounded there
+        return np.where(nothing, 0.0, np.nextafter(g, -math.inf)).tolist(), v, total
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
@@ -87,42 +102,87 @@ class Duals:
         if self.statement.loss == "squared-hinge":  # Σα − Σα²/(2c)
             squares = np.sum(alpha * alpha / (2.0 * c), axis=1)
             return np.asarray(sums - squares - 1.01 * (n + 8) * U * (sums + squares))
-        rest = c - alpha  # c·(entropy of α/c): c − α, both quotients and both logs are off by a few ulp each
-        terms = -xlogy(alpha, alpha / c), -xlogy(rest, rest / c)
-        size = (np.abs(terms[0]) + np.abs(terms[1])).sum(axis=1)
-        return np.asarray((terms[0] + terms[1]).sum(axis=1) - 1.01 * (n + 16) * U * size - 8 * U * c.sum())
+        # −α log(α/c) − (c − α) log(1 − α/c), and the same of c − α where that is less: the second logarithm is that of
+        # what is near 1, taken of its distance to 1. So both terms are right but for some 10 ulp each, however small g
+        # is beside Σ c; a share that underflows makes g smaller.
+        rest = c - alpha
+        share = np.maximum(np.minimum(alpha, rest) / c, LEAST)
+        terms = np.minimum(alpha, rest) * np.log(share) + np.maximum(alpha, rest) * np.log1p(-share)
+        return np.asarray(terms.sum(axis=1) * -(1.0 - 1.01 * (n + 40) * U))
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p)."""
         atoms, penalty = self.statement.atoms, self.statement.penalty
         if isinstance(atoms, MadeAtoms):
-            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty)
+            return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
         sizes = np.concatenate([size for _, size in self._sizes(v, total, True)], axis=1)
-        return self._lifted(atoms.scores(sizes), penalty)
+        return self._lifted(atoms.scores(sizes), penalty, v)
 
     def _sizes(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array]]:
         """Bounds (B, k) on |ω|, block by block: |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre.
 
-        `keep` holds the norms of the columns for the next dual vectors.
+        `keep` holds what is known of the columns for the next dual vectors.
         """
         lengths, weight = _lengths(v.T), np.abs(v).sum(axis=1)
         for at, X in _in_blocks(self.statement.data.block().values):
-            norms = self._norms[at] if at in self._norms else _lengths(X)
+            columns = self._columns[at] if at in self._columns else Columns(X, self.is_exact)
             if keep:
-                self._norms[at] = norms
-            center = self.statement.data.center[at : at + norms.size]
-            omega = np.ascontiguousarray((X.T @ v.T).T) if sparse.issparse(X) else v @ X
-            radius = self.gamma * np.outer(lengths, norms) + self.n * 2.0**-1074
+                self._columns[at] = columns
+            center = self.statement.data.center[at : at + columns.norms.size] - columns.off
+            omega = columns.pulled(X, v)
+            radius = self.gamma * np.outer(lengths, columns.norms) + self.n * 2.0**-1074
             if np.any(center) and not self.statement.bias:  # with a bias the total is zero
                 shift, most = np.outer(total, center), np.outer(weight, np.abs(center))
-                radius += 4 * U * (np.abs(omega) + np.abs(shift)) + self.gamma * most
+                radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)
                 omega -= shift
             yield at, np.abs(omega) + radius
 
-    def _lifted(self, scores: Array, penalty: Array) -> Array:
-        """c − ½ s, rounded down; `least` is for what underflows."""
+    def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
+        """c − ½ s, rounded down; `least` is for what underflows. A v of zeros leaves c, exactly."""
         lifted = 0.5 * scores * (1.0 + 10 * U) + self.least
-        return np.asarray(np.nextafter(penalty - lifted, -math.inf))
+        found = np.nextafter(penalty - lifted, -math.inf)
+        found[~v.any(axis=1)] = penalty
+        return np.asarray(found)
+
+
+class Columns:
+    """What is known of a block of columns X.
+
+    Parameters
+    ----------
+    X : (n, k) array or sparse matrix
+    may_move : bool, whether a constant may be taken off a column
+
+    Attributes
+    ----------
+    off : (k,) what is taken off: about the mean where that is far from zero, else 0
+    norms : (k,) lengths of the columns without it
+    """
+
+    def __init__(self, X: Any, may_move: bool) -> None:
+        self.norms = _lengths(X)
+        self.off, self.far = np.zeros(self.norms.size), np.empty(0, dtype=np.int64)
+        if sparse.issparse(X) or not may_move:
+            return
+        mean = np.full(X.shape[0], 1.0 / X.shape[0]) @ X
+        self.far = np.flatnonzero(X.shape[0] * mean * mean > FAR * self.norms * self.norms)
+        self.off[self.far] = mean[self.far]
+        self.norms[self.far] = _lengths(self._moved(X))
+
+    def _moved(self, X: Array) -> Array:
+        """x_ij − off_j of the columns that are far; it is rounded by an ulp of itself, which γ_n has room for."""
+        return X[:, self.far] - self.off[self.far]
+
+    def pulled(self, X: Any, v: Array) -> Array:
+        """v'(x_j − off_j) of rows v (B, n), shape (B, k)."""
+        if sparse.issparse(X):
+            return np.ascontiguousarray((X.T @ v.T).T)
+        if self.far.size == X.shape[1]:
+            return np.asarray(v @ self._moved(X))
+        found = np.asarray(v @ X)
+        if self.far.size:
+            found[:, self.far] = v @ self._moved(X)
+        return found
 
 
 def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
@@ -146,6 +206,12 @@ def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
 
 def _lengths(X: Any) -> Array:
     """Euclidean norms of the columns, not too small by more than the 1% that γ leaves for it, even with underflow."""
-    largest = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0)) or 1.0
-    squares = np.asarray((abs(X / largest) ** 2).sum(axis=0), dtype=float).ravel()
-    return np.asarray(largest * (np.sqrt(squares) + math.sqrt(X.shape[0]) * 2.0**-500))
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) or 1.0
+    unit = 1.0 if SAFE[0] < largest < SAFE[1] else largest
+    if sparse.issparse(X):
+        squares = np.asarray((abs(X / unit) ** 2).sum(axis=0), dtype=float).ravel()
+    else:
+        scaled = X if unit == 1.0 else X / unit
+        squares = np.einsum("ij,ij->j", scaled, scaled)
+    return np.asarray(unit * (np.sqrt(squares) + math.sqrt(X.shape[0]) * 2.0**-500))

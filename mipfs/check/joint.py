@@ -79,24 +79,52 @@ class Measure:
         terms = wrong / self.D if self.name == "roc-auc" else wrong / (np.arange(1, self.P + 1) + wrong) / self.P
         return np.array([max(0.0, math.fsum(row) * (1.0 - 8 * U)) for row in terms.tolist()])
 
-    def worst(self, f: Array) -> float:
-        """The largest Δ(ȳ) − w'a(ȳ) at scores f (n,)."""
+    def worst(self, f: Array, off: float = 0.0) -> tuple[float, float]:
+        """The largest Δ(ȳ) − w'a(ȳ) at scores f (n,), at least 0, and how far it is off when each f_i is by `off`.
+
+        ȳ = y yields 0, exactly. So the maximum is 0 without any error where no other one comes near it.
+        """
         top, others = np.sort(f[self.positive]), np.sort(f[~self.positive])[::-1]
-        if self.name == "roc-auc":  # every pair decides for itself: swapped where f_i < f_j + ½
-            swapped = np.searchsorted(-others, 0.5 - top, side="left")
-            sums = np.concatenate([[0.0], np.cumsum(others)])[swapped]
-            return math.fsum(swapped * (1.0 - 2.0 * top) + 2.0 * sums) / self.D
-        if self.name == "average-precision":  # every negative goes where it adds most
-            i, gains = np.arange(self.P, 0, -1), []
-            for j, one in enumerate(others, 1):
-                gain = i / ((i + j) * (i + j - 1.0) * self.P) - 2.0 * (top - one) / self.D
-                gains.append(max(0.0, float(np.cumsum(gain).max())))
-            return math.fsum(gains)
+        off += (f.size + 16) * U * float(np.abs(f).max())  # of the sums below
+        if self.name == "roc-auc":
+            return self._worst_pairs(top, others, off)
+        if self.name == "average-precision":
+            return self._worst_places(top, others, off)
+        found = self._worst_labelling(top, others)
+        most = self._worst_labelling(top - 2.0 * off, others + 2.0 * off, 16 * U)
+        return max(0.0, found), max(0.0, most) - max(0.0, found)
+
+    def _worst_labelling(self, top: Array, others: Array, more: float = 0.0) -> float:
+        """Over all labellings but that of the samples themselves; with more for Δ, which is off by 8 ulp or is 0."""
         missed, lifted = (np.concatenate([[0.0], np.cumsum(part)]) * (2.0 / self.D) for part in (top, others))
-        if self.name not in ("error", "f1", "fbeta"):
-            a = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
-            return float((self.delta(a, self.k - a) + lifted[self.k - a] - missed[self.P - a]).max())
-        return self._worst_table(missed, lifted)
+        if self.name in ("error", "f1", "fbeta"):
+            return self._worst_table(missed, lifted) + more
+        a = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
+        deltas = self._other(a, self.k - a)
+        return float((deltas + np.where(deltas == 0.0, 0.0, more) + lifted[self.k - a] - missed[self.P - a]).max())
+
+    def _worst_pairs(self, top: Array, others: Array, off: float) -> tuple[float, float]:
+        """Every pair decides for itself: it is swapped where f_i < f_j + ½."""
+        swapped, near = (np.searchsorted(-others, end - top, side="left") for end in (0.5, 0.5 + 2.0 * off))
+        sums = np.concatenate([[0.0], np.cumsum(others)])[swapped]
+        found = math.fsum(swapped * (1.0 - 2.0 * top) + 2.0 * sums) / self.D
+        return max(0.0, found), 8.0 * off * float(near.sum()) / self.D + 8 * U * abs(found)
+
+    def _worst_places(self, top: Array, others: Array, off: float) -> tuple[float, float]:
+        """Every negative goes where it adds most."""
+        i, gains, errors = np.arange(self.P, 0, -1), [], []
+        for j, one in enumerate(others, 1):
+            lost = i / ((i + j) * (i + j - 1.0) * self.P)
+            gain, doubt = lost - 2.0 * (top - one) / self.D, 8.0 * off / self.D + (8 * self.P + 16) * U * lost
+            sums, doubts = np.cumsum(gain), np.cumsum(doubt)
+            gains.append(max(0.0, float(sums.max())))
+            errors.append(float(doubts[-1]) if np.any(sums + doubts > 0.0) else 0.0)
+        return math.fsum(gains), 1.01 * math.fsum(errors)
+
+    def _other(self, a: Any, b: Any) -> Array:
+        """Δ of all labellings but that of the samples themselves."""
+        a, b = np.broadcast_arrays(a, b)
+        return np.where((a == self.P) & (b == 0), -math.inf, self.delta(a, b))
 
     def _worst_table(self, missed: Array, lifted: Array) -> float:
         """The maximum over all (a, b). Δ rises with b, so its end and the largest sum bound a stretch of b at once."""
@@ -112,7 +140,7 @@ class Measure:
             base = missed[self.P - a]
             for c in np.flatnonzero(self.delta(a, ends - 1) + tops - base > best):
                 b = np.arange(starts[c], ends[c])
-                best = max(best, float((self.delta(a, b) + lifted[b]).max()) - base)
+                best = max(best, float((self._other(a, b) + lifted[b]).max()) - base)
         return best
 
 
@@ -127,16 +155,25 @@ class JointStatement(Statement):
         require(plain, "a structural loss has no bias and no sample weights")
         self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
 
-    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
-        """C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊ at margins m (n,); the sum of |v_i| is at most 2, of a ranking 4."""
-        worst = self.measure.worst(self.data.y * m)
-        size = (m.size + 16) * U * float(np.abs(m).max())  # of the sums in the search
+    def target(self, rho: float) -> float:
+        """0: what matters of a margin is itself."""
+        return 0.0
+
+    def loss_at(self, short: Array, off: Array) -> tuple[float, float, Array]:
+        """L at margins −short (n,), each off by at most `off`; its error, and what of that is for every sample's `off`.
+
+        The sum of |v_i| is at most 2, of a ranking 4.
+        """
+        worst, error = self.measure.worst(-self.data.y * short, float(off.max()))
         require(math.isfinite(worst), "a loss is beyond floating point")
-        return self.C * max(0.0, worst), 4.0 * self.C * (float(off.max()) + size)
+        value = self.C * worst
+        return value, self.C * error + 4 * U * value, 4.0 * self.C * off
 
 
 class JointDuals(Duals):
     """Dual vectors over labellings: feasible as integers."""
+
+    is_exact = False
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         assert isinstance(statement, JointStatement)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.check.dual_vectors import BLOCK
-from mipfs.check.rounding import Array, Arrays, Integers, U, down, require
+from mipfs.check.rounding import Array, Arrays, Integers, U, require, sum_below
 from mipfs.check.statement import Statement
 
 REFUTED, SCREENED = -2, 1 << 30
@@ -55,6 +55,7 @@ class Tree:
         for an even code, at least (code − 1)/2 for an odd one; (RELEASE, 0) takes that back. (LEAF, node) is a leaf.
         (SCREEN, node) screens, (RESTORE, 0) takes that back.
     n_leaves : int
+    has_one_dual : bool, whether all leaves that are not refuted have the same dual vector
     """
 
     def __init__(self, arrays: Arrays, p: int, whole: npt.NDArray[np.bool_]) -> None:
@@ -104,6 +105,7 @@ class Tree:
             self.steps.append((LEAF, node))
         require(all(reached), "a node is not part of the tree")
         self.n_leaves = sum(on < 0 for on in feature)
+        self.has_one_dual = len({self.dual[node] for j, node in self.steps if j in (LEAF, SCREEN)} - {REFUTED}) <= 1
 
 
 class Fixings:
@@ -184,11 +186,14 @@ class Fixings:
         return bool(self.conflicts) or self.n_inside > self.M or bool(np.any(self.ends[0] > self.ends[1]))
 
     @property
+    def taken(self) -> frozenset[int]:
+        """The atoms that are in every selection left."""
+        return frozenset(self.inside[: self.n_inside].tolist())
+
+    @property
     def only(self) -> frozenset[int] | None:
         """The one selection that is left, None where there may be more."""
-        if self.n_free and self.n_inside < self.M:
-            return None
-        return frozenset(self.inside[: self.n_inside].tolist())
+        return None if self.n_free and self.n_inside < self.M else self.taken
 
     def terms(self, cost: Array, order: Integers) -> Array:
         """Terms of min over the selections left, Σσ ≤ M, of cost'σ; `order` sorts the negative costs."""
@@ -260,7 +265,7 @@ def least_bound(
         dual, bound = tree.dual[value], math.inf
         constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
         if not fixed.is_empty:
-            bound = down(math.fsum([*constants, *fixed.terms(reduced, order).tolist()]))
+            bound = sum_below([*constants, *fixed.terms(reduced, order).tolist()])
         if j == SCREEN:
             fixed.screen(bound, reduced, order, level)
             least = min(least, level)

@@ -100,8 +100,10 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
     require(dict(features).keys() == names.keys(), "the features that are used are not the selected ones")
     for name, j in names.items():
         said = features[name]
-        require(set(said) == {"column", "shift", "scale", "map"}, f"feature {name!r} says other things than are known")
+        known = {"column", "shift", "scale", "center", "map"}
+        require(set(said) | {"center"} == known, f"feature {name!r} says other things than are known")
         require(type(said["column"]) is int and said["column"] == j, f"feature {name!r} is column {j} of the data")
         same = said["shift"] == float(raw.shift[j]) and said["scale"] == float(raw.scale[j])
-        require(same, f"shift or scale of {name!r} are not those of the data")
+        same = same and said.get("center", 0.0) == float(raw.center[j])
+        require(same, f"shift, scale or center of {name!r} are not those of the data")
         require(columns.maps.agrees(j, said["map"]), f"the function of {name!r} is not made of the data's values")

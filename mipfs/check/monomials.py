@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.rounding import Array, Arrays, Document, U, down, number, require
+from mipfs.check.rounding import Array, Arrays, Document, U, number, require, sum_below
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
 
@@ -149,6 +149,7 @@ class Monomials:
         for what, values in (("shift", base.shift), ("scale", base.scale)):
             right = {name: float(values[j]) for name, j in used.items()}
             require(dict(document["scaling"][what]) == right, f"the {what} is not that of the data")
+        require("center" not in document["scaling"], "monomials of implicitly centred data are not known")
         read = document.get("read") or {"label": None, "words": {}}
         label = read["label"] is None or base.label is None or read["label"] == base.label
         require(label, "the labels stand in another column of the data")
@@ -183,7 +184,7 @@ class Monomials:
             """Of selections whose atoms outside have scores up to ρ², one of them at least."""
             each = -0.5 * rho * rho * (1.0 + 8 * U) - (SMALL if rho > 0.0 else 0.0)
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
-            return down(math.fsum([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()]))
+            return sum_below([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()])
 
         allowed = _largest(value, level)
         return value(max(allowed, Outside(self, v[0], float(total[0]), allowed).largest()))

@@ -1,103 +1,158 @@
 """The near-optimal supports of a result: in S, distinct, in order, with values between bounds; and none is missing.
 
-Their weights are not stored, so their objectives are not recomputed: every dual vector of the certificate bounds them
-from below, and the incumbent's weights on their columns from above. The list is complete when every leaf whose bound
-lies below the limit holds one selection only, and that is listed.
+Every support has the weights, and values of the extra variables, that show its objective and that it is allowed; the
+dual vectors of the certificate bound it from below. The limit is U + g|U|, rounded up, U the incumbent's objective; or
+the last objective listed, where the list has as many supports as were asked for.
+
+The list is complete when every leaf proves more than the limit, or holds one selection only, and that is listed, or
+holds nothing but ties of a listed support: it has that one fixed, whatever else it may take costs nothing, and its
+bound reaches that one's value. More features never raise v(σ), so they have weight 0 there: the run counts them
+(`ties`), and lists them not. An objective that is told from another one by less than `EXACT` is not told from it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mipfs.check import classifier
-from mipfs.check.classifier import Classifier
+from mipfs.check.classifier import Classifier, evaluated
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Fixings
-from mipfs.check.rounding import Integers, down, number, require
+from mipfs.check.rounding import NEAR, Integers, U, above, absent_or, gap_between, number, require, sum_below
 from mipfs.check.statement import Statement
+from mipfs.check.verdict import STATED
 
 EXACT = 2e-7
-"""The values of near-optimal supports are exact to 1e-7, relative, and so is the limit."""
+"""Up to here, relative, the values of two supports are not told apart: SVMs are solved to 1e-7."""
+ACCURACY = 1e-6
+"""An objective is its support's value to this, relative: what the dual vectors must prove of it."""
+
+
+def gap_above(objective: float, best: float) -> float:
+    """(objective − best)/|best|: 0 where they are equal, inf at a best one of 0 otherwise."""
+    return 0.0 if objective == best else (objective - best) / abs(best) if best else math.inf
 
 
 class NearOptimal:
-    """The list as it stands in the JSON; used as a visitor of the leaves it checks that it is complete."""
+    """The list as it stands in the JSON; used as a visitor of the leaves it checks that it is complete.
+
+    Parameters
+    ----------
+    statement : Statement
+    stated : the entry of the JSON
+    incumbent : Classifier
+
+    Attributes
+    ----------
+    limit : float, what belongs to the list is worth that at most; inf where none is asked for
+    least : float, what is proven to be worth that at least is rightly not in the list
+    """
 
     def __init__(self, statement: Statement, stated: Any, incumbent: Classifier) -> None:
         self.statement, self.incumbent, self.complete = statement, incumbent, stated["complete"]
         self.gap, self.size, entries = stated["gap"], stated["size"], stated["supports"]
         typed = type(self.complete) is bool and type(self.size) in (int, type(None)) and isinstance(entries, list)
         require(typed, "the near-optimal supports are malformed")
+        require(self.size is None or self.size >= 1, f"a list of {self.size} near-optimal supports was asked for")
+        require(self.gap is None or number(self.gap, "the gap of the list") >= 0, "the gap of the list is negative")
         self.supports = [statement.ids(entry["selected"]) for entry in entries]
         self.values = [number(entry["objective"], "an objective") for entry in entries]
-        self.listed = {frozenset(ids.tolist()) for ids in self.supports}
+        self.sets = [frozenset(ids.tolist()) for ids in self.supports]
+        self.listed = set(self.sets)
+        ties = all(type(entry.get("ties")) in (int, type(None)) for entry in entries)
+        require(ties, "the number of ties of a near-optimal support is no number")
         require(len(self.listed) == len(entries), "a near-optimal support is listed twice")
         require(self.values == sorted(self.values), "the near-optimal supports are not in order")
-        require(
-            self.size is None or len(entries) <= self.size, f"more than {self.size} near-optimal supports are listed"
-        )
-        self.limit = math.inf
+        full = self.size is not None and len(entries) >= self.size
+        require(not full or len(entries) == self.size, f"more than {self.size} near-optimal supports are listed")
+        self.limit = self.least = math.inf
         if entries:
-            self._check_values([number(entry["gap"], "a gap") for entry in entries])
-        times = Counter(statement.atoms.names[g] for ids in self.supports for g in ids.tolist())
-        share = {name: count / len(entries) for name, count in times.items()}
-        require(dict(stated["share"]) == share, "the shares of the features are not those of the near-optimal supports")
+            self._set_limit(full)
+            for k, entry in enumerate(entries):
+                self._check(k, entry)
+        self._check_share(stated["share"])
 
-    def _check_values(self, gaps: list[float]) -> None:
-        best, statement = self.values[0], self.statement
-        size = max(1e-10, abs(best))
-        same = abs(best - self.incumbent.objective) <= 1e-9 * size + self.incumbent.error
+    def _set_limit(self, full: bool) -> None:
+        """The limit, and what a support that is missing must be proven to be worth."""
+        best, last = self.values[0], self.values[-1]
+        same = abs(best - self.incumbent.objective) <= NEAR * abs(best) + self.incumbent.error
         require(same, f"the best near-optimal support has the objective {best!r}, the incumbent another")
         if self.gap is not None:
-            self.limit = best + number(self.gap, "the gap of the near-optimal supports") * abs(best)
-        if self.size is not None and len(self.values) == self.size:
-            self.limit = min(self.limit, self.values[-1])
-        for k, (ids, objective, gap) in enumerate(zip(self.supports, self.values, gaps, strict=True), 1):
-            once = ids.size == np.unique(ids).size
-            broken = statement.holds(ids, None) if once else "a feature stands in it twice"
-            require(not broken, f"near-optimal support {k}: {broken}")
-            right = abs(gap - (objective - best) / size) <= 1e-9 * max(1.0, abs(gap))
-            require(right, f"near-optimal support {k}: the gap is {gap!r}, but its objective says otherwise")
-            inside = objective <= self.limit + EXACT * size
-            require(
-                inside, f"near-optimal support {k}: its objective {objective!r} lies above the limit {self.limit!r}"
-            )
-            upper, error = classifier.value(statement, ids, self.incumbent)
-            require(
-                objective <= upper + EXACT * abs(upper) + error, f"near-optimal support {k}: worth {upper!r} at most"
-            )
+            self.limit = above(Fraction(best) + Fraction(self.gap) * abs(Fraction(best)))
+            self.least = math.nextafter(self.limit, math.inf)
+        if full and last <= self.limit:
+            self.limit, self.least = last, last - EXACT * abs(last)
 
-    def bound_below(self, duals: Duals) -> None:
-        """Compare the objectives with what the dual vectors prove of these supports."""
+    def _check(self, k: int, entry: Mapping[str, Any]) -> None:
+        """One support: allowed, worth what it says by its weights, below the limit, and as far above the best."""
+        whose, ids, best, objective = f"near-optimal support {k + 1}", self.supports[k], self.values[0], self.values[k]
+        broken = self.statement.refused(ids, entry.get("extra"))
+        require(not broken, f"{whose}: {broken}")
+        ties = entry.get("ties")
+        require(ties is None or (type(ties) is int and ties >= 0), f"{whose}: {ties!r} supports add nothing to it")
+        for name in ("weights", "intercept"):
+            require(entry.get(name) is not None, f"{whose}: its {name} are not stated, so nothing shows its objective")
+        found = evaluated(self.statement, ids, entry, whose)
+        require(found.error <= ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
+        inside = objective <= self.limit + EXACT * abs(self.limit)
+        require(inside, f"{whose}: its objective {objective!r} lies above the limit {self.limit!r}")
+        gap, exact = absent_or(entry["gap"], math.inf, "a gap"), gap_above(objective, best)
+        right = gap == exact or abs(gap - exact) <= STATED * exact + 8 * U
+        require(right, f"{whose}: the gap is {gap!r}, but its objective says otherwise")
+
+    def _check_share(self, stated: Any) -> None:
+        """In which share of the supports a feature stands."""
+        times = Counter(self.statement.atoms.names[g] for ids in self.supports for g in ids.tolist())
+        share = {name: count / len(self.supports) for name, count in times.items()}
+        require(dict(stated) == share, "the shares of the features are not those of the near-optimal supports")
+
+    def bound_below(self, duals: Duals) -> tuple[str, ...]:
+        """Compare the objectives with what the dual vectors prove of these supports; what was found, in words."""
         least = [-math.inf] * len(self.supports)
         for _, g, cost in duals.blocks():
             for k, ids in enumerate(self.supports):
                 values = np.array(g) + cost[:, ids].sum(axis=1)
                 d = int(np.argmax(values))
-                least[k] = max(least[k], down(math.fsum([g[d], *cost[d, ids].tolist()])))
+                least[k] = max(least[k], sum_below([g[d], *cost[d, ids].tolist()]))
+        worst = 0.0
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
             low = self.statement.reported(low)
-            holds = objective >= low - EXACT * max(1e-10, abs(low))
-            require(holds, f"near-optimal support {k}: the objective is {objective!r}, but {low!r} at least")
-
-    @property
-    def least(self) -> float:
-        """What is proven to be at least so large belongs to no complete list."""
-        if not self.complete:
-            return -math.inf
-        return self.limit - EXACT * max(1e-10, abs(self.limit)) if math.isfinite(self.limit) else math.inf
+            gap = gap_between(objective, low)
+            shown = gap <= ACCURACY
+            require(
+                shown, f"near-optimal support {k}: its objective is {objective!r}, but only {low!r} is proven of it"
+            )
+            worst = max(worst, gap)
+        count, complete = len(self.supports), "no other is missing" if self.complete else "others may be missing"
+        return (f"{count} near-optimal supports, objectives within {worst:.2g} of what is proven; {complete}",)
 
     def __call__(self, fixed: Fixings, bound: float) -> None:
         """See a leaf: whether it may hold a support that belongs to the list and is not in it."""
-        if self.statement.reported(bound) >= self.least:
+        if not self.complete:
             return
-        only = fixed.only
-        missing = only is None or (only not in self.listed and self._may_be_allowed(only))
+        proven, only = self.statement.reported(bound), fixed.only
+        if proven >= self.least or only in self.listed:
+            return
+        if only is not None and not self._may_be_allowed(only):
+            return
+        missing = not self._has_ties_only(fixed, bound)
         require(not missing, "the near-optimal supports are called complete, but the leaves leave room for others")
+
+    def _has_ties_only(self, fixed: Fixings, bound: float) -> bool:
+        """Whether all that a leaf holds is a listed support with features of weight 0; no value is below 0."""
+        inside = set(fixed.inside[: fixed.n_inside].tolist())
+        free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
+        dear, level = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}, max(bound, 0.0)
+        proven = self.statement.reported(level)
+        return any(
+            objective - EXACT * abs(objective) <= proven and dear <= one <= inside
+            for one, objective in zip(self.sets, self.values, strict=True)
+        )
 
     def _may_be_allowed(self, only: frozenset[int]) -> bool:
         ids: Integers = np.array(sorted(only), dtype=np.int64)

@@ -1,9 +1,11 @@
-"""What every part of the checker rests on: the unit round-off, and how something that is not proven is refused."""
+"""What every part of the checker rests on: the unit round-off, its readers of numbers, and how something is refused."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,12 @@ Document = Mapping[str, Any]
 U = 2.0**-53
 TINY = 2.0**-1074
 """The smallest float: a product that underflows is off by at most this, whatever its size."""
+NORMAL = 2.0**-1022
+"""Numbers below this are rounded to a multiple of `TINY`, and not relative to their size."""
+NEAR = 1e-9
+"""Two numbers of a result that were computed apart, by others and by the checker, agree to this, relative."""
+WRITTEN = re.compile(rb"-?[0-9]+(/[0-9]+)?")
+"""A rational number as text, "p" or "p/q"."""
 
 
 class Rejected(Exception):
@@ -30,8 +38,9 @@ def require(holds: Any, reason: str) -> None:
 
 
 def number(value: Any, what: str) -> float:
-    """A finite number of the JSON; a text, a truth value or an infinity is none."""
+    """A finite number of the JSON, that a float holds; a text, a truth value or an infinity is none."""
     require(type(value) in (int, float) and abs(value) <= 1.7e308, f"{what} is {value!r}, no finite number")
+    require(float(value) == value, f"{what} is {value!r}, which no float holds")
     return float(value)
 
 
@@ -40,6 +49,48 @@ def absent_or(value: Any, absent: float, what: str) -> float:
     return absent if value is None else number(value, what)
 
 
+def rational(value: float | bytes, what: str) -> Fraction:
+    """The exact value of a float, or of a text "p/q"; Python reads whole numbers of 4300 digits at most."""
+    if not isinstance(value, bytes):
+        return Fraction(number(value, what))
+    require(WRITTEN.fullmatch(value), f"{what} is {value[:40]!r}, no rational number")
+    above, _, below = value.decode("ascii").partition("/")
+    require(not below or int(below), f"{what} has the denominator 0")
+    return Fraction(int(above), int(below or "1"))
+
+
 def down(value: float) -> float:
     """The next float below; -inf for what is no number."""
     return math.nextafter(value, -math.inf) if value == value else -math.inf
+
+
+def below(value: Fraction) -> float:
+    """The largest float that is not above; beyond the largest one that one, or -inf."""
+    try:
+        near = float(value)
+    except OverflowError:
+        return np.finfo(float).max if value > 0 else -math.inf
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def above(value: Fraction) -> float:
+    """The smallest float that is not below."""
+    return -below(-value)
+
+
+def sum_below(terms: Iterable[float]) -> float:
+    """The sum, rounded down; -inf where a term is. `math.fsum` rounds once: exact sums stay what they are."""
+    held = list(terms)
+    total = math.fsum(held)
+    if not math.isfinite(total):
+        return -math.inf if total != math.inf else total
+    return total if math.fsum([*held, -total]) >= 0.0 else math.nextafter(total, -math.inf)
+
+
+def gap_between(objective: float, bound: float) -> float:
+    """(objective − bound)/|objective|: 0 where they meet, inf at an objective of 0 otherwise, or without either."""
+    if not (math.isfinite(objective) and math.isfinite(bound)):
+        return math.inf
+    if bound >= objective:
+        return 0.0
+    return (objective - bound) / abs(objective) if objective else math.inf

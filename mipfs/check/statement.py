@@ -16,16 +16,31 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.made import MadeAtoms, Remade
-from mipfs.check.rounding import TINY, Array, Document, Integers, U, absent_or, down, number, require
+from mipfs.check.rounding import (
+    NEAR,
+    NORMAL,
+    TINY,
+    Array,
+    Document,
+    Integers,
+    U,
+    absent_or,
+    below,
+    down,
+    number,
+    rational,
+    require,
+)
 from mipfs.data.instance import Instance
 
-LEAST_MULTIPLIER = 2.0**-500
-"""Multipliers that are smaller, and not zero, are refused: their products have no relative accuracy."""
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
 LARGEST = 1e100
 """Numbers of rows are up to this; beyond it the allowance on a row would be infinite."""
 ALLOWANCE = 2.0**-40
 """δ: what a row forgives, of its own size, so that decimals mean what they say; S is defined with it."""
+TERM = 32
+"""Units of round-off that the loss of a sample may be off at a given short: an exponential and a logarithm of 4 ulp
+each (see `mipfs.check.tree`), products, and their sum, which is rounded once."""
 ONE = np.ones(1, dtype=np.int64)
 ROUNDED = Fraction(1, 2**47)
 """What is forgiven for the rounding of the values of extra variables, relative to their terms."""
@@ -169,65 +184,108 @@ class Statement:
             value = math.nextafter(value, math.inf)
         return value
 
-    def holds(self, ids: Integers, extra: Array | None) -> str:
+    def refused(self, ids: Integers, values: Mapping[str, Any] | None) -> str:
+        """Why atoms are not in S at the stated values of the extra variables, by name; "" when they are."""
+        given = {} if values is None else dict(values)
+        if given.keys() != self.extra.keys():
+            return "the extra variables do not have one value each"
+        if ids.size != np.unique(ids).size:
+            return "a feature stands in it twice"
+        return self.holds(ids, self.witness(given[name] for name in self.extra))
+
+    def holds(self, ids: Integers, extra: Array | None, sigma: Array | None = None) -> str:
         """Why the atoms `ids` (k,), all different, are not in S, "" when they are.
 
-        Without values of the extra variables (e,) their rows are left out.
+        Without values of the extra variables (e,) their rows are left out. With `sigma` (k,) in (0, 1] these are the
+        σ of the atoms; rows hold then as far as numbers that were computed apart agree.
         """
-        if ids.size > self.M:
-            return f"{ids.size} features are selected, {self.M} are allowed"
+        part, loose = np.ones(ids.size) if sigma is None else sigma, 0.0 if sigma is None else NEAR
+        if math.fsum(part.tolist()) > self.M * (1.0 + loose):
+            return f"{math.fsum(part.tolist()):g} features are selected, {self.M} are allowed"
         sides = self.forced[ids]
-        if np.any(sides == 0) or np.count_nonzero(sides == 1) < self.n_inside:
+        if np.any(sides == 0) or np.count_nonzero((sides == 1) & (part == 1.0)) < self.n_inside:
             return "the selected features contradict the forced ones"
+        at = dict(zip(ids.tolist(), part.tolist(), strict=True))
+        if extra is not None:
+            at |= {self.p + k: float(value) for k, value in enumerate(extra)}
         for r, row in enumerate(self.rows):
-            part = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
-            places, values = self.by_row.indices[part], self.by_row.data[part].tolist()
-            if extra is None and np.any(places >= self.p):
+            span = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
+            places, values = self.by_row.indices[span].tolist(), self.by_row.data[span].tolist()
+            if extra is None and any(j >= self.p for j in places):
                 continue
-            x = np.isin(places, ids).astype(float)
-            if extra is not None:
-                x[places >= self.p] = extra[places[places >= self.p] - self.p]
-            terms = [Fraction(a) * Fraction(v) for a, v in zip(values, x.tolist(), strict=True)]
-            exact = sum(terms, Fraction(0))
+            terms = [Fraction(a) * Fraction(at.get(j, 0.0)) for a, j in zip(values, places, strict=True)]
+            exact, size = sum(terms, Fraction(0)), sum((abs(t) for t in terms), Fraction(0))
             room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
+            room += Fraction(loose) * size
             if not self.lb[r] - room <= exact <= self.ub[r] + room:
                 return f"the selected features violate the row {row['name']!r}"
         return ""
 
-    def loss_at(self, m: Array, off: Array, rho: float = 1.0) -> tuple[float, float]:
-        """L at margins m (n,), and how far it is off when they are off by at most `off` (n,)."""
-        short = np.maximum(0.0, rho - m)
-        losses = {"hinge": short, "squared-hinge": 0.5 * short * short, "logistic": np.logaddexp(0.0, -m)}
-        steepest = short + off if self.loss == "squared-hinge" else 1.0
-        value = float(self.c @ losses[self.loss])
-        return value, float(self.c @ (steepest * off)) + (m.size + 16) * U * value
+    def target(self, rho: float) -> float:
+        """What margins fall short of: ρ, or 0 for the logistic loss, which is log(1 + exp(s)) of s = −m."""
+        return 0.0 if self.loss == "logistic" else rho
+
+    def loss_at(self, short: Array, off: Array) -> tuple[float, float, Array]:
+        """L where margins fall short of `target` by `short` (n,), each off by at most `off` (n,).
+
+        Returns
+        -------
+        value, error : float, error is what the value may be off in all
+        doubt : (n,) what it may be off for the `off` of every sample
+        """
+        least, most = np.maximum(0.0, short), np.maximum(0.0, short + off)
+        if self.loss == "hinge":
+            losses, steepest = least, np.where(most > 0.0, 1.0, 0.0)
+        elif self.loss == "squared-hinge":
+            losses, steepest = 0.5 * least * least, most
+        else:
+            losses, steepest = np.logaddexp(0.0, short), 1.01 * np.exp(-np.logaddexp(0.0, -(short + off)))
+        terms, doubt = self.c * losses, self.c * steepest * off
+        value = math.fsum(terms.tolist()) if np.all(np.isfinite(terms)) else math.inf
+        return value, 1.01 * float(doubt.sum()) + TERM * U * value, doubt
+
+    def witness(self, values: Iterable[Any], *, fractional: bool = False) -> Array:
+        """Values of the extra variables (e,), in their order, after they were found between their ends and whole."""
+        x = np.array([number(value, "an extra variable") for value in values])
+        require(x.shape == self.low.shape, "the values are not one for every extra variable")
+        require(np.all((x >= self.low) & (x <= self.high)), "an extra variable lies outside its bounds")
+        require(np.all(fractional | ~self.whole | (x == np.rint(x))), "an extra variable is no whole number")
+        return x
 
     def reduced(self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array]) -> tuple[list[float], Array]:
         """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down.
 
         `ends` are the bounds of the extra variables at the leaf. The multipliers are floats, or rational numbers as
-        text where the extra variables need them exactly.
+        text where the extra variables need them exactly; either is exact, and so is what they make of the bounds.
         """
-        exact = [_rational(value) for value in multipliers]
+        exact = [rational(value, "a multiplier") for value in multipliers]
         require(len(exact) == self.lb.size, f"{len(exact)} multipliers fit no rows")
-        for r, value in enumerate(exact):  # one that points to an absent bound counts for nothing
-            if not math.isfinite(self.lb[r] if value > 0 else self.ub[r]):
-                exact[r] = Fraction(0)
-        y = np.array([float(value) for value in exact])
-        require(np.all((np.abs(y) >= LEAST_MULTIPLIER) | (y == 0)), "a multiplier is too small to be computed with")
-        parts = y * np.where(y > 0, self.lb, np.where(y < 0, self.ub, 0.0))
-        constants = [*parts, -4 * U * float(np.abs(parts).sum()) - (y.size + 2) * TINY]
-        reduced = cost - (self.A.T @ y)[: self.p]
-        size = (abs(self.A).T @ np.abs(y))[: self.p] + np.abs(cost)
-        for k in range(len(self.extra)):  # exactly: one without a bound needs its reduced cost to be zero
+        constant = Fraction(0)
+        for r, value in enumerate(exact):
+            if value:
+                end = float(self.lb[r] if value > 0 else self.ub[r])
+                exact[r] = value if math.isfinite(end) else Fraction(0)  # one to an absent bound counts for nothing
+                constant += exact[r] * Fraction(end if math.isfinite(end) else 0.0)
+        if not any(exact):
+            return [], cost
+        for k in range(len(self.extra)):  # one without a bound needs its reduced cost to be zero
             column = self.A[:, [self.p + k]].tocoo()
             terms = (Fraction(a) * exact[r] for r, a in zip(column.row.tolist(), column.data.tolist(), strict=True))
             left = -sum(terms, Fraction(0))
             end = float(ends[0][k] if left > 0 else ends[1][k])
             require(left == 0 or math.isfinite(end), "multipliers leave an extra variable without a bound")
-            constants.append(down(float(left * Fraction(end))) if left else 0.0)
-        lost = 1.01 * (y.size + 6) * U * size + (y.size + 6) * TINY
-        return constants, np.nextafter(reduced - lost, -math.inf)
+            constant += left * Fraction(end) if left else 0
+        return [below(constant)], self._less(cost, exact)
+
+    def _less(self, cost: Array, exact: list[Fraction]) -> Array:
+        """(c − ½ s − A'y) rounded down: y is rounded to floats, relative to its size or to a multiple of `TINY`."""
+        y = np.array([float(value) for value in exact])
+        sizes = abs(self.A)
+        rough = np.array([float(0 < abs(value) < NORMAL) for value in exact])
+        reduced = cost - (self.A.T @ y)[: self.p]
+        size = (sizes.T @ np.abs(y))[: self.p] + np.abs(cost)
+        lost = 1.01 * (y.size + 6) * U * size + (y.size + 6 + 1.01 * (sizes.T @ rough)[: self.p]) * TINY
+        return np.asarray(np.nextafter(reduced - lost, -math.inf))
 
 
 def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
@@ -235,14 +293,6 @@ def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
     a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)
     return low, np.nextafter(ub + ALLOWANCE * (a + np.where(np.isfinite(ub), np.abs(ub), 0.0)), math.inf)
-
-
-def _rational(value: Any) -> Fraction:
-    """A float, or a text "p/q"; Python reads whole numbers of 4300 digits at most."""
-    if not isinstance(value, bytes):
-        return Fraction(value)
-    above, _, below = value.decode("ascii").partition("/")
-    return Fraction(int(above), int(below or "1"))
 
 
 def _ends(given: Iterable[Mapping[str, Any]]) -> tuple[Array, Array]:

@@ -7,13 +7,19 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     statement.py     the problem (P) and its set S          classifier.py   the incumbent and its objective
     dual_vectors.py  feasible dual vectors, their scores    leaves.py       the tree and its least bound
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
+    verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
+    exact.py         margins in rational arithmetic         rounding.py     readers of numbers
     words.py         (P) in words, and the data's description
+    known.py         the names that a result may use
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
 
 Rounding: α = k·2^−q is exact; every sum of n products is off by at most γ_n Σ|terms| in whatever order it was
 taken, γ_n = n·u/(1 − n·u), u = 2^−53, and by 2^−1074 per product for what underflows; leaf sums are `math.fsum`,
-rounded down. Assumed: sqrt is correctly rounded, and NumPy's log is within 4 ulp.
+rounded down. A column far from zero is moved to its mean before ω is summed: y'α = 0 is an integer identity, so that
+this changes nothing, and the error is that of the column's spread. Where the error of the objective is more than 1e-11
+of it, its margins are computed in rational arithmetic; one that is still more than 1e-9 off is refused.
+Assumed: sqrt is correctly rounded, and NumPy's log, log1p and exp are within 4 ulp.
 """
 
 from __future__ import annotations
@@ -28,27 +34,22 @@ import numpy as np
 
 from mipfs.check import classifier, words
 from mipfs.check import made as functions
-from mipfs.check.classifier import Classifier
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
+from mipfs.check.known import check_known
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
-from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, number, require
+from mipfs.check.relaxed import check_relaxation, unshown
+from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
 from mipfs.check.statement import Statement
+from mipfs.check.verdict import STATUSES, judge
 from mipfs.data.instance import Instance
 
-GAP = 1e-9
-"""Allowance on an asked gap and between the bound of the result and the certified one, relative to the objective."""
-CLOSED = 1.03e-12
-"""objective − bound ≤ CLOSED·max(1, Σ c_i) counts as no gap (3% for rounding)."""
 Reading = tuple[type[Statement], type[Duals]]
-STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUMERICAL")
 NEVER = {
-    "trace": "the history of the run (trace, counters, seconds, stop reason)",
-    "relaxed": "the upper side of the relaxation and its σ",
+    "trace": "the history of the run (driver, command, trace, counters, seconds, stop reason, versions)",
     "validated": "the classifier of lowest validation error",
-    "near_optimal": "the objectives of near-optimal supports, beyond the bounds on both sides of them",
     "conflict": "that the conflicting rows are a smallest set",
 }
 """What stands in a result and is not checked."""
@@ -63,12 +64,14 @@ class Report:
     accepted, reason : bool, and what is wrong in one line, "" when accepted
     bound : float, the certified lower bound: that of the certificate, after all leaves were found to reach it
     objective, gap : float, of (P) at the selected features, recomputed, inf without any; relative to the bound
-    result_bound : float, the result's own, above the certified one by 1e-9 of the objective at most
+    result_bound : float, the result's own, above the certified one by 1e-9 of it at most
     status : str, of the result
     asked : float, the gap up to which it calls itself optimal
     statement : tuple of str, the problem that was checked, in words
     differs, unchecked : tuple of str
-        Options that differ from the data's own description, and what stands in the result and was not checked.
+        What differs from what the data's own description asks for, and what stands in the result and was not checked.
+    relaxation, listed : tuple of str
+        What was recomputed of a relaxation and of a list of near-optimal supports, in words; empty without any.
     """
 
     accepted: bool
@@ -85,6 +88,8 @@ class Report:
     statement: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    relaxation: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
 
 
 def check(
@@ -133,6 +138,7 @@ def _check(
 ) -> None:
     status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
+    check_known(document)
     data = functions.view(document, data)
     require(document["data_sha256"] == data.sha256, "this is other data than the result was found on")
     require(kind == data.scaling, f"the result is about data with scale {kind!r}, not {data.scaling!r}")
@@ -151,70 +157,27 @@ def _check(
         found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
     if certificate.get("found") is not None:
         found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
+    found["unchecked"] += unshown(document)
     near = document.get("near_optimal")
+    if near is not None and any(entry.get("ties") for entry in near["supports"]):
+        found["unchecked"] += ("how many larger supports only add features of weight 0",)
     listed = None if near is None else NearOptimal(statement, near, incumbent)
+    bound = absent_or(
+        certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
+    )
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
-    bound = absent_or(certificate["bound"], math.inf, "the certificate's bound")
     level = statement.unit(bound if listed is None else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
     proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
+    if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
+        proven = max(proven, 0.0)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}
     require(proven >= bound, f"{who} proves only {proven!r}, less than the claimed bound {bound!r}")
     found |= {"bound": bound}
+    found |= judge(document, incumbent, bound)
+    require(certificate["kind"] == "tree" or tree.has_one_dual, "a relaxation has one dual vector at all leaves")
+    found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
-        listed.bound_below(duals)
-    _verdict(document, statement, incumbent, bound, found)
-
-
-def _verdict(
-    document: Document, statement: Statement, incumbent: Classifier, bound: float, found: dict[str, Any]
-) -> None:
-    """Compare the status, the objective and the bound of the result with what is proven."""
-    status, objective, params = document["status"], incumbent.objective, document["params"]
-    said, source = absent_or(document["bound"], -math.inf, "the bound"), document.get("bound_source", "dual")
-    asked = number(params["gap"], "the asked gap")
-    require(document["certificate"]["gap"] == asked, "the asked gap of the certificate is not that of the parameters")
-    require(0 <= asked < 1, f"the asked gap is {asked!r}, it must lie in [0, 1)")
-    empty = bound == math.inf
-    require((status == "INFEASIBLE") == empty, f"the status is {status}, but the certified bound {bound!r}")
-    size = max(1e-10, abs(objective)) if objective < math.inf else max(1e-10, abs(said)) if said > -math.inf else 1.0
-    left = math.inf if objective == math.inf else max(0.0, objective - bound)
-    found |= {"asked": asked, "result_bound": said, "gap": left / size}
-    if empty:
-        nothing = objective == math.inf and said == -math.inf
-        require(nothing, "no selection is allowed, but the result has an objective or a bound")
-        return
-    above = bound - objective > GAP * size + incumbent.error
-    require(not above, f"the bound {bound!r} lies above the objective {objective!r}")
-    whose = "is the solver's own word" if source == "solver" else "is not proven"
-    require(said - bound <= GAP * size, f"the result's bound {said!r} {whose}: the certificate shows {bound!r}")
-    require(status not in ("OPTIMAL", "FEASIBLE") or objective < math.inf, f"{status}, but without an objective")
-    require(status != "NO_SOLUTION" or objective == math.inf, "NO_SOLUTION, but with an objective")
-    closed = CLOSED * max(1.0, float(statement.c.sum())) + 2 * incumbent.error
-    reached = max((asked + GAP) * size, closed)
-    for name, one in (("certified", bound), ("stated", said)):
-        meets = status != "OPTIMAL" or objective - one <= reached
-        require(meets, f"OPTIMAL to a gap of {asked:g}, but only {(objective - one) / size:g} is {name}")
-    if document.get("gap") is not None:
-        exact = (objective - said) / size
-        same = abs(number(document["gap"], "the gap") - exact) <= GAP * max(1.0, abs(exact))
-        require(same, f"the gap of the result is {document['gap']!r}, but its objective and bound give {exact!r}")
-    relaxed = document.get("relaxed")
-    require(status != "RELAXED" or relaxed is not None, "RELAXED, but no relaxation stands in the result")
-    if relaxed is not None:
-        _relaxation(status, relaxed, bound, reached, size)
-
-
-def _relaxation(status: str, relaxed: Mapping[str, Any], bound: float, reached: float, size: float) -> None:
-    """The lower side of a relaxation must be proven; the upper one must lie above it, and meet the bound when solved.
-
-    Where S has rows the bound may lie above both: α = 0 proves the least penalty of a whole selection.
-    """
-    lower = absent_or(relaxed["lower"], -math.inf, "the relaxation's lower side")
-    upper = absent_or(relaxed["upper"], math.inf, "the relaxation's upper side")
-    require(lower - bound <= GAP * size, f"the relaxation's lower side {lower!r} is not proven: it is {bound!r}")
-    require(upper - lower >= -GAP * size, f"the relaxation's upper side {upper!r} lies below the lower one {lower!r}")
-    room = max(reached, reached / size * abs(upper)) if status == "RELAXED" else math.inf
-    require(upper - bound <= room, f"RELAXED, but the sides {upper!r} and {bound!r} are apart")
+        found |= {"listed": listed.bound_below(duals)}

@@ -346,6 +346,18 @@ class Blocked(matrix.Elsewhere):
                 return int(part.start + far.argmax())
         return None
 
+    def too_small(self, kind: str, shift: Array, scale: Array) -> int | None:
+        """The first column that is too small to be scaled, as `matrix.too_small` has it."""
+        for part in self.parts:
+            at = slice(part.start, part.stop)
+            small, stays = scale[at] < matrix.SMALLEST, (scale[at] == 1.0) & (shift[at] == 0.0)
+            stays &= (part.sums > 0) & (part.statistics.squares == 0.0)  # values whose squares underflow
+            local = np.flatnonzero(stays)
+            small[local[matrix.is_lost(part.gathered(local), kind)]] = True
+            if small.any():
+                return int(part.start + small.argmax())
+        return None
+
     @property
     def T(self) -> _Transposed:
         """X', to be multiplied by vectors."""

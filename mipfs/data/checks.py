@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.declared import shown
 
 Array = npt.NDArray[np.float64]
 
@@ -35,13 +36,6 @@ def memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 2**63
-
-
-def shown(value: Any) -> str:
-    """A number for a message: Python refuses to write whole numbers of thousands of digits."""
-    if isinstance(value, int) and abs(value) >= 10**20:
-        return f"about 2^{value.bit_length()}"
-    return f"{value!r}"
 
 
 def feature_names(given: Sequence[str] | None, p: int, path: str | None) -> Sequence[str]:

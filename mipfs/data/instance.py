@@ -254,6 +254,10 @@ class Instance:
                 f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed"
             )
             raise DataError(message, "divide the column, or scale it: 'standard' or 'unit'", path=path)
+        below = matrix.too_small(X, scale, shift, divisor) if training else None
+        if below is not None:
+            message = f"feature {names[below]!r} is too small to be scaled: its scale is below {matrix.SMALLEST:g}"
+            raise DataError(message, "multiply the column, or leave it out", path=path)
         instance = cls(
             values,
             signs,

@@ -25,6 +25,8 @@ DENSE_ABOVE = 0.25
 _BLOCK, _PIECE = 1 << 20, 1 << 17
 LARGEST = 1e100
 """Largest absolute value of a scaled column."""
+SMALLEST = 1e-290
+"""Smallest scale of a column: weights on the user's scale are divided by it, and must stay below 1.8e308."""
 _TINY = float(np.finfo(np.float64).tiny)
 _INT32 = np.iinfo(np.int32).max
 
@@ -46,6 +48,10 @@ class Elsewhere(ABC):
     @abstractmethod
     def too_large(self) -> int | None:
         """What `too_large` returns."""
+
+    @abstractmethod
+    def too_small(self, kind: str, shift: Array, scale: Array) -> int | None:
+        """What `too_small` returns."""
 
 
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
@@ -107,7 +113,8 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     X : (n, p) ndarray in Fortran order or canonical csc_array
     kind : {"none", "standard", "unit"}
         ``standard``: mean 0 and variance 1 with divisor n; ``unit``: Euclidean norm 1. A column that is
-        constant (zero, for ``unit``), or too small or large to be divided by, stays as it is.
+        constant (zero, for ``unit``), or too small or large to be divided by, stays as it is (`too_small` and
+        `too_large` find those).
 
     Returns
     -------
@@ -128,6 +135,28 @@ def scaled(X: Any, kind: str) -> tuple[Any, Array, Array, Array]:
     for part in _blocks(X):
         out[:, part], shift[part], scale[part] = _scaled_dense(X[:, part], kind)
     return out, np.zeros(p), shift, scale
+
+
+def standing(x: Array, shift: Array | float, scale: Array | float) -> Array:
+    """What the scaled data has for the user's values: (x − shift)/scale, each rounded once.
+
+    Columns are scaled by it for training, and the values of new rows for prediction: the same value is the same
+    number, bit for bit, on the same side of every knot.
+
+    Parameters
+    ----------
+    x : any shape
+    shift, scale : numbers, or arrays of the shape of the last axis
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.asarray(np.subtract(x, shift, dtype=float))
+        found /= scale
+        far = ~np.isfinite(found)
+        if np.any(far):  # a difference that floating point does not hold, halved: its quotient may be held
+            parts = (np.broadcast_to(one, found.shape)[far] for one in (x, shift, scale))
+            value, less, divisor = (0.5 * np.asarray(part, dtype=float) for part in parts)
+            found[far] = (value - less) / divisor
+    return found
 
 
 def digest(X: Any) -> str:
@@ -232,6 +261,35 @@ def too_large(X: Any) -> int | None:
     return None
 
 
+def too_small(X: Any, kind: str, shift: Array, scale: Array) -> int | None:
+    """The first column with values, and for "standard" different ones, that are too small to be scaled; or None.
+
+    Parameters
+    ----------
+    X : the matrix before it was scaled
+    kind, shift, scale : how it was, as `scaled` has it: such a column stays as it is, or has a scale below `SMALLEST`
+    """
+    if kind == "none":
+        return None
+    if isinstance(X, Elsewhere):
+        return X.too_small(kind, shift, scale)
+    small = scale < SMALLEST
+    stays = np.flatnonzero((scale == 1.0) & (shift == 0.0))
+    step = max(1, _BLOCK // X.shape[0])
+    for ids in (stays[start : start + step] for start in range(0, stays.size, step)):
+        small[ids[is_lost(X[:, ids], kind)]] = True
+    return int(small.argmax()) if small.any() else None
+
+
+def is_lost(X: Any, kind: str) -> npt.NDArray[np.bool_]:
+    """Which columns hold nothing but values below `SMALLEST` though they are not constant; for "unit", not zero."""
+    if X.shape[1] == 0:
+        return np.zeros(0, dtype=bool)
+    ends = X.min(axis=0), X.max(axis=0)
+    low, high = (np.asarray(end.toarray() if sparse.issparse(end) else end).ravel() for end in ends)
+    return np.asarray((np.maximum(-low, high) < SMALLEST) & ~_constant(low, high, kind))
+
+
 def _spread(squares: Array, n: int, kind: str) -> Array:
     """Standard deviation with divisor n, or Euclidean norm, from sums of squares."""
     return np.sqrt(squares / n if kind == "standard" else squares)
@@ -239,8 +297,12 @@ def _spread(squares: Array, n: int, kind: str) -> Array:
 
 def _kept(low: Array, high: Array, scale: Array, kind: str) -> npt.NDArray[np.bool_]:
     """The columns that stay as they are."""
-    constant = (low == high) if kind == "standard" else (low == 0) & (high == 0)
-    return np.asarray(constant | ~(scale >= _TINY) | ~np.isfinite(scale))
+    return np.asarray(_constant(low, high, kind) | ~(scale >= _TINY) | ~np.isfinite(scale))
+
+
+def _constant(low: Array, high: Array, kind: str) -> npt.NDArray[np.bool_]:
+    """The columns that cannot be scaled, whatever their size."""
+    return np.asarray((low == high) if kind == "standard" else (low == 0) & (high == 0))
 
 
 def _scaled_dense(X: Array, kind: str) -> tuple[Array, Array, Array]:
@@ -258,9 +320,8 @@ def _scaled_dense(X: Array, kind: str) -> tuple[Array, Array, Array]:
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _kept(low, high, scale, kind)
-    z /= np.where(kept, 1.0, spread)
-    z[:, kept] = X[:, kept]
-    return z, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    shift, scale = np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    return standing(X, shift, scale), shift, scale
 
 
 def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array, Array, Array]:
@@ -279,11 +340,10 @@ def _scaled_csc(X: sparse.csc_array, kind: str) -> tuple[sparse.csc_array, Array
     with np.errstate(over="ignore"):  # an infinite scale is refused by `_kept`
         shift, scale = np.ldexp(mean, exponent), np.ldexp(spread, exponent)
     kept = _kept(low, high, scale, kind)
-    divisor = np.where(kept, 1.0, spread)
-    values = np.where(kept[columns], X.data, z / divisor[columns])
-    out = sparse.csc_array((values, X.indices, X.indptr), shape=(n, p))
-    center = np.where(kept, 0.0, mean / divisor)
-    return out, center, np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    center = np.where(kept, 0.0, mean / np.where(kept, 1.0, spread))
+    shift, scale = np.where(kept, 0.0, shift), np.where(kept, 1.0, scale)
+    out = sparse.csc_array((standing(X.data, 0.0, scale[columns]), X.indices, X.indptr), shape=(n, p))
+    return out, center, shift, scale
 
 
 def equal_rows(X: Any, y: Array) -> tuple[Integers, Integers]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import numbers
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 from mipfs.capability import Capability, check
-from mipfs.drivers import tree_state
+from mipfs.drivers import master_state, tree_state
 from mipfs.drivers.default import default_driver, options_of, unchanged
 from mipfs.drivers.session import Session
 from mipfs.errors import UsageError
 from mipfs.plumbing.cluster import check_client
+from mipfs.plumbing.declared import Seed, Within, declared
 from mipfs.plumbing.registry import module_of
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
@@ -57,6 +57,7 @@ def capabilities() -> dict[str, Capability]:
     return {name: get_driver(name).CAPABILITY for name in DRIVERS}
 
 
+@declared
 def solve(
     model: Any,
     driver: str | None = None,
@@ -65,9 +66,9 @@ def solve(
     start: Sequence[str] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
-    seed: int = 0,
+    seed: Seed = 0,
     checkpoint: str | Path | bool | None = None,
-    checkpoint_every: float = EVERY,
+    checkpoint_every: Annotated[float, Within(above=0, of="seconds", finite=False)] = EVERY,
     resume: State | str | Path | None = None,
     **options: Any,
 ) -> Result:
@@ -126,6 +127,7 @@ def solve(
         return session.finish()
 
 
+@declared
 def start(
     model: Any,
     driver: str | None = None,
@@ -133,7 +135,7 @@ def start(
     callback: Callable[[Record], object] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
-    seed: int = 0,
+    seed: Seed = 0,
     resume: State | str | Path | None = None,
     **options: Any,
 ) -> Session:
@@ -186,8 +188,6 @@ def _opened(
     problem = model if isinstance(model, Problem) else _compile(model)
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
-    if options.get("start") is not None:
-        options["start"] = tuple(options["start"])
     if "declare" in options and callable(options["declare"]):
         options["declare"] = unchanged(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
@@ -212,6 +212,8 @@ def _why_no_state(problem: Problem, driver: str, options: Any) -> str:
     """Why a run has no state that can be kept; empty where it has one."""
     if driver not in RESUMED or (problem.loss == "structural" and driver != "two_layer"):
         return "checkpoint and resume are for the drivers branch, gbd, kelley (sums over the samples) and two_layer"
+    if driver == "gbd":
+        return master_state.why_none(options)
     return tree_state.why_none(problem, options) if driver == "branch" else ""
 
 
@@ -222,21 +224,10 @@ def _compile(model: Any) -> Problem:
 
 
 def _options(module: ModuleType, driver: str, given: dict[str, Any], seed: int) -> Any:
-    if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        raise UsageError(f"seed = {seed!r} must be a whole number >= 0")
     known = [field.name for field in dataclasses.fields(module.Options)]
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, [*known, "verbose", "callback", "observers"], n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
             raise UsageError(f"driver {driver!r} has no option {name!r}; {hint}")
-    for name, choices in choices_of(module).items():
-        if name in given and given[name] not in choices:
-            raise UsageError(f"{name} = {given[name]!r} is unknown; it is one of {', '.join(map(repr, choices))}")
-    return module.Options(**given, **({"seed": int(seed)} if "seed" in known else {}))
-
-
-def choices_of(module: ModuleType) -> dict[str, tuple[Any, ...]]:
-    """The options of a driver that are one of a few words, with those words."""
-    kinds = get_type_hints(module.Options)
-    return {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) is Literal}
+    return module.Options(**given, **({"seed": seed} if "seed" in known else {}))

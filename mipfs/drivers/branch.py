@@ -27,6 +27,7 @@ from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import carries
+from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
@@ -45,7 +46,7 @@ SPREAD = 64
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `branch`.
 
     Parameters
@@ -81,19 +82,19 @@ class Options:
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
-    start: tuple[str, ...] | None = None
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
+    start: Names | None = None
     validation: Instance | None = None
-    patience: int = 20
+    patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
-    threads: int | None = None
-    pool_gap: float | None = None
-    pool_size: int | None = None
-    active: tuple[str, ...] | None = None
+    threads: Count | None = None
+    pool_gap: Excess | None = None
+    pool_size: Count | None = None
+    active: Names | None = None
     nodes: Literal["newton", "conic"] = "newton"
-    batch: int | None = None
+    batch: Count | None = None
     client: Any = field(default=None, repr=False, compare=False)
 
 
@@ -130,9 +131,7 @@ def _fixed_batch(run: Run) -> int | None:
     batch = run.options.batch
     if batch is None:
         return None if run.options.client is None else SPREAD
-    if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-        raise UsageError(f"batch = {batch!r} must be a whole number >= 1")
-    return batch
+    return int(batch)
 
 
 def _grown_batch(tree: Tree) -> int:
@@ -209,6 +208,7 @@ def search(run: Run) -> Steps:
             if waiting and tree.n_open < batch:
                 _merge(tree, hands, waiting)
                 waiting = []
+            supports.reduce()
             run.closed = not tree.n_open and not waiting
             if not run.closed:
                 beside.go_on(batch / BATCH)
@@ -218,5 +218,4 @@ def search(run: Run) -> Steps:
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree)
     run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
-    if run.wants_all:
-        run.outcome.found = supports.found
+    run.outcome.found = supports.near_optimal()

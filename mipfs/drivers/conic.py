@@ -21,10 +21,12 @@ from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
+from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
+from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
 from mipfs.run.single import prove
 from mipfs.solvers.cones import Canonical
@@ -44,7 +46,7 @@ REFIT = 1e-8
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `conic`.
 
     Parameters
@@ -58,9 +60,9 @@ class Options:
         Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
 
 
@@ -107,7 +109,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
         return -np.inf, None
-    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.STALLED
+    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
     if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
@@ -141,15 +143,25 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
         run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
         return best
-    run.lower_upper(value)
     sigma = np.zeros(0) if declared.sigma is None else clean(declared.sigma.value)
-    run.outcome.relaxed = {
-        "upper": problem.reported(value),
-        # Where the program is weaker than lower(α), the dual vector proves its value too.
-        "lower": problem.reported(min(value, proven)),
-        "sigma": {problem.atoms.names[int(g)]: float(sigma[g]) for g in np.flatnonzero(sigma)},
-    }
+    at = {int(g): float(sigma[g]) for g in np.flatnonzero(sigma)}
+    shown = _shown(run, at) if declared.sigma is not None else None
+    close = shown is not None and run.upper - value <= run.options.gap * abs(value)
+    if not close:  # a program that is weaker than (P) at its own σ: its value is the solver's word
+        run.upper = np.inf
+        shown = {"sigma": {problem.atoms.names[g]: part for g, part in at.items()}, "upper": problem.reported(value)}
+    # Where the program is weaker than lower(α), the dual vector proves its value too.
+    run.outcome.relaxed = {**(shown or {}), "lower": problem.reported(min(value, proven))}
     return best
+
+
+def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
+    """What (P) is worth at the σ of a program, by an SVM on it."""
+    sigma = np.zeros(run.problem.atoms.count)
+    sigma[list(at)] = list(at.values())
+    solved = Subproblem(run.problem).solve(sigma, REFIT)
+    run.upper = solved.value
+    return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
 
 def dual_vector(declared: Formulation) -> Dual | None:

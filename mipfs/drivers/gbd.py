@@ -20,18 +20,21 @@ import numpy.typing as npt
 
 from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.data.instance import Instance
+from mipfs.drivers import master_state
 from mipfs.drivers.master import Master
+from mipfs.drivers.master_node import Node
 from mipfs.drivers.milp_master import by_milp
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE, Evidence, Record
-from mipfs.proof.saved import restored_cuts, saved_cuts
-from mipfs.run import near_optimal
+from mipfs.proof.saved import restored_cuts
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
+from mipfs.run.near_optimal import ACCURATE, is_asked
 from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
@@ -48,7 +51,7 @@ ROUNDING_CUTS = 10
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `gbd`.
 
     Parameters
@@ -77,15 +80,15 @@ class Options:
         (`mipfs.drivers.conic_subproblem`), for losses that are a sum over the samples.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
-    start: tuple[str, ...] | None = None
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
+    start: Names | None = None
     validation: Instance | None = None
-    patience: int = 20
+    patience: Count = 20
     pool: CutPool | None = field(default=None, repr=False)
-    pool_gap: float | None = None
-    pool_size: int | None = None
+    pool_gap: Excess | None = None
+    pool_size: Count | None = None
     master: Literal["tree", "milp"] = "tree"
     subproblem: Literal["newton", "conic"] = "newton"
 
@@ -97,31 +100,23 @@ def run(run: Run) -> Steps:
 
 def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
-    problem, options = run.problem, run.options
-    selection, begun = problem.selection, begin(run, by)
+    run.outcome.proof_slack = COMBINED_SLACK
+    begun = begin(run, by)
     if begun is None:
         return
     supports, first = begun
-    subproblem = supports.subproblem
-    pool = _pool(run)
-    tol = max(1e-9, 1e-2 * options.gap)
-    start = (yield from by_milp(run, supports, pool, first)) if published == "milp" else None
-    inner = _inner_point(run.oracle, first)
-    root = subproblem.solve(inner, tol)
-    pool.add(root.cut)
-    supports.round(root.cut.slopes)
-    if boolean.carries(problem):
-        relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
-        y = None if selection.is_plain else relaxed.multipliers
-        found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
-        start = found if start is None or found[0] > start[0] else start
-    record = Record(problem, pool)
-    master = Master(selection, problem.penalty, pool, max(1e-6, abs(root.value)), inner, record, start)
-    run.raise_bound(min(master.bound, run.objective))
+    subproblem, pool, tol = supports.subproblem, _pool(run), max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
-    rounded = -1
+    if run.resume is not None and master_state.has_tree(run.resume):
+        master, rounded = master_state.restored(run, supports, pool)
+    else:
+        start = (yield from by_milp(run, supports, pool, first)) if published == "milp" else None
+        master, rounded = _planted(run, supports, pool, first, start, tol), -1
+    run.raise_bound(min(master.bound, run.objective))
     while run.stop() is None:
-        point = master.relax(supports.cutoff, lambda: run.must_stop, run.deadline)  # Step 2
+        point = master.relax(
+            supports.cutoff, lambda: run.must_stop, run.deadline, partial(_is_done, supports)
+        )  # Step 2
         run.raise_bound(min(master.bound, run.objective))
         if point is None:
             run.closed = master.exhausted
@@ -140,31 +135,68 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
             if rounded < 0:
                 supports.search(pool)
             rounded = master.n_nodes // ROUNDING_NODES
+        supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
-        yield partial(saved_cuts, pool)
-    yield partial(saved_cuts, pool)
-    if run.wants_all:
-        run.outcome.found = supports.found
-    run.outcome.proof = combined = record.finish(master.open_nodes())
-    run.outcome.proof_slack = COMBINED_SLACK
+        yield partial(master_state.saved, master, supports, rounded)
+    yield partial(master_state.saved, master, supports, rounded)
+    run.outcome.found = supports.near_optimal()
+    _leave(run, master)
+
+
+def _planted(
+    run: Run,
+    supports: Supports,
+    pool: CutPool,
+    first: npt.NDArray[np.bool_],
+    start: tuple[float, Evidence] | None,
+    tol: float,
+) -> Master:
+    """The master before its first node is solved, with the cut of a point inside S and what the relaxation proves."""
+    problem, selection = run.problem, run.problem.selection
+    inner = _inner_point(run.oracle, first)
+    root = supports.subproblem.solve(inner, tol)
+    pool.add(root.cut)
+    supports.round(root.cut.slopes)
+    if boolean.carries(problem):
+        relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
+        y = None if selection.is_plain else relaxed.multipliers
+        found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
+        start = found if start is None or found[0] > start[0] else start
+    scale = max(1e-6, abs(root.value))
+    return Master(selection, problem.penalty, pool, scale, inner, Record(problem, pool), start)
+
+
+def _is_done(supports: Supports, node: Node) -> bool:
+    """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
+    full = supports.run.problem.M is not None and int(node.lb.sum()) >= supports.run.problem.M
+    sizes = node.weights if node.weights.size else None
+    return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound, sizes)
+
+
+def _leave(run: Run, master: Master) -> None:
+    """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
+    assert master.record is not None
+    run.outcome.proof = combined = master.record.finish(master.open_nodes())
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
-    cost = 0.0 if combined is None else combined.rounding(problem)
+    cost = 0.0 if combined is None else combined.rounding(run.problem)
     run.sharpness = 1.0
     if cost > 0.0:
-        run.bound, run.closed = run.bound - 1.01 * cost, True
+        run.bound -= 1.01 * cost
+        run.closed = run.closed or run.stop() is None  # what that takes off a closed gap no more cuts bring back
 
 
 def _pool(run: Run) -> CutPool:
     """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
     problem, given = run.problem, run.options.pool
-    pool = CutPool(problem) if given is None else taken_over(given, problem)
-    if run.resume is not None:
-        taken_up(run, run.resume)
-        restored_cuts(pool, dict(run.resume.arrays))
     if np.max(problem.c_i) > WIDE * np.min(problem.c_i):
         run.sharpness = SHARPER
+    if run.resume is None:
+        return CutPool(problem) if given is None else taken_over(given, problem)
+    pool = CutPool(problem)
+    taken_up(run, run.resume)
+    restored_cuts(pool, dict(run.resume.arrays))
     return pool
 
 
@@ -182,12 +214,12 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     first : (p,) ndarray of bool, the cheapest selection
     """
     options = run.options
-    run.wants_all = near_optimal.is_asked(run)
+    run.wants_all = is_asked(run)
     first, _ = run.cheapest()
     if first is None:
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    tol = min(1e-7, max(1e-10, 1e-3 * options.gap))
+    tol = min(ACCURATE if run.wants_all else 1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
     supports.evaluate(first if options.start is None else _start(run, options.start))
     return supports, first

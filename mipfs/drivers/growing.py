@@ -25,7 +25,6 @@ import numpy.typing as npt
 
 from mipfs.atoms.pairs import Pairs, some
 from mipfs.drivers.searched import Searched, closed, searched
-from mipfs.drivers.tree import SLACK
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
@@ -137,7 +136,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
         run.count(rounds=rounds)
         part.record()
         best = part if best is None or part.proven > best.proven else best
-        missing = root.missing(held, run.cutoff + SLACK * abs(run.cutoff), max(1, (GROWTH - 1) * held.size))
+        missing = root.missing(held, run.cutoff, max(1, (GROWTH - 1) * held.size))
         if not missing.size or not part.is_optimal:
             run.closed = part.closed and not missing.size
             run.early = None if run.closed else part.stop()

@@ -31,11 +31,12 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
+from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
-from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run, Steps
+from mipfs.run.relaxed import relaxed
+from mipfs.run.run import SHARPER, Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -53,7 +54,7 @@ EXACT_RESTRICTED = 1e-9
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `kelley`.
 
     Parameters
@@ -90,16 +91,16 @@ class Options:
         cardinality row.
     """
 
-    gap: float = 1e-4
-    T: int | None = None
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    T: Count | None = None
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     relaxation: Literal["hull", "box"] = "hull"
     restricted: Literal["auto", "face", "proximal", "interior", "cutting", "conic", "simple-mkl"] = "auto"
     refit: bool = True
     polish: bool | None = None
-    eps_c: float | None = None
-    eps_apg: float | None = None
+    eps_c: Share | None = None
+    eps_apg: Share | None = None
     client: Any = field(default=None, repr=False, compare=False)
 
 
@@ -122,20 +123,17 @@ def run(run: Run) -> Steps:
     problem, options = run.problem, run.options
     method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
-    selection = problem.selection
-    least = 0.0
-    if not selection.is_plain or selection.forced_in or problem.has_penalty:
-        first, least = run.cheapest()
-        if first is None:
-            return
-    if options.refit:
-        rounding.at_nothing()
-    run.raise_bound(least)  # α = 0 proves it
-    alpha, last, sharpness = _first(problem), None, 1.0
+    if not _begun(run, rounding):
+        return
+    alpha, sharpness, handed_over = _first(problem), 1.0, False
+    last: Solution | None = None
     pool = Face() if isinstance(method, FaceInterior | FaceProximal) else Pool()
     most_violated.is_wide = isinstance(method, FaceProximal)
     if run.resume is not None:
-        alpha = _taken_up(run, pool, most_violated)
+        if run.resume.arrays["handed_over"]:
+            (method, pool), handed_over = _handed_over(problem, pool), True
+        alpha, last, sharpness = _taken_up(run, pool, most_violated)
+    best = None if last is None else (pool, last)
     while run.stop() is None:
         ids, sigma, lower = most_violated(alpha)  # Step 1
         run.raise_bound(lower)
@@ -143,13 +141,14 @@ def run(run: Run) -> Steps:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
         if sharpness < STUCK and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
-            (method, pool), sharpness = _handed_over(problem, pool), 1.0
+            (method, pool), sharpness, handed_over = _handed_over(problem, pool), 1.0, True
         if sharpness < EXACT_RESTRICTED:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         if isinstance(pool, Face):
             pool.take_in(most_violated.next_best)
         last = method.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        best = (pool, last) if best is None or last.upper < best[1].upper else best
         alpha, before = last.alpha, run.upper
         run.lower_upper(last.upper)
         run.iteration += 1
@@ -163,12 +162,11 @@ def run(run: Run) -> Steps:
             run.raise_bound(most_violated(alpha)[2])
             run.early = StopReason.COMPLETED
         run.record()
-        yield partial(_saved, pool, alpha, most_violated)
-    yield partial(_saved, pool, alpha, most_violated)
+        yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)
     run.count(**most_violated.counters())
     del method  # what it holds of every sample
-    if last is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+    if last is not None and best is not None:
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, *best, options.relaxation == "box"), last.alpha
         if not isinstance(problem.atoms, Pairs):  # a program has a variable for every atom
             run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
@@ -176,29 +174,56 @@ def run(run: Run) -> Steps:
             rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
             most = SPLICES * rounds if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
+    yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
     most_violated.prove(run)
 
 
-def _saved(pool: Pool, alpha: Array, oracle: MostViolated) -> dict[str, npt.NDArray[Any]]:
-    """The selections so far, α, and the best bound with its dual vector."""
-    lower, best = oracle.best
+def _begun(run: Run, rounding: Rounding) -> bool:
+    """Take the bound of α = 0, and the classifier of no features; False where S is empty."""
+    problem, least = run.problem, 0.0
+    if not problem.selection.is_plain or problem.selection.forced_in or problem.has_penalty:
+        first, least = run.cheapest()
+        if first is None:
+            return False
+    if run.options.refit:
+        rounding.at_nothing()
+    run.raise_bound(least)
+    run.sharpness = SHARPER
+    return True
+
+
+def _saved(
+    pool: Pool, alpha: Array, oracle: MostViolated, last: Solution | None, sharpness: float, handed_over: bool
+) -> dict[str, npt.NDArray[Any]]:
+    """The selections so far, α, the best dual vector, the last solution, and how sharp and by whom the next one is."""
+    best = oracle.best[1]
     return {
         **pool.arrays(),
+        **({} if last is None else last.arrays()),
         "alpha": alpha,
         "best": alpha[:0] if best is None else np.asarray(best),
-        "lower": np.array(lower),
+        "sharpness": np.array(sharpness),
+        "handed_over": np.array(handed_over),
+        "box": np.array(oracle.relaxation == "box"),
     }
 
 
-def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> Array:
-    """Fill the pool with the selections of the run that this one goes on with; its α."""
+def _taken_up(run: Run, pool: Pool, oracle: MostViolated) -> tuple[Array, Solution | None, float]:
+    """Fill the pool with the selections of the run that this one goes on with; its α, last solution and sharpness."""
     assert run.resume is not None
     kept = run.resume.arrays
+    if bool(kept["box"]) != (oracle.relaxation == "box"):
+        other = "hull" if oracle.relaxation == "box" else "box"
+        raise UsageError(f"resume: the state is one of relaxation = {other!r}; give that, or begin the run anew")
     taken_up(run, run.resume)
     pool.take_up(kept)
     if kept["best"].size:
         run.raise_bound(oracle(np.asarray(kept["best"]))[2])
-    return np.asarray(kept["alpha"], dtype=float)
+    alpha = np.asarray(kept["alpha"], dtype=float)
+    last = Solution.taken_up(kept, pool, alpha)
+    if last is not None:
+        run.lower_upper(run.resume.upper)
+    return alpha, last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
 def _tolerance(run: Run) -> float:
@@ -211,12 +236,6 @@ def _tolerance(run: Run) -> float:
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem, options = run.problem, run.options
-    if options.T is not None and options.T < 1:
-        raise UsageError(f"T = {options.T} must be at least 1")
-    for name in ("eps_c", "eps_apg"):
-        given = getattr(options, name)
-        if given is not None and not 0.0 <= given < 1.0:
-            raise UsageError(f"{name} = {given!r} must lie in [0, 1)")
     if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
     loss = get_loss(problem.loss)
@@ -279,17 +298,20 @@ def _first(problem: Problem) -> Array:
     return np.asarray(solver.solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha)
 
 
-def relaxed_of(run: Run, pool: Pool, last: Solution) -> dict[str, Any]:
-    """What the relaxation found, for the result."""
-    problem, data = run.problem, run.problem.data
-    mixture = pool.sparse_mixture(last.mu)
-    rho = 0.5 / last.upper if problem.margin == "rho" else 1.0
-    weights = rho * last.w / data.scale[last.ids]
-    return {
-        "upper": problem.reported(run.upper),
-        "lower": problem.reported(run.bound),
-        "sigma": {problem.atoms.names[g]: min(1.0, weight) for g, weight in sorted(mixture.items()) if weight > 0.0},
-        "weights": weights_by_name(data, last.ids, weights),
-        "intercept": rho * last.b - float(weights @ data.shift[last.ids]),
-        "selections": len(pool),
-    }
+def relaxed_of(run: Run, pool: Pool, found: Solution, by_rows: bool = False) -> dict[str, Any] | None:
+    """What the relaxation found, for the result; where what is shown of it does not meet its bound, it is not solved.
+
+    Parameters
+    ----------
+    run : Run
+    pool : Pool, whose mixture the solution is
+    found : Solution, that of the least upper bound
+    by_rows : bool, whether the selections of the pool meet the rows with 0 ≤ σ ≤ 1 only
+    """
+    members = None
+    if not (run.problem.selection.is_plain or by_rows):
+        members = [(share, ids) for share, (ids, _) in zip(found.mu.tolist(), pool.members, strict=False)]
+    sigma = {g: weight for g, weight in pool.sparse_mixture(found.mu).items() if weight > 0.0}
+    entry = relaxed(run, sigma, found.ids, found.w, found.b, members)
+    run.closed = run.closed or run.stop() is None
+    return None if entry is None else entry | {"selections": len(pool)}

@@ -16,14 +16,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.master_node import Node, Point
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.multipliers import broken_row, farkas
@@ -33,6 +32,7 @@ from mipfs.solvers import highs
 from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 INTEGRAL = 1e-6
 """Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
@@ -40,51 +40,10 @@ POOL_CUTS = 5
 """Violated pool cuts taken back into the LP at a time."""
 IDLE = 40
 """LP solves after which a cut that was never binding leaves the LP (it stays in the pool)."""
-SLOW_LP = 0.05
-"""Seconds from which on LPs run in a thread that hears interrupts."""
 ROUNDS, ROOT_ROUNDS = 6, 300
 """Cuts per node at most."""
 PROGRESS, ROOT_PROGRESS = 0.1, 2e-3
 """A round that closes a smaller share of the distance to the cutoff ends the node's rounds."""
-
-
-@dataclass(eq=False)
-class Node:
-    """A subproblem of the tree: fixings, its bound and what that rests on, and the point that stabilises its cuts."""
-
-    bound: float
-    lb: npt.NDArray[np.int8]
-    ub: npt.NDArray[np.int8]
-    inner: Array
-    depth: int = 0
-    rounds: int = 0
-    previous: float = -math.inf
-    upper: float = math.inf
-    weights: Array = field(default_factory=lambda: np.empty(0))
-    settled: bool = False
-    place: int = 0
-    evidence: Evidence | None = None
-
-    @property
-    def free(self) -> npt.NDArray[np.bool_]:
-        """Features that are not fixed, shape (p,)."""
-        return self.lb < self.ub
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Where the next cut is wanted.
-
-    Attributes
-    ----------
-    sigma : (p,) solution of the node's LP
-    separate : (p,) point between it and the node's inner point (the LP's own σ when that is integral)
-    is_integral : bool
-    """
-
-    sigma: Array
-    separate: Array
-    is_integral: bool
 
 
 class Master:
@@ -100,6 +59,11 @@ class Master:
     inner : (p,) a point of the polytope of S to stabilise the first cuts
     record : Record, optional, keeps what the closed nodes rest on
     start : a bound on all of S, and what it rests on, optional
+
+    Attributes
+    ----------
+    floor : float, the least bound of the nodes that are done
+    closed_at : float, the least cutoff at which nodes were closed so far
     """
 
     def __init__(
@@ -115,16 +79,15 @@ class Master:
         self.record = record
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
         self._epigraph, self._oracle = Epigraph(selection, penalty, scale, relaxed=True), selection.oracle()
-        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.h, self._epigraph.first
+        self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
         self._cuts: list[int] = []
         self._row_scales = np.empty(0)
         self._idle = np.empty(0, dtype=np.int64)
-        self._seconds = 0.0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
         self._plunge: Node | None = None
         self._current: Node | None = None
-        self.floor = math.inf
+        self.floor = self.closed_at = math.inf
         self.n_nodes = self.n_lps = 0
         lb, ub = selection.sigma_bounds()
         bound, evidence = (-math.inf, None) if start is None else start
@@ -156,14 +119,23 @@ class Master:
             self._current.upper = upper
             self._current.weights = weights
 
-    def relax(self, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Point | None:
+    def relax(
+        self,
+        cutoff: float,
+        must_stop: Callable[[], bool],
+        deadline: float | None,
+        is_done: Callable[[Node], bool] = lambda node: False,
+    ) -> Point | None:
         """Solve node LPs until one wants a cut; None when the tree is exhausted or the run must stop.
 
         Parameters
         ----------
         cutoff : float
             Nodes whose bound reaches it are closed.
+        is_done : callable
+            Whether a node can be closed below it, for nothing in it is asked for.
         """
+        self.closed_at = min(self.closed_at, cutoff)
         while not must_stop():
             if self._current is None:
                 self._current = self._pop(cutoff)
@@ -175,6 +147,9 @@ class Master:
                 leaf = self._leaf(node, cutoff)
                 if leaf is not None:
                     return leaf
+                continue
+            if is_done(node):
+                self._close(node)
                 continue
             sigma = self._solve(node, cutoff, must_stop, deadline)
             if sigma is None or not node.free.any():
@@ -222,9 +197,32 @@ class Master:
         self._current = None
 
     def open_nodes(self) -> list[Node]:
-        """The nodes that are not done."""
+        """The nodes that are not done: the one in hand first, the one that comes next, those of least bound."""
         waiting = [node for node in (self._current, self._plunge) if node is not None]
-        return [*waiting, *(node for _, _, node in self._heap)]
+        return [*waiting, *(node for _, _, node in sorted(self._heap, key=lambda entry: entry[:2]))]
+
+    @property
+    def rows(self) -> tuple[Integers, Integers]:
+        """The cuts that are rows of the LP, and for how many LPs each was not binding."""
+        return np.array(self._cuts, dtype=np.int64), self._idle.copy()
+
+    @property
+    def waiting(self) -> tuple[bool, bool]:
+        """Whether a node is in hand, and whether one comes next."""
+        return self._current is not None, self._plunge is not None
+
+    def take_up(self, nodes: Sequence[Node], waiting: tuple[bool, bool], rows: tuple[Integers, Integers]) -> None:
+        """Go on with the open nodes and the rows of another master, as it had them, in place of its own root."""
+        left = list(nodes)
+        self._current, self._plunge = (left.pop(0) if there else None for there in waiting)
+        self._heap = []
+        for node in left:
+            self._push(node)
+        self._lp.delete_rows(np.arange(len(self._cuts)) + self._n_rows)
+        self._cuts, self._row_scales = [], np.empty(0)
+        for i in rows[0].tolist():
+            self._insert(i)
+        self._idle = rows[1].copy()
 
     def _inside(self, node: Node) -> Array:
         """The node's inner point, moved into its box and under its cardinality row."""
@@ -250,21 +248,16 @@ class Master:
 
     def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
         """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
-        highs.fix_columns(self._lp, node.lb.astype(float), node.ub.astype(float))
+        self._lp.fix_columns(node.lb.astype(float), node.ub.astype(float))
         while True:
-            begin = time.perf_counter()
-            if self._seconds > SLOW_LP:
-                solution = highs.solve(self._lp, deadline=deadline, stop=must_stop)
-            else:
-                solution = highs.solve(self._lp)
-            self._seconds = time.perf_counter() - begin
+            solution = highs.solve(self._lp, deadline=deadline, stop=must_stop)
             self.n_lps += 1
             if solution.status == "infeasible" and self._is_empty(node):
                 return None
             if must_stop():
                 return None
             if solution.values is None or solution.status != "optimal":
-                self._lp.clearSolver()
+                self._lp.forget()
                 self._branch(node, self._inside(node))
                 return None
             sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
@@ -287,7 +280,7 @@ class Master:
         ray = broken_row(selection, node.lb, node.ub)
         empty = ray is not None or selection.exceeds(node.lb)
         if not empty and not selection.is_plain:
-            highs.fix_columns(self._rows_alone.h, node.lb.astype(float), node.ub.astype(float))
+            self._rows_alone.program.fix_columns(node.lb.astype(float), node.ub.astype(float))
             if self._rows_alone.solve().status == "infeasible":
                 ray = farkas(self._rows_alone, selection, node.lb, node.ub)
                 empty = ray is not None
@@ -298,13 +291,11 @@ class Master:
     @cached_property
     def _rows_alone(self) -> highs.SelectionModel:
         """The relaxed S, without cuts."""
-        model = highs.selection_model(self.selection, relaxed=True)
-        model.h.setOptionValue("presolve", "off")
-        return model
+        return highs.selection_model(self.selection, relaxed=True, presolve=False)
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""
-        duals = np.array(self._lp.getSolution().row_dual)
+        duals = self._lp.multipliers()
         mu = np.maximum(duals[self._n_rows :], 0.0) / self._row_scales
         self._idle = np.where(mu > 0.0, 0, self._idle + 1)
         binding = np.flatnonzero(mu)
@@ -362,13 +353,13 @@ class Master:
         idle = np.flatnonzero(self._idle > IDLE)
         if idle.size < 20 or idle.size == len(self._cuts):
             return
-        self._lp.deleteRows(idle.size, (idle + self._n_rows).astype(np.int32))
+        self._lp.delete_rows(idle + self._n_rows)
         keep = np.setdiff1d(np.arange(len(self._cuts)), idle)
         self._cuts = [self._cuts[i] for i in keep]
         self._idle, self._row_scales = self._idle[keep], self._row_scales[keep]
 
     def _branch(self, node: Node, sigma: Array) -> None:
-        """Split on the feature of largest |w_j| among the undecided ones; plunge into σ_j = 1."""
+        """Split on the feature of largest |w_j| among the undecided ones, or of all; plunge into σ_j = 1."""
         self._current = None
         free = np.flatnonzero(node.free)
         if free.size == 0:
@@ -378,7 +369,7 @@ class Master:
         undecided = np.minimum(point, 1.0 - point)
         fractional = np.minimum(sigma[free], 1.0 - sigma[free])
         size = np.abs(node.weights[free]) if node.weights.size else np.ones(free.size)
-        j = int(free[np.lexsort((fractional, undecided, np.where(undecided > 0.02, size, -1.0)))[-1]])
+        j = int(free[np.lexsort((fractional, undecided, size, np.where(undecided > 0.02, size, 0.0)))[-1]])
         places = (0, 0) if self.record is None else self.record.split(node, j)
         for value in (0, 1):
             lb, ub = node.lb.copy(), node.ub.copy()

@@ -17,6 +17,7 @@ from mipfs.capability import POINTWISE, Capability
 from mipfs.drivers.scip import ScipProcess
 from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.run import Run, Steps
@@ -29,7 +30,7 @@ POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `monolithic`.
 
     Parameters
@@ -42,10 +43,10 @@ class Options:
         SCIP's random seed.
     """
 
-    gap: float = 1e-4
-    time_limit: float | None = None
-    iteration_limit: int | None = None
-    seed: int = 0
+    gap: Share = 1e-4
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
+    seed: Natural = 0
 
 
 def prepare(problem: Problem) -> None:

@@ -90,6 +90,7 @@ class MostViolated:
 
     def prove(self, run: Run) -> None:
         """The certificate of the best dual vector."""
+        run.sharpness = 1.0
         lower, dual = self.best
         self._best = lower, dual, 1.0
         if self.top is None or self.problem.loss == "structural":

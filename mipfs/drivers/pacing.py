@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from mipfs.drivers.tree import LARGE, UNIT, Tree
-from mipfs.result.result import relative_gap
+from mipfs.result.gap import relative_gap
 from mipfs.run.swaps import FEW
 
 SEARCH_AFTER, WORK = 20, 1.0

@@ -130,14 +130,14 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     sigma = _mixed(pool, last, problem.atoms.count, among)
     place, columns = used if among is None else np.searchsorted(among, used), problem.atoms.columns(used)
     held, of_last = np.unique(last.ids, return_inverse=True)
-    at = np.minimum(np.searchsorted(held, columns.ids), held.size - 1)
-    w = np.where(held[at] == columns.ids, np.bincount(of_last, last.w)[at], 0.0)
+    at, total = np.searchsorted(held, columns.ids), np.bincount(of_last, last.w, held.size)
+    w = np.where(np.append(held, -1)[at] == columns.ids, np.append(total, 0.0)[at], 0.0)  # −1: no column
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
     sizes, gains = np.zeros(sigma.size), np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
-    few = (used[start : start + AT_A_TIME] for start in range(0, used.size, AT_A_TIME))
-    whole = not isinstance(problem.atoms, Features) or not used.size
-    scores = np.concatenate([restricted(problem.atoms, ids).scores(v) for ids in ([used] if whole else few)])
+    at_a_time = AT_A_TIME if isinstance(problem.atoms, Features) else max(1, used.size)
+    few = (used[start : start + at_a_time] for start in range(0, used.size, at_a_time))
+    scores = np.concatenate([np.empty(0), *(restricted(problem.atoms, ids).scores(v) for ids in few)])
     gains[place] = 0.5 * scores - problem.penalty[used]
     return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
 

@@ -261,10 +261,10 @@ class RowsTree(Tree):
         nodes: list[Node] = []
         while self._heap and len(nodes) < count:
             node = self._pop()
-            if node.bound < self.cutoff:
-                nodes.append(node)
-            else:
+            if node.bound >= self.cutoff or self.has_ties_only(node):
                 self.shut(node.place, node.dual, node.y, node.bound)
+            else:
+                nodes.append(node)
         return nodes
 
     def finish(self) -> Proof | None:

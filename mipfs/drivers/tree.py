@@ -55,8 +55,6 @@ UNIT = 2e7
 """Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
 LARGE = 2_000
 """Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
-SLACK = 1e-11
-"""Nodes are closed this much (relative) above the asked cutoff, so that a checker's own rounding fits below it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +98,7 @@ class Tree:
     @property
     def cutoff(self) -> float:
         """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
-        run = self.run
-        if run.incumbent is None:
-            return math.inf
-        closed = min(run.objective, run.cutoff + SLACK * abs(run.objective))
-        return max(closed, self.supports.cutoff)
+        return self.supports.cutoff if self.run.incumbent is not None else math.inf
 
     def relaxed(self, alive: Integers) -> Relaxation:
         """The node solver on some of the features."""
@@ -172,11 +166,23 @@ class Tree:
         cutoff = self.cutoff
         while self._heap and len(nodes) < count:
             node = self.take_least()
-            if node.bound >= cutoff:
+            if node.bound >= cutoff or self.has_ties_only(node):
                 self.close(node.place, node.dual, node.bound)
             else:
                 nodes.append(node)
         return nodes
+
+    def has_ties_only(self, node: Node) -> bool:
+        """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
+        if not self.run.wants_all or not node.bound >= self.run.cutoff:
+            return False
+        alive, M, count = self.relaxation.alive, self.run.problem.M, self.run.problem.atoms.count
+        inside, free, sizes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool), np.zeros(count)
+        inside[alive[node.states == INSIDE]] = True
+        if M is None or np.count_nonzero(inside) < M:
+            free[alive[node.states == FREE]] = True
+        sizes[alive] = node.warm.w
+        return self.supports.has_ties_only(inside, free, node.bound, sizes)
 
     def explore(self, nodes: Sequence[Node], duals: Sequence[Array], cutoff: float) -> list[Any]:
         """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""

@@ -29,16 +29,16 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
-from mipfs.errors import UsageError
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
-from mipfs.inner.restricted import Pool
+from mipfs.inner.restricted import Pool, Solution
 from mipfs.losses.labellings import Combination, combination
 from mipfs.measures.base import Violated
+from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import Run, Steps
+from mipfs.run.run import SHARPER, Run, Steps
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -54,7 +54,7 @@ EXACT_LAYER = 1e-6
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(Declared):
     """Options of `two_layer`.
 
     Parameters
@@ -75,10 +75,10 @@ class Options:
         (`mipfs.inner.inner_layer`). Where S has rows it is the latter in either case.
     """
 
-    gap: float = 1e-4
-    T: int | None = None
-    time_limit: float | None = None
-    iteration_limit: int | None = None
+    gap: Share = 1e-4
+    T: Count | None = None
+    time_limit: Seconds | None = None
+    iteration_limit: Natural | None = None
     refit: bool = True
     polish: bool = True
     inner: Literal["saddle", "conic"] = "saddle"
@@ -87,8 +87,6 @@ class Options:
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
     problem, options = run.problem, run.options
-    if options.T is not None and options.T < 1:
-        raise UsageError(f"T = {options.T} must be at least 1")
     first, least = run.cheapest()
     if first is None:
         return
@@ -96,10 +94,13 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
-    most_violated, last, sharpness = MostViolated(run, "hull"), None, 1.0
+    run.sharpness = SHARPER
+    most_violated, sharpness = MostViolated(run, "hull"), 1.0
+    last: Solution | None = None
     pool, inner = layer(problem, options.inner)
     if run.resume is not None:
-        _taken_up(run, pool, inner, most_violated)
+        last, sharpness = _taken_up(run, pool, inner, most_violated)
+    best = last
     while run.stop() is None:
         ids, sigma, lower = most_violated.of(inner.dual)  # Step 1
         run.raise_bound(lower)
@@ -110,6 +111,7 @@ def run(run: Run) -> Steps:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
+        best = last if best is None or last.upper < best.upper else best
         run.lower_upper(last.upper)
         run.iteration += 1
         run.count(**inner.counters(pool))
@@ -119,17 +121,17 @@ def run(run: Run) -> Steps:
             run.raise_bound(most_violated.of(inner.dual)[2])
             run.early = StopReason.ITERATION_LIMIT
         run.record()
-        yield partial(_saved, pool, inner, most_violated)
-    yield partial(_saved, pool, inner, most_violated)
+        yield partial(_saved, pool, inner, most_violated, last, sharpness)
     run.count(**most_violated.counters())
-    if last is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, last), last.alpha
+    if last is not None and best is not None:
+        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, best), last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
             _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)
+    yield partial(_saved, pool, inner, most_violated, last, sharpness)  # with the incumbent of the end
     most_violated.prove(run)
 
 
@@ -140,10 +142,13 @@ def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer
     return Pool(), Inner(problem)
 
 
-def _saved(pool: Pool, inner: Bundle, oracle: MostViolated) -> dict[str, npt.NDArray[Any]]:
-    """The selections and the labellings so far, the last dual vector over labellings and the best one."""
+def _saved(
+    pool: Pool, inner: Bundle, oracle: MostViolated, last: Solution | None, sharpness: float
+) -> dict[str, npt.NDArray[Any]]:
+    """The selections and the labellings so far, the last dual vector over labellings and the best one, the solution."""
     kept, best = inner.labellings, oracle.best[1]
     arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
+    arrays |= {"sharpness": np.array(sharpness), **({} if last is None else last.arrays())}
     for name, dual in (("last", inner.dual), ("best", best)):
         if isinstance(dual, Combination):
             parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}
@@ -151,8 +156,8 @@ def _saved(pool: Pool, inner: Bundle, oracle: MostViolated) -> dict[str, npt.NDA
     return arrays
 
 
-def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> None:
-    """Fill the pool and the bundle with those of the run that this one goes on with."""
+def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> tuple[Solution | None, float]:
+    """Fill the pool and the bundle with those of the run that this one goes on with; its last solution, sharpness."""
     assert run.resume is not None
     kept = run.resume.arrays
     taken_up(run, run.resume)
@@ -164,6 +169,10 @@ def _taken_up(run: Run, pool: Pool, inner: Bundle, oracle: MostViolated) -> None
             counts, losses, whole = (kept[f"{name}_{part}"] for part in ("counts", "losses", "whole"))
             inner.dual = combination(inner.measure, counts, losses, whole, int(kept[f"{name}_q"]))
             run.raise_bound(oracle.of(inner.dual)[2])
+    last = Solution.taken_up(kept, pool, inner.measure.y * inner.dual.v)
+    if last is not None:
+        run.lower_upper(run.resume.upper)
+    return last, float(kept["sharpness"]) if run.options.gap >= run.resume.gap else 1.0
 
 
 def _declared(

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.atoms import registry
-from mipfs.atoms.additive import Additive, lowest
+from mipfs.atoms.additive import Additive, lowest, scaled_by
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Classifier, Fitted
@@ -173,7 +173,7 @@ class AdditiveFGMClassifier(Relaxation, Classifier):
         with scikit_errors():
             for name, one in made["features"].items():
                 alone = {**made, "features": {name: one}}
-                found[:, one["column"]] = registry.decision(alone, weights, {name: _column(X, one["column"])})
+                found[:, one["column"]] = registry.decision(alone, weights, {name: _column(X, one)})
         return found
 
     def _values(self, X: Any) -> Array:
@@ -181,13 +181,14 @@ class AdditiveFGMClassifier(Relaxation, Classifier):
         values = np.empty((X.shape[0], len(self._functions)))
         with scikit_errors():
             for k, (made, weights) in enumerate(self._functions):
-                columns = {name: _column(X, one["column"]) for name, one in made["features"].items()}
+                columns = {name: _column(X, one) for name, one in made["features"].items()}
                 values[:, k] = self.intercept_[k]
                 if columns:
                     values[:, k] += registry.decision(made, weights, columns)
         return values
 
 
-def _column(X: Any, j: int) -> Array:
-    """A column of a matrix, (n,)."""
-    return np.asarray(X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j], dtype=float)
+def _column(X: Any, place: Mapping[str, Any]) -> Array:
+    """A column of a matrix, (n,), as the scaled training data has it."""
+    j = place["column"]
+    return scaled_by(place, np.asarray(X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j], dtype=float))

@@ -18,11 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.data.instance import Instance
+from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, scikit_errors
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Result, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Result, StopReason
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -127,8 +129,12 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 class_weight=self.class_weight,
                 feature_names=None if names is None else [str(name) for name in names],
             )
+            self._remember(instances[0])
             self._keep(list(map(self._fit_binary, self._prepared(instances))))
         return self
+
+    def _remember(self, data: Instance) -> None:
+        """Keep what a prediction needs of the training data."""
 
     def _keep(self, fits: list[Fitted]) -> None:
         """Store what the binary problems left, in scikit-learn's shapes."""
@@ -209,8 +215,16 @@ class LinearClassifier(Classifier):
         super()._keep(fits)
         self.coef_ = stacked([fitted.coef for fitted in fits])
 
+    def _remember(self, data: Instance) -> None:
+        # nothing was taken off the columns of sparse data before they were divided
+        self._shift, self._scale = np.where(data.center == 0.0, data.shift, 0.0), np.array(data.scale)
+
     def _values(self, X: Any) -> Array:
-        values: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        values = np.empty((X.shape[0], len(self.coef_)))
+        for k, coef in enumerate(self.coef_):
+            used = np.flatnonzero(coef)
+            shift, scale = self._shift[used], self._scale[used]
+            values[:, k] = decision(X[:, used], coef[used], float(self.intercept_[k]), shift, scale)
         return values
 
 

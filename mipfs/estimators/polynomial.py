@@ -13,6 +13,8 @@ from scipy import sparse
 from mipfs.atoms.monomials import Monomials
 from mipfs.atoms.pairs import Pairs
 from mipfs.data.instance import Instance
+from mipfs.data.linear import combined
+from mipfs.data.matrix import standing
 from mipfs.estimators.base import Classifier, Fitted
 from mipfs.estimators.refit import refit
 from mipfs.estimators.relaxation import Generation, plain_C
@@ -160,7 +162,8 @@ class PolynomialFGMClassifier(Generation, Classifier):
         step = max(1, NUMBERS // max(1, self._ids.size))
         for start in range(0, X.shape[0], step):
             part = X[start : start + step][:, self._used]
-            scaled = ((part.toarray() if sparse.issparse(part) else part) - self._shift) / self._divisor
+            scaled = standing(part.toarray() if sparse.issparse(part) else part, self._shift, self._divisor)
             made = self._monomials.columns(lambda ids, Z=scaled: Z[:, np.searchsorted(self._used, ids)], self._ids)
-            values[start : start + step] = made @ self.coef_.T + self.intercept_
+            sums = [combined(made, coef) for coef in self.coef_]
+            values[start : start + step] = np.stack(sums, axis=1) + self.intercept_
         return values

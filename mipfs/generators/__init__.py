@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.data.checks import memory, shown
+from mipfs.data.checks import memory
 from mipfs.errors import UsageError
 from mipfs.generators import shipped
 from mipfs.generators.synthetic import INFORMATIVE, paul_2016, tan_2010, tan_2014
 from mipfs.plumbing import output_file
+from mipfs.plumbing.declared import shown
 from mipfs.readers.files import FORMATS
 
 __all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "paul_2016", "tan_2010", "tan_2014", "write"]

@@ -149,8 +149,6 @@ class Relaxation:
         self.kind = self.loss.kernel
         self.penalty = np.array(problem.penalty[alive])
         self.top = self.loss.top(problem.c_i)
-        _, limit, q = grid(np.zeros(data.n_samples), self.top)
-        self._limit = (limit, q) if np.all(np.isfinite(limit)) else None
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
@@ -204,7 +202,7 @@ class Relaxation:
         """
         n, scores = self.problem.data.n_samples, (self.alive.size if self.M is None else self.M)
         square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
-        if loss > 0.0 and np.isfinite(square):
+        if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
             self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
             self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE
@@ -285,11 +283,7 @@ class Relaxation:
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        if self._limit is None:  # the grid depends on α where the box has no top
-            whole, ends, q = grid(alpha, self.top)
-        else:
-            ends, q = self._limit
-            whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, ends).astype(np.int64)
+        whole, ends, q = grid(alpha, self.top)
         if self.problem.bias:
             balance(whole, ends, self.problem.data.y)
         return whole, q

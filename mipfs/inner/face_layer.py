@@ -10,7 +10,8 @@ as many selections as σ has fractional entries; here every selection brings up 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,8 @@ class Face(Pool):
     atoms : (G,) positions of the atoms, in the order of their arrival
     """
 
+    is_face = True
+
     def __init__(self) -> None:
         super().__init__()
         self.atoms: Integers = np.empty(0, dtype=np.int64)
@@ -54,6 +57,15 @@ class Face(Pool):
         """Add a selection; False when it is made of atoms that are there already."""
         fresh = self.take_in(ids)
         return super().add(ids, sigma) and (fresh > 0 or len(self) == 1)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All selections and atoms as arrays, for the state of a run."""
+        return {**super().arrays(), "pool_atoms": self.atoms}
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Add what `arrays` kept, of a face with its atoms in their order."""
+        self.atoms = kept.get("pool_atoms", self.atoms)
+        super().take_up(kept)
 
     def take_in(self, ids: Integers) -> int:
         """Let atoms be among those that selections are made of; how many were not."""
@@ -67,8 +79,8 @@ class Face(Pool):
         return np.sort(self.atoms)
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
-        """σ by position."""
-        return dict(zip(self.atoms.tolist(), mu.tolist(), strict=True))
+        """σ by position; of the first atoms, if others came later."""
+        return dict(zip(self.atoms[: mu.size].tolist(), mu.tolist(), strict=True))
 
     def mixture(self, mu: Array, count: int) -> Array:
         """σ, shape (count,)."""

@@ -119,8 +119,8 @@ class Pricing:
             ray = broken_row(self.selection, low, high)
             if ray is not None:
                 return None, ray
-            highs.fix_columns(self._model.h, low, high)
-            highs.set_costs(self._model.h, cost / scale)
+            self._model.program.fix_columns(low, high)
+            self._model.program.set_costs(cost / scale)
             solution = self._model.solve()
             if solution.status == "infeasible":
                 return None, farkas(self._model, self.selection, low, high)
@@ -131,9 +131,7 @@ class Pricing:
 
     @cached_property
     def _model(self) -> highs.SelectionModel:
-        model = highs.selection_model(self.selection, relaxed=True)
-        model.h.setOptionValue("presolve", "off")
-        return model
+        return highs.selection_model(self.selection, relaxed=True, presolve=False)
 
     def _extra(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import rounded
@@ -52,9 +53,29 @@ class Solution:
     w: Array
     b: float
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All but α as arrays, for the state of a run."""
+        numbers = np.array([self.upper, self.b])
+        return {"last_numbers": numbers, "last_mu": self.mu, "last_ids": self.ids, "last_w": self.w}
+
+    @classmethod
+    def taken_up(cls, kept: Mapping[str, npt.NDArray[Any]], pool: Pool, alpha: Array) -> Solution | None:
+        """What `arrays` kept, with its α; None where there was no solution yet, or over another kind of pool."""
+        if "last_numbers" not in kept or bool(kept["pool_is_face"]) != pool.is_face:
+            return None
+        upper, b = kept["last_numbers"].tolist()
+        return cls(upper, alpha, kept["last_mu"], kept["last_ids"], kept["last_w"], b)
+
 
 class Pool:
-    """The selections generated so far, as positions of atoms and their σ."""
+    """The selections generated so far, as positions of atoms and their σ.
+
+    Attributes
+    ----------
+    is_face : bool, whether all other selections made of their atoms count with them: a `Face`
+    """
+
+    is_face = False
 
     def __init__(self) -> None:
         self.members: list[tuple[Integers, Array]] = []
@@ -79,12 +100,13 @@ class Pool:
             "pool_sizes": np.array([one.size for one in ids], dtype=np.int64),
             "pool_ids": np.concatenate([*ids, np.empty(0, dtype=np.int64)]),
             "pool_sigma": np.concatenate([*sigmas, np.empty(0)]),
+            "pool_is_face": np.array(self.is_face),
         }
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
         """Add the selections that `arrays` kept."""
-        ends = np.cumsum(kept["pool_sizes"])[:-1]
-        for ids, sigma in zip(np.split(kept["pool_ids"], ends), np.split(kept["pool_sigma"], ends), strict=True):
+        parts = (np.split(kept[name], np.cumsum(kept["pool_sizes"]))[:-1] for name in ("pool_ids", "pool_sigma"))
+        for ids, sigma in zip(*parts, strict=True):
             self.add(ids, sigma)
 
     @property
@@ -93,9 +115,9 @@ class Pool:
         return np.unique(np.concatenate([ids for ids, _ in self.members]))
 
     def sparse_mixture(self, mu: Array) -> dict[int, float]:
-        """σ = Σ μ_t σᵗ by position, where some member has it."""
+        """σ = Σ μ_t σᵗ by position, where some member has it; μ of the first members, if others came later."""
         sigma: dict[int, float] = {}
-        for weight, (ids, values) in zip(mu.tolist(), self.members, strict=True):
+        for weight, (ids, values) in zip(mu.tolist(), self.members[: mu.size], strict=True):
             for g, value in zip(ids.tolist(), values.tolist(), strict=True):
                 sigma[g] = sigma.get(g, 0.0) + weight * value
         return sigma
@@ -150,7 +172,7 @@ class Cutting:
         costs = np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members])
         inner = np.append(self._mu, np.full(t - self._mu.size, 0.0 if self._mu.size else 1.0 / t))
         best: tuple[float, Array, Any] = (math.inf, inner, None)
-        lp = self._master(costs / self._scale)
+        lp, shares = self._master(costs / self._scale), np.empty(0)
         for slopes, constant in zip(self._slopes, self._constants, strict=True):
             _add_row(lp, self._row(slopes, pool) / self._scale, constant / self._scale)
         for _ in range(MAX_CUTS):
@@ -162,15 +184,17 @@ class Cutting:
             self._constants.append(self._loss.dual_value(solved.svm.alpha, problem.c_i))
             self._slopes.append(solved.cut.slopes)
             _add_row(lp, self._row(solved.cut.slopes, pool) / self._scale, self._constants[-1] / self._scale)
-            solution = highs.solve(lp)
-            if solution.values is None or solution.status != "optimal":
+            solution = highs.solve(lp, stop=must_stop)
+            if solution.status == "stopped":
                 break
+            if solution.values is None or solution.status != "optimal":
+                raise NumericalError("HiGHS finds no optimum of the restricted problem's master")
+            shares = np.maximum(lp.multipliers()[1:], 0.0)
             if best[0] - solution.bound * self._scale <= tol or must_stop():
                 break
             outer = np.maximum(solution.values[:t], 0.0)
             outer /= outer.sum()
             inner = 0.5 * outer + 0.5 * best[1]
-        shares = np.maximum(np.array(lp.getSolution().row_dual)[1:], 0.0)
         alpha = solved.svm.alpha
         if shares.sum() > 0.5:
             kept = np.flatnonzero(shares)
@@ -181,14 +205,13 @@ class Cutting:
             best[2].svm.w, best[2].svm.b,
         )  # fmt: skip
 
-    def _master(self, costs: Array) -> Any:
+    def _master(self, costs: Array) -> highs.Model:
         """min c'μ + η over the simplex, still without cuts."""
-        lp, t = highs.new_model(), costs.size
-        lp.setOptionValue("presolve", "off")
-        lp.addVars(t, np.zeros(t), np.ones(t))
-        lp.addVar(-highs.infinity(), highs.infinity())
-        highs.set_costs(lp, np.append(costs, 1.0))
-        lp.addRow(1.0, 1.0, t, np.arange(t, dtype=np.int32), np.ones(t))
+        lp, t = highs.Model(presolve=False), costs.size
+        lp.add_columns(np.zeros(t), np.ones(t))
+        lp.add_column(1.0, -highs.infinity(), highs.infinity())
+        lp.set_costs(costs)
+        lp.add_row(1.0, 1.0, np.arange(t), np.ones(t))
         return lp
 
     @staticmethod
@@ -197,7 +220,6 @@ class Cutting:
         return np.array([0.5 * float(slopes[ids] @ sigma) for ids, sigma in pool.members])
 
 
-def _add_row(lp: Any, row: Array, constant: float) -> None:
+def _add_row(lp: highs.Model, row: Array, constant: float) -> None:
     """η + Σ_t μ_t ½ s'σᵗ ≥ g."""
-    columns = np.arange(row.size + 1, dtype=np.int32)
-    lp.addRow(constant, highs.infinity(), row.size + 1, columns, np.append(row, 1.0))
+    lp.add_cut(constant, np.arange(row.size + 1), np.append(row, 1.0))

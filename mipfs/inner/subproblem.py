@@ -110,7 +110,7 @@ class Subproblem:
     def _rescued(self, svm: SVM, sigma: Array, tol: float) -> SVM:
         """The SVM by the interior point, where Newton's steps stalled (weights of all sizes, columns of large mean)."""
         solved = boolean.Boolean(self.problem, self.must_stop).solve(sigma, sigma, tol)
-        if (solved.upper - solved.lower) / max(1e-10, abs(solved.upper)) >= svm.gap:
+        if not solved.upper - solved.lower < svm.gap * abs(solved.upper):
             return svm
         base = float(self.problem.penalty @ sigma)
         q, alpha = int(solved.cut.dual[1]), decoded(solved.cut.dual)

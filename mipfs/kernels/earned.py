@@ -17,16 +17,11 @@ U = 2.0**-53
 
 
 @compiled(nogil=True)
-def to_grid(alpha, top, kind, bits, size, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q.
-
-    The largest entry has so many bits: that of the box, `size`, or of α where the box has no top.
-    """
-    n = alpha.size
-    if kind == SQUARED_HINGE:
-        size = 0.0
-        for i in range(n):
-            size = max(size, alpha[i])
+def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q. Its largest entry has so many bits."""
+    n, size = alpha.size, 0.0
+    for i in range(n):
+        size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
     for i in range(n):
@@ -34,7 +29,7 @@ def to_grid(alpha, top, kind, bits, size, whole):  # type: ignore[no-untyped-def
         if not value > 0.0:
             value = 0.0
         if kind != SQUARED_HINGE:
-            value = min(value, math.floor(top[i] * unit))
+            value = min(value, np.floor(top[i] * unit))
         whole[i] = np.int64(value)
     return q
 
@@ -68,7 +63,7 @@ def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
             if surplus == 0:
                 return
             if y[i] * sign > 0.0 and whole[i] > 0:
-                inside = kind == SQUARED_HINGE or whole[i] < math.floor(top[i] * unit)
+                inside = kind == SQUARED_HINGE or whole[i] < np.floor(top[i] * unit)
                 if inside or sweep == 1:
                     step = min(surplus, whole[i])
                     whole[i] -= step
@@ -140,7 +135,7 @@ def pack(whole, top, kind, q, weighted, out, at):  # type: ignore[no-untyped-def
     place = 0
     for i in range(n):
         if whole[i] != 0:
-            limit = np.int64(min(math.floor(top[i] * unit), 2.0**53)) if weighted else level
+            limit = np.int64(min(np.floor(top[i] * unit), 2.0**53)) if weighted else level
             if whole[i] == limit:
                 out[flags + place // 8] |= np.uint8(128 >> (place % 8))
             else:

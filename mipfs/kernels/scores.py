@@ -1,9 +1,8 @@
-"""Passes over the columns of a matrix on all threads: the numba kernels."""
+"""Passes over the columns of a matrix, of which threads take parts: the numba kernels."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from mipfs.compiled import compiled
 
@@ -13,14 +12,14 @@ LANES = 32
 """Sums that a dense column is added up in. With 8 written out float32 takes nine times as long (1000 × 8000)."""
 
 
-@compiled(parallel=True, nogil=True)
-def column_sums(data, indptr, divisor, divided, scale, bounds, largest):  # type: ignore[no-untyped-def]
-    """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of every piece.
+@compiled(nogil=True)
+def column_sums(data, indptr, divisor, divided, scale, bounds, largest, first, last):  # type: ignore[no-untyped-def]
+    """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of the pieces first … last − 1.
 
     x_ij is the stored number, or that divided by divisor_j where `divided` says so.
     """
     p = indptr.size - 1
-    for chunk in prange(CHUNKS):
+    for chunk in range(first, last):
         most = 0.0
         for j in range(chunk * p // CHUNKS, (chunk + 1) * p // CHUNKS):
             one, two = 0.0, 0.0
@@ -70,20 +69,9 @@ def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale
         sizes[r] = abs(total) * scale[j]
 
 
-@compiled(parallel=True, nogil=True)
-def pull_at_once(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes):  # type: ignore[no-untyped-def]
-    """The same of all given columns, on all threads."""
-    k = columns.size
-    for chunk in prange(CHUNKS):
-        low, high = chunk * k // CHUNKS, (chunk + 1) * k // CHUNKS
-        bounded_pull(
-            data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes, low, high
-        )
-
-
-@compiled(parallel=True, nogil=True)
-def dense_pull(columns, v, out):  # type: ignore[no-untyped-def]
-    """out_j = Σ_i x_ij v_i of dense columns, summed alike whatever stands beside a column.
+@compiled(nogil=True)
+def dense_pull(columns, v, out, low, high):  # type: ignore[no-untyped-def]
+    """out_j = Σ_i x_ij v_i of the dense columns low … high − 1, summed alike whatever stands beside a column.
 
     Each is `LANES` sums, which the compiler keeps in a few registers.
 
@@ -92,20 +80,19 @@ def dense_pull(columns, v, out):  # type: ignore[no-untyped-def]
     columns : (w, n) array, one behind the other in memory
     v : (n,)
     out : (w,) out
+    low, high : int
     """
-    w, n = columns.shape
-    whole = n // LANES
-    for chunk in prange(CHUNKS):
-        sums = np.empty(LANES)
-        for j in range(chunk * w // CHUNKS, (chunk + 1) * w // CHUNKS):
-            x = columns[j]
-            sums[:] = 0.0
-            for s in range(whole):
-                for k in range(LANES):
-                    sums[k] += x[LANES * s + k] * v[LANES * s + k]
-            total = 0.0
+    n = columns.shape[1]
+    whole, sums = n // LANES, np.empty(LANES)
+    for j in range(low, high):
+        x = columns[j]
+        sums[:] = 0.0
+        for s in range(whole):
             for k in range(LANES):
-                total += sums[k]
-            for i in range(LANES * whole, n):
-                total += x[i] * v[i]
-            out[j] = total
+                sums[k] += x[LANES * s + k] * v[LANES * s + k]
+        total = 0.0
+        for k in range(LANES):
+            total += sums[k]
+        for i in range(LANES * whole, n):
+            total += x[i] * v[i]
+        out[j] = total

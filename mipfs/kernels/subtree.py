@@ -125,7 +125,7 @@ def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-u
     y, bias, kind = samples.y, samples.bias, samples.kind
     for i in range(best.size):
         v[i] = best[i] * grid.size
-    q = to_grid(v, grid.c, kind, bits, grid.size, whole)
+    q = to_grid(v, grid.c, kind, bits, whole)
     if bias:
         balance(whole, grid.c, kind, q, y)
     step = 2.0**-q
@@ -192,7 +192,7 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
     w, costs, best, v = np.empty(k), np.empty(k), np.empty(n), np.empty(n)
     classes, tau = np.empty(k, np.int64), np.empty(k)
     alphas, wholes = np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64)  # one at the end to try
-    root, rounding = np.sqrt(size), n * 2.0**-bits
+    root = np.sqrt(size)
     priced, dense, sigma = penalty.copy(), np.empty(k), np.empty(k)
     atoms, behind, idle = np.empty(k, np.int64), np.empty(k, np.int64), np.empty(2 * rows, np.bool_)
     y_first, y_next, fixed_first = np.zeros(rows), np.zeros(rows), np.empty(k, np.int8)
@@ -256,6 +256,7 @@ def explore(alive, samples, grid, sides, limits, pieces, first, stop):  # type: 
                     for _ in range(SLICES if rhos[node] > 0.0 else 0):
                         trial = np.empty(n)
                         in_play = InPlay(cols, forced, room, costs[:count])
+                        rounding = n * 2.0**-bits * min(1.0, 2.0 * edge / size)  # α ≤ 2v where v is its value
                         until = Goal(edge / size + rounding, goal, part, known)
                         relax(Z, samples, in_play, until, w[:count], alpha, trial, state, stop)
                         steps += int(state[STEPS])

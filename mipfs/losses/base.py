@@ -37,6 +37,7 @@ class Loss(ABC):
     dual_depends_on_c : bool, whether g does, beside α
     has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
     is_smooth : bool, whether ℓ' is continuous
+    vanishes : bool, whether ℓ(m) = 0 from m = 1 on: on separable data a multiple of any separating (w, b) has no loss
     kernel : int or None, of `mipfs.kernels.kinds`, where the kernels know it; branch's nodes are interior points else
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
     solver_class : class of `mipfs.losses.solver.Solver`, the SVM on selected columns
@@ -50,6 +51,7 @@ class Loss(ABC):
     dual_depends_on_c = True
     has_rho = False
     is_smooth = True
+    vanishes = False
     kernel: int | None = None
     terms: type[Terms]
     target, has_free_slacks, says_sign = 1.0, False, True
@@ -72,6 +74,10 @@ class Loss(ABC):
     @abstractmethod
     def value(self, margins: Array, c: Array) -> float:
         """L(m) for margins (n,) and loss weights c (n,)."""
+
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """L where the margins fall short of `target` by ξ (n,), which holds digits of it that 1 − ξ has not."""
+        return self.value(self.target - slacks, c)
 
     @abstractmethod
     def dual_value(self, alpha: Array, c: Array) -> float:

@@ -21,8 +21,8 @@ FAR = 1e-7
 PIECE = 1 << 20
 """Samples that are looked at together where vectors over all of them would take room."""
 BITS = 50
-"""Bits of the largest entry: what rounding costs is below what a certificate claims less than the run; fewer where n
-entries of that size would overflow an integer of 64 bits."""
+"""Bits of the largest entry of α, however far it lies below the top of its box: what rounding costs is below what a
+certificate claims less than the run; fewer where n entries of that size would overflow an integer of 64 bits."""
 
 
 def finest(n: int) -> int:
@@ -51,10 +51,7 @@ def grid(alpha: Array, top: Array) -> tuple[Integers, Array, int]:
 
 def exponent(alpha: Array, top: Array) -> int:
     """q of the grid for α."""
-    size = 0.0
-    for at in pieces(alpha.size):
-        ends = top[at]
-        size = max(size, float(np.max(np.where(np.isfinite(ends), ends, np.maximum(alpha[at], 0.0)), initial=0.0)))
+    size = max(float(np.max(np.minimum(alpha[at], top[at]), initial=0.0)) for at in pieces(alpha.size))
     return min(FINEST, finest(alpha.size) - int(np.ceil(np.log2(size if size > 0 else 1.0))))
 
 
@@ -126,7 +123,7 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
         from mipfs.kernels.structures import given
 
         kind, ends = HINGE if np.isfinite(top[0]) else SQUARED_HINGE, given(top)
-        q = int(earned.to_grid(given(alpha), ends, kind, finest(alpha.size), float(np.max(top)), k))
+        q = int(earned.to_grid(given(alpha), ends, kind, finest(alpha.size), k))
         earned.balance(k, ends, kind, q, given(y))
         return k, q
     q = exponent(alpha, top)

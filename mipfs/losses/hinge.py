@@ -64,11 +64,16 @@ class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
     name, kernel, is_smooth, dual_depends_on_c = "hinge", HINGE, False, False
+    vanishes = True
     terms, solver_class = HingeTerms, Solver
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return float(c @ np.maximum(0.0, 1.0 - margins))
+        return self.at_slacks(1.0 - margins, c)
+
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """c'max(0, ξ)."""
+        return float(c @ np.maximum(0.0, slacks))
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = Σ α_i."""

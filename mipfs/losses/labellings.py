@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.kernels.kinds import FINEST
 from mipfs.losses.dyadic import BITS, remove
 from mipfs.measures import Measure, Violated
 
@@ -178,7 +179,8 @@ class Labellings:
 
 
 def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
-    """α on a grid on which α ≥ 0 and Σα ≤ C are integer identities.
+    """α on a grid on which α ≥ 0 and Σα ≤ C are integer identities, as fine as Σα lets it be: on data that is easy to
+    separate that is a small share of C.
 
     Parameters
     ----------
@@ -191,7 +193,10 @@ def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
     whole : (K,) int64, α ≈ whole·2^−q
     q : int
     """
-    q = min(BITS, 61 - largest.bit_length()) - math.ceil(math.log2(C))
+    total = float(np.maximum(alpha, 0.0).sum())
+    top = min(C, total) if total > 0.0 else C
+    q = min(BITS, 61 - largest.bit_length()) - math.frexp(top)[1]
+    q = min(q, FINEST - max(0, math.frexp(C)[1]))  # C·2^q is a number
     limit = math.floor(math.ldexp(C, q))
     whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, float(limit)).astype(np.int64)
     remove(whole, np.arange(whole.size), int(whole.sum()) - limit, np.full(whole.size, float(limit)))

@@ -36,7 +36,11 @@ class Logistic(base.Loss):
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return float(c @ np.logaddexp(0.0, -margins))
+        return self.at_slacks(-margins, c)
+
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """Σ c_i log(1 + e^ξ_i)."""
+        return float(c @ np.logaddexp(0.0, slacks))
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]."""

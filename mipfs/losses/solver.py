@@ -34,6 +34,7 @@ leave some dozens of kinds."""
 AGAIN = 1e-3
 """A warm start begins at this share of the last step ρ, which was made for the end: at 1e-2 an SVM beside the last one
 takes up to three times the steps (w8a 32 for 11, usps 60 for 37), at 0.1 up to ten times, at 1e-4 as many."""
+UNIT_ROUNDOFF = 2.0**-53
 ATTEMPTS, RESTART = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
 
@@ -67,8 +68,8 @@ class SVM:
 
     @property
     def gap(self) -> float:
-        """(primal − dual) / max(1e-10, |primal|)."""
-        return max(0.0, self.primal - self.dual) / max(1e-10, abs(self.primal))
+        """(primal − dual) / |primal|; 0 where the dual value is no less."""
+        return (self.primal - self.dual) / abs(self.primal) if self.primal > self.dual else 0.0
 
 
 class Solver(ABC):
@@ -159,7 +160,7 @@ class Solver(ABC):
             steps, warm = steps + taken, True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
-            found = self._recompute(A, k, u, alpha, root, shift, rho, steps)
+            found = self._recompute(A, ids, u, alpha, root, shift, rho, steps)
             if best is None or found.gap < best.gap:
                 best = found
             if best.gap <= tol or best.dual >= self.enough or self.must_stop():
@@ -210,12 +211,12 @@ class Solver(ABC):
         return u, warm_alpha / self.size, max(AGAIN * last, rho), True
 
     def _recompute(
-        self, A: Any, k: int, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
+        self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
     ) -> SVM:
         """Round the dual vector to a feasible one and evaluate both sides."""
         from mipfs.kernels.newton import combine, margins
 
-        n = self.data.n_samples
+        n, k = self.data.n_samples, ids.size
         whole, q = self.loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
         exact = whole.astype(float)
         del whole
@@ -223,11 +224,33 @@ class Solver(ABC):
         m, pulled = np.empty(n), np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
-        primal = 0.5 * self.size * float(u[:k] @ u[:k]) + self.loss.value(m, self.c)
         dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
-        return SVM(w, b, exact, primal, dual, rho, steps, q)
+        squares, loss = 0.5 * self.size * float(u[:k] @ u[:k]), self.loss.value(m, self.c)
+        if self.loss.vanishes and loss > 0.0 and n:
+            factor = self._clearing(ids, w, b, float(m.min()))
+            if squares * factor * factor < squares + loss:
+                w, b, squares, loss = factor * w, factor * b, squares * factor * factor, 0.0
+        return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
+
+    def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> float:
+        """The factor that lifts all margins of (w, b), of which `least` is the least, to 1; inf where none does.
+
+        At C = 1e8 a margin of 1 − 1e-16 costs as much as a weight of 1e-4. So it is as much more as rounding can take
+        off any margin, on the user's scale too, where columns of large mean are multiplied and the intercept moves.
+        """
+        if least <= 0.0:
+            return np.inf
+        data = self.data
+        block = data.block(ids)
+        values = abs(block.values if block.is_stored else block.dense(np.zeros(ids.size)))
+        largest: Any = values.max(axis=0)
+        largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest).ravel()
+        moved = np.abs(block.center) + np.abs(data.shift[ids]) / data.scale[ids]
+        size = abs(b) + float((largest + moved) @ np.abs(w))
+        safe = least - 4.0 * (ids.size + 8) * UNIT_ROUNDOFF * size
+        return 1.0 / safe + 4.0 * UNIT_ROUNDOFF if safe > 0.0 else np.inf
 
 
 class TakenOff:

@@ -33,11 +33,17 @@ class SquaredHinge(base.Loss):
     """Σ (c_i/2) max(0, 1 − m_i)²."""
 
     name, kernel, has_top, has_rho, says_sign = "squared-hinge", SQUARED_HINGE, False, True, False
+    vanishes = True
     terms, solver_class = SquaredHingeTerms, smooth.Solver
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
-        return sum(0.5 * float(np.ascontiguousarray(c[at]) @ _squares(margins[at])) for at in pieces(c.size))
+        return sum(self.at_slacks(1.0 - margins[at], c[at]) for at in pieces(c.size))
+
+    def at_slacks(self, slacks: Array, c: Array) -> float:
+        """½ c'max(0, ξ)²."""
+        short = np.maximum(0.0, slacks)
+        return 0.5 * float(np.ascontiguousarray(c) @ np.square(short, out=short))
 
     def dual_value(self, alpha: Array, c: Array) -> float:
         """g(α) = Σ α_i − α_i²/(2c_i)."""
@@ -64,13 +70,6 @@ class SquaredHinge(base.Loss):
     def algebraic(self) -> Callable[[Any, Any], Any]:
         """½ ξ²."""
         return lambda xi, ell: 0.5 * xi**2
-
-
-def _squares(margins: Array) -> Array:
-    """max(0, 1 − m)², in one array."""
-    short = 1.0 - margins
-    np.maximum(0.0, short, out=short)
-    return np.asarray(np.square(short, out=short))
 
 
 LOSS = SquaredHinge()

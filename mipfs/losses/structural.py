@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.losses import central
 from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Combination, Labellings
 from mipfs.losses.solver import SVM
@@ -30,7 +31,8 @@ Integers = npt.NDArray[np.int64]
 MAX_ROUNDS = 1000
 """Labellings per solve."""
 EXACT_MASTER = 1e-14
-"""A master solved with this proximal term that still yields nothing new is exact up to round-off."""
+"""A master solved with this proximal term that still yields nothing new is exact up to the round-off of its Gram
+matrix: an interior point that does without it takes over (`mipfs.losses.central`)."""
 PATIENCE, ENOUGH = 40, 100
 """A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
 
@@ -127,10 +129,14 @@ class Solver:
         G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
         best, steps, sharpness = Best(np.zeros(ids.size)), 0, PROXIMAL
         for _ in range(MAX_ROUNDS):
-            steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
-            pool.mark(beta[1:] > 0.0)
-            outer = B @ beta[1:]
-            dual = float(pool.losses @ beta[1:]) - 0.5 * float(outer @ outer)
+            if sharpness >= EXACT_MASTER:
+                steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
+                pool.mark(beta[1:] > 0.0)
+                outer = pulled = B @ beta[1:]
+            else:  # the Gram matrix has lost what is left of the gap
+                beta, outer = central.solve(B, pool.losses, 0.1 * tol)
+                pulled, steps = B @ beta[1:], steps + 1
+            dual = float(pool.losses @ beta[1:]) - 0.5 * float(pulled @ pulled)
 
             def at(step: float, begin: Array = best.point, outer: Array = outer) -> tuple[float, Array, Violated]:
                 u = begin + step * (outer - begin)
@@ -144,9 +150,9 @@ class Solver:
                 B = np.column_stack([B, root * pool.last(ids, Z)])
                 G, beta = _bordered(G, B), np.append(beta, 0.0)
                 continue
-            sharpness *= 0.01
             if is_closed() or sharpness < EXACT_MASTER:
                 break
+            sharpness *= 0.01
         self._beta = beta[1 : len(pool) + 1]
         found = pool.combine(C * self._beta, C)
         omega = np.asarray(Z.T @ found.v) - center * float(found.v.sum())

@@ -3,9 +3,61 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 def cores() -> int:
     """Cores that this process may use; where the system does not say, all there are."""
     usable = getattr(os, "sched_getaffinity", None)
     return (os.cpu_count() or 1) if usable is None else len(usable(0))
+
+
+class _Blas:
+    """How many blocks want one thread for linear algebra, and what the process had before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.count = threading.Lock(), 0
+        self.before: Any = None
+
+    def begin(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self.lock:
+            if self.count == 0:
+                self.before = threadpool_limits(limits=1, user_api="blas")
+            self.count += 1
+
+    def end(self) -> None:
+        with self.lock:
+            if self.count == 1:
+                self.before.restore_original_limits()
+            self.count = max(0, self.count - 1)
+
+    def forked(self) -> None:
+        """In a child: whatever blocks there were, their threads are the parent's."""
+        self.lock = threading.Lock()
+        if self.count:
+            self.count = 0
+            self.before.restore_original_limits()
+
+
+_blas = _Blas()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.forked)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run a block with one thread for linear algebra, where matrices are too small for more.
+
+    The limit is the process's. Blocks that overlap, in several threads, leave it as it was before the first of them.
+    """
+    _blas.begin()
+    try:
+        yield
+    finally:
+        _blas.end()

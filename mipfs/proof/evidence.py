@@ -25,7 +25,7 @@ from mipfs.proof.proof import Multipliers, Proof
 from mipfs.proof.row_tree import is_refuted
 
 if TYPE_CHECKING:
-    from mipfs.drivers.master import Node
+    from mipfs.drivers.master_node import Node
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -61,12 +61,13 @@ class Record:
     Attributes
     ----------
     lost : bool, whether something was used that no multiplier at hand shows: there is no certificate
+    used : list of Evidence, in the order of the dual vectors that the tree refers to
     """
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:
         self.problem, self.pool, self.lost = problem, pool, False
         self.tree = empty_proof(problem, pool.duals)
-        self._used: list[Evidence] = []
+        self.used: list[Evidence] = []
         self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
 
     def split(self, node: Node, feature: int) -> tuple[int, int]:
@@ -102,15 +103,15 @@ class Record:
             self.close(node)
         if self.lost:
             return None
-        parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self._used]
+        parts = [([int(self.pool.dual_of[s]) for s in one.cuts], one.share.tolist()) for one in self.used]
         return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
     def _keep(self, evidence: Evidence | None) -> Evidence:
         """The evidence with a place among those used."""
         evidence = self._nothing if evidence is None else evidence
         if evidence.place < 0:
-            evidence.place = len(self._used)
-            self._used.append(evidence)
+            evidence.place = len(self.used)
+            self.used.append(evidence)
             if evidence.multipliers is not None and len(self.problem.selection.rows.extra):
                 y = np.array([float(v) for v in evidence.multipliers])
                 evidence.multipliers = cancelled(self.problem.selection, y)

@@ -56,6 +56,8 @@ class Proof:
         What the leaves prove where that is less than the bound of the run; None when they prove all of it.
     outside : int or None
         The dual vector that bounds every selection with an atom that is none of the features here.
+    beside : sequence of Dual
+        Dual vectors that are stored beside those that the tree refers to: they bound listed supports.
     """
 
     root: int = 0
@@ -67,6 +69,7 @@ class Proof:
         self.duals: DualStore | LabelledStore = DualStore(n_samples, top) if duals is None else duals
         self.bound: float | None = None
         self.outside: int | None = None
+        self.beside: Sequence[tuple[Any, ...]] = ()
         self._size = 1
         self._feature = np.full(64, -1, dtype=np.int32)
         self._children = np.full((64, 2), -1, dtype=np.int32)
@@ -381,6 +384,10 @@ class Proof:
         if isinstance(duals, DualStore):
             needed = self.needed
             dual, duals = self.numbered(needed), duals.part(needed)
+        elif self.beside:
+            duals = copy.deepcopy(duals)
+        for one in self.beside:
+            duals.add(*one)
         shows = self._refers | (dual == REFUTED)
         found, place = np.unique(np.where(shows, self._multiplier[used], -1), return_inverse=True)
         named, multiplier = found[found >= 0], (place - int(found[0] < 0)).astype(np.int32)

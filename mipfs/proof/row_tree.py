@@ -41,9 +41,8 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         A node whose bound reaches it is closed; so are all after `LEAVES` leaves, or where floating point ends.
     """
     scale, first, most = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None), proof.n_nodes
-    oracle, model = selection.oracle(), highs.selection_model(selection, relaxed=True)
-    model.h.setOptionValue("presolve", "off")
-    highs.set_costs(model.h, cost / scale)
+    oracle, model = selection.oracle(), highs.selection_model(selection, relaxed=True, presolve=False)
+    model.program.set_costs(cost / scale)
     least, stack = math.inf, [(root, *box, selection)]
     while stack:
         node, low, high, part = stack.pop()
@@ -51,7 +50,7 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         if ray is not None or part.exceeds(low):
             proof.refute(node, ray)
             continue
-        highs.fix_columns(model.h, *_columns(model, selection, part, low, high))
+        model.program.fix_columns(*_columns(model, selection, part, low, high))
         solution = model.solve()
         y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
         if solution.status == "infeasible":

@@ -36,7 +36,7 @@ def restored(proof: Proof, arrays: Arrays) -> None:
         setattr(proof, name, arrays[f"proof{name}"].copy())
     proof._size = proof._feature.size
     proof._whole = dict(arrays["proof_whole"].tolist())
-    proof._multipliers = _multipliers(arrays["proof_multipliers"])
+    proof._multipliers = multipliers_of(arrays["proof_multipliers"])
     restored_duals(proof.duals, {name.removeprefix("proof_"): array for name, array in arrays.items()})
 
 
@@ -64,7 +64,7 @@ def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
         pool.add(cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), dual))
 
 
-def _multipliers(stored: npt.NDArray[Any]) -> list[Multipliers]:
+def multipliers_of(stored: npt.NDArray[Any]) -> list[Multipliers]:
     """Multipliers as the proof holds them: floats, or rational numbers."""
     if stored.dtype.kind == "f":
         return list(stored)

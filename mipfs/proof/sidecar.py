@@ -44,7 +44,7 @@ class Claim:
     source : Proof, or what makes it when it is asked for
     kind : {"tree", "relaxation"}
         "relaxation": one dual vector at all leaves.
-    bound : float or None, every leaf reaches it; None when no leaf holds a selection
+    bound : float or None, every leaf reaches it; None when no leaf holds a selection, -inf when nothing is claimed
     gap : float, the asked gap
     less : callable, optional
         What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
@@ -64,7 +64,7 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
-        return {"kind": self.kind, "bound": None if self.bound is None else float(self.bound), "gap": self.gap}
+        return {"kind": self.kind, "bound": None if self.bound is None else _finite(self.bound), "gap": self.gap}
 
     def packed(self) -> bytes:
         """The contents of the sidecar."""
@@ -141,7 +141,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     """
     from mipfs.check.tree import Report
 
-    document = json.loads(result.to_json())
+    document = json.loads(result.to_json()) | dict(result.stated)
     raw = getattr(data.block().values, "raw", None) or data  # of columns that are made, what they are made of
     given = None if rows is None else stated(rows, raw.feature_names)
     if result.claim is not None:

@@ -19,7 +19,7 @@ from mipfs.data.instance import Instance, Row
 from mipfs.errors import DataError
 from mipfs.readers.lp_scan import Scan, scan
 from mipfs.selection.selection import Extras, Rows
-from mipfs.solvers.highs import silent
+from mipfs.solvers.highs import read
 
 
 def read_rows(path: str | Path, data: Instance) -> Rows:
@@ -83,23 +83,17 @@ def _extras(found: list[tuple[str, float, float, bool]]) -> Extras:
 
 
 def _read_with_highs(path: Path, scanned: Scan) -> Any:
-    import highspy
-
-    h, log = silent("log_to_console"), []
-    h.cbLogging += lambda event: log.append(event.message.strip())
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, "plain.lp")
         plain.write_text(scanned.plain, encoding="utf-8")
-        status = h.readModel(str(plain))
-    lp = h.getLp()
+        lp, complaint = read(str(plain))
     for k, name in enumerate(lp.col_names_):
         if lp.col_lower_[k] > lp.col_upper_[k]:
             remedy = "variables are >= 0 unless a bound says otherwise"
             line = scanned.bounds.get(name)
             raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
-    if status != highspy.HighsStatus.kOk:
-        said = next((text for text in reversed(log) if "ERROR" in text or "WARNING" in text), status.name)
-        raise DataError(f"HiGHS cannot read it ({said})", "use the plain LP format", path=path)
+    if complaint:
+        raise DataError(f"HiGHS cannot read it ({complaint})", "use the plain LP format", path=path)
     return lp
 
 

@@ -13,7 +13,7 @@ CUT_SHORT = (
     StopReason.MEMORY_LIMIT,
     StopReason.ITERATION_LIMIT,
     StopReason.INTERRUPTED,
-    StopReason.STALLED,
+    StopReason.NUMERICAL,
 )
 
 
@@ -24,7 +24,7 @@ def advice(result: Result) -> str:
     if result.stop_reason not in CUT_SHORT:
         return ""
     ways = []
-    if result.stop_reason is not StopReason.STALLED:
+    if result.stop_reason is not StopReason.NUMERICAL:
         ways.append(f"more time{trend(result.trace, result.seconds)}")
     if result.scaling.get("kind") == "none":
         ways.append("scale standard")

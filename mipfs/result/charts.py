@@ -13,10 +13,11 @@ from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines, Mosaic
 from mipfs.report.numbers import listed, number, percent
 from mipfs.report.thinning import visible
+from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import functions_of
 from mipfs.result.near_report import answer
 from mipfs.result.prediction import sizes
-from mipfs.result.result import Record, Result, relative_gap
+from mipfs.result.result import Record, Result
 
 Array = npt.NDArray[np.float64]
 EARLY = 0.02

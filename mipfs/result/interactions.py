@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,26 +49,23 @@ def _parts(result: Result) -> dict[str, list[str]]:
     return {name: parts[name] for name in result.weights}
 
 
-def summed(result: Result, X: Any, values: Callable[[Result, Any], Array]) -> Array:
-    """w'φ(x) + b of every row of `X`, shape (n,): products of the scaled columns that have a weight, and of no others.
+def summed(result: Result, scaled: Mapping[str, Array], n: int) -> Array:
+    """w'φ(x) + b of n rows, shape (n,): products of the scaled columns that have a weight, and of no others.
 
     Parameters
     ----------
     result : Result over products
-    X : as of `Result.decision_function`
-    values : callable, w'x + b of a result over features
+    scaled : (n,) values of `used_columns` by name, as the scaled training data has them
+    n : int
     """
-    made, shift, scale = made_of(result), result.scaling["shift"], result.scaling["scale"]
+    made = made_of(result)
     assert made is not None
     kernel = Monomials(max(1, result.n_features), int(made["degree"]), float(made["gamma"]), float(made["r"]))
-    total, scaled = values(replace(result, weights={}, atoms=None), X), dict[str, Array]()
-    for name in used_columns(result):
-        plain = values(replace(result, weights={name: 1.0}, intercept=0.0, atoms=None), X)
-        scaled[name] = (plain - shift[name]) / scale[name]
+    total = np.zeros(n)
     for name, part in _parts(result).items():
-        product = np.ones(total.size)
+        product = np.ones(n)
         for feature in part:
-            product = product * scaled[feature]
-        repeats = [part.count(feature) for feature in dict.fromkeys(part)]
-        total = total + result.weights[name] * kernel.factor(repeats) * product
-    return total
+            product *= scaled[feature]
+        product *= kernel.factor([part.count(feature) for feature in dict.fromkeys(part)])
+        total += result.weights[name] * product
+    return total + result.intercept

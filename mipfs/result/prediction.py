@@ -1,18 +1,25 @@
-"""From a result and new data to decision values: which columns the weights belong to, and on which scale."""
+"""From a result and new data to decision values: which columns the weights belong to, and on which scale.
+
+The values of the columns are brought to the scale of training by the arithmetic of training
+(`mipfs.data.matrix.standing`), and added up in an order that depends on the row alone (`mipfs.data.linear`): a row of
+the training data has the decision value of the classifier whose objective was proven, wherever it stands.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.data import linear
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.data.matrix import standing
+from mipfs.errors import DataError, UsageError
 from mipfs.readers.frames import as_words, column_values, is_frame
 from mipfs.result.interactions import functions_of, made_of, summed, used_columns
 
@@ -20,40 +27,114 @@ if TYPE_CHECKING:
     from mipfs.result.result import Result
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 SHOWN = 12
 """Columns or categories that a message lists."""
+NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The features that a classifier looks at, and how training scaled them: (value − shift)/scale − center.
+
+    Attributes
+    ----------
+    names : tuple of str
+    columns : tuple of int, where they stood in training
+    n_features : int, of the training data
+    shift, scale, center : (k,); one of shift and center is 0: sparse columns are divided first, and centred then
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    n_features: int
+    shift: Array
+    scale: Array
+    center: Array
+
+    @classmethod
+    def of(cls, result: Result) -> Inputs:
+        """Those of a result over features of the data, or over products or functions of them."""
+        made = functions_of(result)
+        if made is None:
+            return cls._over(result, used_columns(result))
+        places = [*made["features"].values()]
+        columns = tuple(one["column"] for one in places)
+        shift, scale, center = ([one.get(key, 0.0) for one in places] for key in ("shift", "scale", "center"))
+        return cls._scaled(tuple(made["features"]), columns, made["n_features"], shift, scale, center)
+
+    @classmethod
+    def of_view(cls, result: Result) -> Inputs:
+        """Those of a result over functions, where the columns that are made of the features are given themselves."""
+        return cls._over(result, tuple(result.weights))
+
+    @classmethod
+    def _over(cls, result: Result, names: tuple[str, ...]) -> Inputs:
+        shift, scale = result.scaling["shift"], result.scaling["scale"]
+        center = result.scaling.get("center", {})
+        columns = tuple(result.columns[name] for name in names)
+        values = ([table.get(name, usual) for name in names] for table, usual in ((shift, 0), (scale, 1), (center, 0)))
+        return cls._scaled(names, columns, result.n_features, *values)
+
+    @classmethod
+    def _scaled(
+        cls, names: tuple[str, ...], columns: tuple[int, ...], n_features: int, *table: Sequence[float]
+    ) -> Inputs:
+        shift, scale, center = (np.array(values, dtype=float) for values in table)
+        return cls(names, columns, n_features, np.where(center == 0.0, shift, 0.0), scale, center)
+
+    def by_name(self, values: Values) -> dict[str, Array]:
+        """The columns (n,) of new rows as the scaled training data has them, dense."""
+        found = values.matrix.toarray() if sparse.issparse(values.matrix) else values.matrix
+        divided = found if values.are_divided else standing(found, self.shift, self.scale)
+        return dict(zip(self.names, np.ascontiguousarray((divided - self.center).T), strict=True))
+
+    def match(self, data: Instance, ids: Integers) -> bool:
+        """Whether the columns `ids` (k,) of an instance are scaled as these are."""
+        center, shift = data.center[ids], np.where(self.center == 0.0, data.shift[ids], 0.0)
+        pairs = (center, self.center), (shift, self.shift), (data.scale[ids], self.scale)
+        return all(np.array_equal(one, other) for one, other in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The columns (n, k) of new rows that a classifier looks at: the user's, or (value − shift)/scale of training."""
+
+    matrix: Any
+    are_divided: bool = False
 
 
 def decision_values(result: Result, X: Any) -> Array:
     """w'x + b of every row of `X`, shape (n,); see `Result.decision_function`."""
-    if made_of(result) is not None:
-        return summed(result, X, decision_values)
     made = functions_of(result)
-    if made is not None and getattr(X.block().values if isinstance(X, Instance) else X, "raw", None) is None:
-        return _of_made(result, made, X)
-    names = list(result.weights)
-    weights = np.array([result.weights[name] for name in names], dtype=float)
-    if isinstance(X, Instance):
-        return _of_instance(result, X, names, weights)
-    if is_frame(X):
-        values = np.array([_of_frame(result, X, name) for name in names]).reshape(len(names), len(X))
-        return np.asarray(weights @ values + result.intercept)
-    try:
-        matrix = X if sparse.issparse(X) else np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
-        raise UsageError(
-            "X holds words; give numbers, a data frame with the columns of training, or an Instance"
-        ) from None
-    if matrix.ndim != 2 or matrix.shape[1] != result.n_features:
-        raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {result.n_features})")
-    ids = [result.columns[name] for name in names]
-    return np.asarray(matrix[:, ids] @ weights + result.intercept)
+    if made is not None and isinstance(X, Instance) and getattr(X.block().values, "raw", None) is not None:
+        return _of_features(result, Inputs.of_view(result), X)
+    if made is None and made_of(result) is None:
+        return _of_features(result, Inputs.of(result), X)
+    inputs = Inputs.of(result)
+    values = _values(result, inputs, X)
+    columns, n = inputs.by_name(values), values.matrix.shape[0]
+    if made is None:
+        return summed(result, columns, n)
+    from mipfs.atoms.registry import decision
+
+    return (decision(made, result.weights, columns) if columns else np.zeros(n)) + result.intercept
+
+
+def _of_features(result: Result, inputs: Inputs, X: Any) -> Array:
+    """w'x + b, where every weight is that of a column of `X`."""
+    values = _values(result, inputs, X)
+    weights = np.array([result.weights[name] for name in inputs.names], dtype=float)
+    if not values.are_divided:
+        return linear.decision(values.matrix, weights, result.intercept, inputs.shift, inputs.scale)
+    divided = linear.combined(values.matrix, weights * inputs.scale)
+    return divided + linear.at_means(weights, result.intercept, inputs.shift)
 
 
 def inputs(result: Result) -> tuple[tuple[str, ...], int]:
     """The features that the classifier uses, by name, and how many features the user's data has."""
-    made = functions_of(result)
-    return (used_columns(result), result.n_features) if made is None else (tuple(made["features"]), made["n_features"])
+    found = Inputs.of(result)
+    return found.names, found.n_features
 
 
 def count_of(result: Result) -> int:
@@ -62,7 +143,7 @@ def count_of(result: Result) -> int:
     if made is not None:
         return int(made["count"])
     names = None if result.atoms is None else result.atoms.get("names")
-    return inputs(result)[1] if names is None else len(names)
+    return Inputs.of(result).n_features if names is None else len(names)
 
 
 def sizes(result: Result) -> dict[str, float]:
@@ -75,21 +156,79 @@ def sizes(result: Result) -> dict[str, float]:
     return {name: math.sqrt(value) for name, value in squares.items()}
 
 
-def _of_made(result: Result, made: Mapping[str, Any], X: Any) -> Array:
-    """w'φ(x) + b: the features that are used are looked up as those of any classifier, the columns are made of them."""
-    from mipfs.atoms.registry import decision
+def _values(result: Result, inputs: Inputs, X: Any) -> Values:
+    """The columns that are looked at.
 
-    columns = {name: one["column"] for name, one in made["features"].items()}
-    raw = replace(result, columns=columns, n_features=made["n_features"], atoms=None, intercept=0.0, weights={})
-    values = {name: decision_values(replace(raw, weights={name: 1.0}), X) for name in columns}
-    if not values:
-        return decision_values(replace(raw, intercept=result.intercept), X)
-    return decision(made, result.weights, values) + result.intercept
+    Raises
+    ------
+    UsageError
+        A column is missing, or holds words that training did not see.
+    DataError
+        A value that is no finite number.
+    """
+    if isinstance(X, Instance):
+        return _of_instance(result, inputs, X)
+    if is_frame(X):
+        columns = [_of_frame(result, inputs, X, k) for k in range(len(inputs.names))]
+        return Values(np.array(columns).reshape(len(columns), len(X)).T)
+    matrix = _as_numbers(sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X))
+    if matrix.ndim != 2 or matrix.shape[1] != inputs.n_features:
+        raise UsageError(f"the array has shape {matrix.shape}; the classifier needs (n, {inputs.n_features})")
+    used = matrix[:, list(inputs.columns)].astype(np.float64)
+    _check_finite(used, inputs.names)
+    return Values(used)
 
 
-def _of_instance(result: Result, data: Instance, names: list[str], weights: Array) -> Array:
-    known, absent = _words_of(result), np.zeros(len(names), dtype=bool)
-    for k, name in enumerate(names):
+def _as_numbers(matrix: Any) -> Any:
+    """An array or sparse matrix of real numbers."""
+    if matrix.dtype.kind in "biuf":
+        return matrix
+    if matrix.dtype.kind not in "OUS":
+        raise UsageError(f"X holds values of type {matrix.dtype}; {NUMBERS}")
+    try:
+        if matrix.dtype.kind == "O":
+            return matrix.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UsageError(f"X holds words; {NUMBERS}")
+
+
+def _check_finite(used: Any, names: Sequence[str]) -> None:
+    """Refuse NaN and infinity: no label stands for them."""
+    if np.all(np.isfinite(used.data if sparse.issparse(used) else used)):
+        return
+    found = sparse.coo_array(used)
+    at = int(np.argmin(np.isfinite(found.data)))
+    row, column, value = (int(found.coords[0][at]) + 1, names[int(found.coords[1][at])], found.data[at])
+    raise DataError(f"row {row} has {value} for {column!r}, which the classifier uses", "give finite numbers")
+
+
+def _of_instance(result: Result, inputs: Inputs, data: Instance) -> Values:
+    """The columns of an instance: as they are where it is scaled as the training data was, else the user's values."""
+    absent = _absent(result, inputs, data)
+    kept = np.flatnonzero(~absent)
+    places = [column_of(inputs.names[k], inputs.columns[k], inputs.n_features, data) for k in kept]
+    ids = np.array(places, dtype=np.int64)
+    if not absent.any() and inputs.match(data, ids):
+        return Values(data.block(ids).values, are_divided=True)
+    found = user_values(data, ids)
+    if absent.any():
+        full = np.zeros((data.n_samples, absent.size))
+        full[:, kept] = found.toarray() if sparse.issparse(found) else found
+        found = full
+    return Values(found)
+
+
+def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bool_]:
+    """Features ``column=word`` of words that no row of an instance has, (k,).
+
+    Raises
+    ------
+    UsageError
+        A row has a word that training did not see.
+    """
+    known, absent = _words_of(result), np.zeros(len(inputs.names), dtype=bool)
+    for k, name in enumerate(inputs.names):
         column = _column_of_words(name, known)
         if column is None or column not in data.words or data.words[column] == known[column]:
             continue
@@ -97,14 +236,22 @@ def _of_instance(result: Result, data: Instance, names: list[str], weights: Arra
             if word not in known[column]:
                 row = int(np.argmax(data.block(np.array([data.index[f"{column}={word}"]])).dense() != 0))
                 raise _unseen(data.source or "the data", column, word, row, known[column])
-        absent[k] = name not in data.index  # no row has the word
-    kept = np.flatnonzero(~absent)
-    ids = [column_of(names[k], result.columns[names[k]], result.n_features, data) for k in kept]
-    return scores_on(data, np.array(ids, dtype=np.int64), weights[kept], result.intercept)
+        absent[k] = name not in data.index
+    return absent
 
 
-def _of_frame(result: Result, frame: Any, name: str) -> Array:
-    """The values (n,) of one feature in a data frame: its column, or where a column of words has the word.
+def user_values(data: Instance, ids: Integers) -> Any:
+    """The columns `ids` (k,) of an instance on the user's scale: sparse ones stay sparse but for a shift."""
+    values, scale = data.block(ids).values, data.scale[ids]
+    shift = np.where(data.center[ids] == 0.0, data.shift[ids], 0.0)  # nothing was taken off what is centred implicitly
+    if not sparse.issparse(values):
+        return values if data.scaling == "none" else values * scale + shift
+    product = values * scale
+    return product.toarray() + shift if np.any(shift) else product
+
+
+def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
+    """The values (n,) of feature k in a data frame: its column, or where a column of words has the word.
 
     Raises
     ------
@@ -113,7 +260,8 @@ def _of_frame(result: Result, frame: Any, name: str) -> Array:
     DataError
         A missing value, or one of another kind.
     """
-    places = {str(column): k for k, column in enumerate(frame.columns)}
+    name, place = inputs.names[k], inputs.columns[k]
+    places = {str(column): at for at, column in enumerate(frame.columns)}
     if name in places:
         values = column_values(frame, places[name], name)
         if values.dtype.kind == "f":
@@ -121,8 +269,7 @@ def _of_frame(result: Result, frame: Any, name: str) -> Array:
         raise UsageError(f"column {name!r} of the data frame holds words, but numbers when the classifier was trained")
     known = _words_of(result)
     column = _column_of_words(name, known)
-    place = result.columns[name]
-    if column is None and name == f"x{place + 1}" and len(places) == result.n_features:  # trained without names
+    if column is None and name == f"x{place + 1}" and len(places) == inputs.n_features:  # trained without names
         return np.asarray(column_values(frame, place, str(frame.columns[place])), dtype=float)
     if column is None or column not in places:
         of = name if column is None else column
@@ -157,18 +304,22 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:SHOWN])) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def _dense(column: Any) -> Array:
-    return np.asarray(column.toarray() if sparse.issparse(column) else column, dtype=float).ravel()
-
-
-def scores_on(data: Instance, ids: npt.NDArray[np.int64], weights: Array, intercept: float) -> Array:
+def scores_on(
+    data: Instance,
+    ids: Integers,
+    weights: Array,
+    intercept: float,
+    shift: Array | None = None,
+    scale: Array | None = None,
+) -> Array:
     """w'x + b on the columns `ids` of an instance, for weights on the user's scale, shape (n,).
 
-    The instance may be scaled in its own way: that is undone in the weights, so that sparse data stays sparse.
+    The instance may be scaled in its own way, which is undone. `shift` and `scale` (k,) are those of training, by whose
+    arithmetic the values are then taken.
     """
-    slopes = weights * data.scale[ids]
-    offset = weights @ (data.shift[ids] - data.center[ids] * data.scale[ids])
-    return np.asarray(data.block(ids).values @ slopes + offset + intercept)
+    none, one = np.zeros(ids.size), np.ones(ids.size)
+    taken = none if shift is None else shift, one if scale is None else scale
+    return linear.decision(user_values(data, ids), weights, intercept, *taken)
 
 
 def weights_by_name(data: Instance, ids: npt.NDArray[np.int64], weights: Array) -> dict[str, float]:

@@ -18,7 +18,9 @@ from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
+from mipfs.report.visible import in_json
 from mipfs.result import result_json
+from mipfs.result.gap import relative_gap
 from mipfs.result.plotted import Plotted
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated")
 """Fields that are not in the JSON."""
 
 
@@ -71,8 +73,8 @@ class StopReason(enum.Enum):
     """The rows were shown to contradict each other."""
     COMPLETED = "COMPLETED"
     """The driver did all that it does, and it closes no gap (a baseline, a fixed pool)."""
-    STALLED = "STALLED"
-    """No further progress was possible in floating-point arithmetic."""
+    NUMERICAL = "NUMERICAL"
+    """What is left of the gap cannot be told from rounding errors, or a solver failed."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,6 @@ class Trace(tuple[Record, ...]):
         return pandas.DataFrame(columns)
 
 
-def relative_gap(objective: float, bound: float) -> float:
-    """(objective - bound) / max(1e-10, |objective|), at least 0; inf when either was not earned."""
-    if not (math.isfinite(objective) and math.isfinite(bound)):
-        return math.inf
-    return max(0.0, objective - bound) / max(1e-10, abs(objective))
-
-
 @dataclass(frozen=True, eq=False)
 class Result(Plotted):
     """What a driver returns.
@@ -183,6 +178,8 @@ class Result(Plotted):
         The last dual vector of `kelley` and `two_layer` (there y∘v of its labellings), to rank features by their score
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
+    stated : mapping
+        What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
     """
 
     status: Status
@@ -220,6 +217,7 @@ class Result(Plotted):
     state: State | None = field(default=None, repr=False)
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
+    stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -321,7 +319,7 @@ class Result(Plotted):
             | ({"upper": r.upper} if math.isfinite(r.upper) else {})
             for r in self.trace
         ]
-        return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+        return in_json(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
@@ -346,16 +344,10 @@ class Result(Plotted):
         except ValueError as error:
             raise DataError(str(error), remedy, path=path) from None
         values["trace"] = Trace(
-            Record(
-                r["seconds"],
-                r["iteration"],
-                math.inf if r["objective"] is None else r["objective"],
-                -math.inf if r["bound"] is None else r["bound"],
-                upper=math.inf if r["upper"] is None else r["upper"],
-            )
-            for r in values["trace"]
+            Record(r["seconds"], r["iteration"], r["objective"], r["bound"], upper=r["upper"]) for r in values["trace"]
         )
-        return cls(**values, path=None if path is None else Path(path))
+        stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
+        return cls(**values, path=None if path is None else Path(path), stated=stated)
 
     def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.

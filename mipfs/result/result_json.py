@@ -46,6 +46,9 @@ def fields(document: Any, schema: int) -> dict[str, Any]:
             raise ValueError(f"not a complete result: it has no {name!r}")
         if name in document:
             found[name] = _one(read, document[name], name)
+    if "gap" not in document:
+        raise ValueError("not a complete result: it has no 'gap'")
+    _one(_or_null(_number), document["gap"], "gap")
     products = "kind" in ((found.get("atoms") or {}).get("made") or {})
     known = {*found["atoms"]["names"]} if products else found["columns"]
     strangers = [name for name in found["weights"] if name not in known]
@@ -89,6 +92,11 @@ def _number(value: Any) -> float:
     _require(isinstance(value, (int, float)) and not isinstance(value, bool))
     number: float = value  # a whole number stays one
     return number
+
+
+def _divisor(value: Any) -> float:
+    _require(_number(value) > 0)
+    return float(value)
 
 
 def _whole(value: Any) -> int:
@@ -150,7 +158,8 @@ def _params(value: Any) -> dict[str, Any]:
 
 def _scaling(value: Any) -> dict[str, Any]:
     _require(value["kind"] in ("none", "standard", "unit"))
-    return _record(shift=_table(_number), scale=_table(_number))(value)
+    center = {"center": _table(_number)} if "center" in value else {}
+    return _record(shift=_table(_number), scale=_table(_divisor), **center)(value)
 
 
 def _flag(value: Any) -> bool:
@@ -159,7 +168,7 @@ def _flag(value: Any) -> bool:
 
 
 def _near_optimal(value: Any) -> dict[str, Any]:
-    support = _record(selected=_list(_text), objective=_number, gap=_number)
+    support = _record(selected=_list(_text), objective=_number, gap=_or_null(_number))
     asked = {"complete": _flag, "gap": _or_null(_number), "size": _or_null(_whole)}
     _record(supports=_list(support), share=_table(_number), **asked)(value)
     return dict(value)
@@ -178,7 +187,7 @@ def _atoms(value: Any) -> dict[str, Any]:
         _require(made["kind"] == "monomials" and made["degree"] in (2, 3) and value["names"] is not None)
         _require(len(made["parts"]) == len(value["names"]))
     elif value.get("made") is not None:
-        place = _record(column=_whole, shift=_number, scale=_number, map=_table(_numbers))
+        place = _record(column=_whole, shift=_number, scale=_divisor, map=_table(_numbers))
         said = _record(name=_text, options=_record(), n_features=_whole, scaling=_text, features=_table(place))
         _record(data_sha256=_text)(said(value["made"]))
     return dict(value)
@@ -194,8 +203,9 @@ def _file_name(value: Any) -> str:
 
 
 def _step(value: Any) -> dict[str, Any]:
-    found = _record(seconds=_number, iteration=_whole, objective=_or_null(_number), bound=_or_null(_number))(value)
-    return found | {"upper": _or_null(_number)(value.get("upper"))}
+    values = {"objective": _or_null(_number, math.inf), "bound": _or_null(_number, -math.inf)}
+    found = _record(seconds=_number, iteration=_whole, **values)(value)
+    return found | {"upper": _or_null(_number, math.inf)(value.get("upper"))}
 
 
 _free = _or_null(_number)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mipfs.report.blocks import Block, Pairs, Table
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import number, percent, with_asked
 from mipfs.result.advice import advice
+from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
-from mipfs.result.result import Result, Status, StopReason, relative_gap
+from mipfs.result.result import Result, Status, StopReason
 
 BECAUSE = {
     StopReason.GAP_CLOSED: "the gap is closed",
@@ -19,7 +20,7 @@ BECAUSE = {
     StopReason.VALIDATION: "the validation error no longer improves",
     StopReason.INFEASIBLE: "the rows contradict each other",
     StopReason.COMPLETED: "all was done; this method closes no gap",
-    StopReason.STALLED: "no further progress is possible in floating-point arithmetic",
+    StopReason.NUMERICAL: "no further progress is possible in floating-point arithmetic",
 }
 
 PART = ("active", "atoms", "begun_with", "rounds")
@@ -32,8 +33,9 @@ def summary_blocks(result: Result) -> list[Block]:
     counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in told.items())
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
     relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
+    because = "its own gap is closed" if relaxed else BECAUSE[result.stop_reason]
     pairs = [
-        ("status", f"{result.status.name} ({'its own gap is closed' if relaxed else BECAUSE[result.stop_reason]})"),
+        ("status", with_asked(f"{result.status.name} ({because})", result.status.name, result.params.get("gap"))),
         ("objective", number(result.objective)),
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),

@@ -34,7 +34,7 @@ BECAUSE = {
     StopReason.ITERATION_LIMIT: "the iteration limit",
     StopReason.INTERRUPTED: "an interrupt",
     StopReason.VALIDATION: "the validation error, which no longer improved,",
-    StopReason.STALLED: "round-off",
+    StopReason.NUMERICAL: "round-off",
 }
 
 

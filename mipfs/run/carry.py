@@ -145,10 +145,10 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
         for i in wanted:
             rows.add(float(pool.constants[i]), pool.slopes[i])
         inside += wanted
-        solution = highs.solve(rows.h)
+        solution = highs.solve(rows.program)
         if solution.values is None or solution.status != "optimal":
             return list(range(len(pool)))
-        multipliers = np.array(rows.h.getSolution().row_dual)[rows.first :]
+        multipliers = rows.program.multipliers()[rows.first :]
         binding |= {inside[k] for k in np.flatnonzero(multipliers > 0.0)}
         violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[rows.eta]
         worst = np.argsort(-violation, kind="stable")[:AT_ONCE]

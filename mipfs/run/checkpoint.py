@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+VERSION = 2
+"""Version of a state: what the drivers keep in it."""
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0
@@ -63,7 +65,7 @@ class State:
             The file cannot be written.
         """
         stream = io.BytesIO()
-        about = np.frombuffer(json.dumps([self.driver, self.stamp, self.digest]).encode(), dtype=np.uint8)
+        about = np.frombuffer(json.dumps([self.driver, self.stamp, self.digest, VERSION]).encode(), dtype=np.uint8)
         np.savez(stream, about=about, **self.arrays)  # type: ignore[arg-type]
         save([(Path(path), stream.getvalue())])
 
@@ -78,10 +80,12 @@ class State:
         """
         arrays = load_arrays(Path(path))
         try:
-            driver, stamp, said = json.loads(arrays.pop("about").tobytes())
-        except (KeyError, ValueError):
+            driver, stamp, said, *version = json.loads(arrays.pop("about").tobytes())
+        except (KeyError, ValueError, TypeError):
             remedy = "give the file that checkpoint= or --checkpoint wrote"
             raise DataError("this is no state of a run", remedy, path=path) from None
+        if version != [VERSION]:
+            raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
         state = cls(driver, stamp, arrays)
         if state.digest != said:
             raise DataError("the state is damaged: its digest differs", "begin the run anew", path=path)
@@ -110,6 +114,21 @@ class State:
                 "resume: the state is one of another problem: data, scaling, loss, C, M, rows or costs differ"
             )
 
+    @property
+    def bound(self) -> float:
+        """The bound of the run."""
+        return float(self.arrays["run_numbers"][0])
+
+    @property
+    def upper(self) -> float:
+        """Its upper side of a relaxation."""
+        return float(self.arrays["run_numbers"][1])
+
+    @property
+    def gap(self) -> float:
+        """The gap that was asked of it."""
+        return float(self.arrays["run_numbers"][3])
+
 
 class Keeper:
     """Keeps the last state of a run, in a file where there is one.
@@ -121,8 +140,6 @@ class Keeper:
     """
 
     def __init__(self, path: str | Path | None = None, every: float = EVERY) -> None:
-        if isinstance(every, bool) or not isinstance(every, (int, float, np.number)) or not every > 0:
-            raise UsageError(f"checkpoint_every = {every!r} must be a number of seconds > 0")
         self.path, self.every = path, every
         self.state: State | None = None
         self._next = time.monotonic() + every
@@ -157,7 +174,7 @@ def stamp_of(problem: Problem) -> str:
 
 def _of_run(run: Run) -> Arrays:
     """What every run has."""
-    kept: Arrays = {"run_numbers": np.array([run.bound, run.upper, run.iteration], dtype=float)}
+    kept: Arrays = {"run_numbers": np.array([run.bound, run.upper, run.iteration, run.options.gap], dtype=float)}
     if run.incumbent is not None:
         found = run.incumbent
         kept |= {"run_selected": found.selected, "run_w": found.w, "run_b": np.array(found.b)}

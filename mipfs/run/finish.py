@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,46 +14,36 @@ from mipfs.atoms import Atoms, Integers
 from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pairs import Pairs
-from mipfs.losses import get_loss
-from mipfs.problem import reported
 from mipfs.proof.proof import Proof
 from mipfs.proof.sidecar import Claim, stated, stated_extra
-from mipfs.result.prediction import weights_by_name
 from mipfs.result.result import Result, StopReason, Trace
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
+from mipfs.run.listed import values_by_name
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
+from mipfs.run.stored import stored as as_stored
 
-UNDERFLOW = 1e-300
-"""What the checker takes off for products that underflow is less, in units of the largest c_i where that exceeds 1."""
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
 
 def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
-    reason = run.stop()
-    assert reason is not None
-    selected: tuple[str, ...] = ()
-    weights: dict[str, float] = {}
-    intercept = math.nan
-    if run.incumbent is not None:
-        ids = run.problem.atoms.columns(run.incumbent.selected).ids
-        # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
-        rho = 0.5 / run.objective if run.problem.margin == "rho" else 1.0
-        on_user_scale = rho * run.incumbent.w / data.scale[ids]
-        intercept = rho * run.incumbent.b - float(on_user_scale @ data.shift[ids])
-        selected = tuple(run.problem.atoms.names[int(g)] for g in run.incumbent.selected)
-        weights = weights_by_name(data, ids, on_user_scale)
+    near = near_optimal(run)  # first: it may improve on the incumbent
+    weights, intercept = as_stored(run)
     claim = claim_of(run)
-    bound = shown_bound(run, claim)
+    bound = run.claimed(run.bound)
+    # What is claimed may leave open a gap that the run had closed.
+    reason = run.stop() or StopReason.NUMERICAL
+    chosen = () if run.incumbent is None else run.incumbent.selected
+    selected = tuple(run.problem.atoms.names[int(g)] for g in chosen)
     atoms = run.problem.atoms
     described = of_pairs(run) if isinstance(atoms, Pairs) else _described(run)
     return Result(
         status=run.status(),
-        stop_reason=StopReason.INFEASIBLE if run.infeasible else reason,
+        stop_reason=reason,
         objective=run.problem.reported(run.objective),
         bound=bound,
         selected=selected,
@@ -72,7 +61,7 @@ def result_of(run: Run, driver: str) -> Result:
         bound_source=run.bound_source,
         versions=dict(_versions()),
         extra=_extra(run),
-        near_optimal=near_optimal(run),
+        near_optimal=near,
         read=_reading(atoms, described["columns"], selected),
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
@@ -87,6 +76,7 @@ def _described(run: Run) -> dict[str, Any]:
     data, atoms = run.problem.data, run.problem.atoms
     selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
+    center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
     return {
         "columns": columns,
         "n_features": data.n_features,
@@ -94,6 +84,7 @@ def _described(run: Run) -> dict[str, Any]:
             "kind": data.scaling,
             "shift": {name: float(data.shift[j]) for name, j in columns.items()},
             "scale": {name: float(data.scale[j]) for name, j in columns.items()},
+            **({"center": center} if center else {}),
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),
@@ -104,9 +95,8 @@ def _described(run: Run) -> dict[str, Any]:
 def claim_of(run: Run) -> Claim | None:
     """What the run's proof certifies; None when it found neither a selection nor a bound.
 
-    The bound claimed lies 1e-11 of itself below the run's, and for the logistic loss 1e-15 Σ c_i (its logarithms): the
-    sums of the drivers and of the checker differ by less, for both take off the errors of g and of every ω_j, and the
-    checker's bounds on those are smaller. A run that kept no proof claims what its best dual vector shows.
+    The claim lies below the run's bound (`mipfs.run.claimed`), and so does all that the result says. A run that kept
+    no proof claims what its best dual vector shows; one whose proof shows less than its bound has that bound from here.
     """
     problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
     if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
@@ -121,35 +111,12 @@ def claim_of(run: Run) -> Claim | None:
     elif proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
     bound = run.bound
+    (proof if isinstance(proof, Proof) else proof.tree).beside = outcome.beside
     if isinstance(proof, Proof) and proof.bound is not None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
-    assumed = float(get_loss(problem.loss).assumed_error(problem.c_i))
-    less = Less(outcome.proof_slack, assumed + UNDERFLOW * max(1.0, float(problem.c_i.max())), problem.margin)
-    return Claim(proof, outcome.proof_kind, less(bound), gap, less)
-
-
-@dataclass(frozen=True)
-class Less:
-    """What is claimed where the leaves prove a bound (unit margin), as the problem reports it."""
-
-    relative: float
-    absolute: float
-    margin: str
-
-    def __call__(self, bound: float) -> float:
-        return reported(bound - (self.relative * abs(bound) + self.absolute), self.margin)
-
-
-def shown_bound(run: Run, claim: Claim | None) -> float:
-    """The bound of the result: the run's, or the claimed one where that is lower by more than the checker allows."""
-    bound, objective = run.problem.reported(run.bound), run.problem.reported(run.objective)
-    proven = claim is not None and claim.bound is not None and run.outcome.proof is not None
-    if not proven or run.bound_source != "dual":
-        return bound
-    assert claim is not None
-    assert claim.bound is not None
-    size = max(1e-10, abs(objective)) if math.isfinite(objective) else max(1e-10, abs(bound))
-    return bound if bound - claim.bound <= 0.9e-9 * size else claim.bound
+    if outcome.proof is not None and run.bound_source == "dual":
+        run.bound = bound
+    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed)
 
 
 def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:
@@ -191,14 +158,8 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     incumbent, extra = run.incumbent, run.problem.named_rows().extra
-    values: list[float | None] = [None] * len(extra)
-    if len(extra) and incumbent is not None:
-        found = run.oracle.completion(incumbent.sigma(run.problem.atoms.count))
-        assert found is not None, "the incumbent satisfies the rows"
-        values = [float(value) for value in found]
-    return {
-        name: {**one, "value": value} for (name, one), value in zip(stated_extra(extra).items(), values, strict=True)
-    }
+    values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))
+    return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
 
 
 def _plain(value: Any) -> Any:

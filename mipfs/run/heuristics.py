@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import sys
-from bisect import insort
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import CutPool
-from mipfs.run import near_optimal
-from mipfs.run.run import Run
+from mipfs.run.near_optimal import NEAR, Evaluated, Found, Value
+from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import FEW, MANY, Swaps
+from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+Listed = list[tuple[Mask, Value]]
+
+SHARP = 1e-12
+"""Relative gap of the classifier that takes the incumbent's place because it needs fewer features."""
+IDLE = 1e-5
+"""½ w² of a free feature in the relaxation of a node, relative to its bound, from which on it may well matter."""
 
 
 class Supports:
@@ -35,9 +46,9 @@ class Supports:
     def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
         self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
         self.pool = CutPool(run.problem)
-        self.found: dict[bytes, float] = {}
+        self.found = Evaluated(run)
         self._beaten: dict[bytes, float] = {}
-        self._values: list[float] = []
+        self._padded: dict[bytes, tuple[Mask, Mask]] = {}
 
     def evaluate(self, sigma: Mask, enough: float = np.inf) -> Solved | None:
         """Solve at a selection of S and offer its classifier; None when that was done before.
@@ -57,8 +68,11 @@ class Supports:
         return solved
 
     def offer(self, sigma: Mask, solved: Solved) -> None:
-        """Offer a subproblem that was solved at a binary σ, if σ is in S."""
-        if not self.was_seen(sigma) and self.run.oracle.contains(sigma):
+        """Offer a subproblem that was solved at a binary σ, if σ is in S; what is listed is told apart by the best."""
+        if self.was_seen(sigma):
+            if self.run.wants_all:
+                self.found.improve(sigma, self.run.offer(solved.ids, solved.svm.w, solved.svm.b), solved.lower)
+        elif self.run.oracle.contains(sigma):
             self._keep(sigma, solved)
 
     def round(self, scores: Array) -> None:
@@ -95,21 +109,132 @@ class Supports:
             self.round(np.square(self.subproblem.weights()))
 
     def _keep(self, sigma: Mask, solved: Solved) -> None:
-        value = self.run.offer(solved.ids, solved.svm.w, solved.svm.b)
-        self.found[np.packbits(sigma).tobytes()] = value
-        insort(self._values, value)
+        key, run = np.packbits(sigma).tobytes(), self.run
+        objective = run.offer(solved.ids, solved.svm.w, solved.svm.b)
+        idle = self._idle(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
+        self.found.add(key, Value(objective, solved.lower, bool(idle.size)))
+        if idle.size:
+            without = np.zeros_like(sigma)
+            without[idle] = True
+            self._padded[key] = sigma, without
         if self.validator is not None:
-            columns = self.run.problem.atoms.columns(solved.ids)
+            columns = run.problem.atoms.columns(solved.ids)
             self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
+
+    def _idle(self, solved: Solved, objective: float) -> Integers:
+        """The atoms of no cost that S does not force in and whose weight is 0, as far as the value can tell.
+
+        Without an atom of weights w_g the value is higher by ½‖w_g‖²/λ_g² at least: the objective is strongly convex.
+        """
+        problem, ids = self.run.problem, solved.ids
+        columns = problem.atoms.columns(ids)
+        w = np.divide(solved.svm.w, columns.scale, out=np.zeros(columns.ids.size), where=columns.scale > 0.0)
+        worth = 0.5 * np.bincount(columns.atom, np.square(w), ids.size)
+        low = problem.selection.sigma_bounds()[0][ids]
+        return np.asarray(ids[(worth <= NEAR * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)])
+
+    def reduce(self) -> None:
+        """Evaluate the smallest supports that those with features of weight 0 may be without these.
+
+        One of the latter that turns out to be worth less than any of them counts for itself.
+        """
+        while self._padded and not self.run.must_stop:
+            key, (sigma, idle) = self._padded.popitem()
+            least = self._least(sigma, idle)
+            if np.array_equal(least, sigma):
+                self.found.count(key)
+                continue
+            self.evaluate(least)
+            if self.value(sigma) < self.value(least) * (1.0 - NEAR):
+                self.found.count(key)
+
+    def _least(self, sigma: Mask, idle: Mask) -> Mask:
+        """The smallest selection of S within `sigma` that has all of it but some idle atoms."""
+        if self.run.problem.selection.is_plain:
+            return sigma & ~idle
+        inside, outside = np.flatnonzero(sigma & ~idle), np.flatnonzero(~sigma)
+        least = self.run.oracle.minimise(idle.astype(float), inside.tolist(), outside.tolist())[0]
+        return sigma if least is None else least
+
+    def has_ties_only(self, inside: Mask, free: Mask, bound: float, sizes: Array | None = None) -> bool:
+        """Whether a node can be closed, for all that it holds is counted: see `Evaluated.has_ties_only`.
+
+        Parameters
+        ----------
+        inside, free : (count,) atoms that are fixed to 1, and those that may still be taken
+        bound : float, of the node
+        sizes : (count,) weights of its relaxation; where those of the free atoms vanish, what is inside is evaluated
+        """
+        run = self.run
+        if not run.wants_all or not bound >= run.cutoff or not np.any(free):
+            return False
+        idle = sizes is not None and 0.5 * float(np.square(sizes[free]).max()) <= IDLE * abs(bound)
+        if idle and not self.was_seen(inside) and run.oracle.contains(inside):
+            self.evaluate(inside)
+            self.reduce()
+        return self.found.has_ties_only(inside, free, bound)
+
+    def near_optimal(self) -> Found | None:
+        """The list of near-optimal supports as the run leaves it, its incumbent first; None when none was asked for."""
+        run = self.run
+        if not run.wants_all or run.incumbent is None:
+            return None if not run.wants_all else Found([], False)
+        self.reduce()
+        listed = self.found.listed()
+        complete = self.found.is_complete(listed) and not self._padded
+        listed = self._after_incumbent(listed)
+        ties = Ties(self) if complete else None
+        return Found([(sigma, one, None if ties is None else ties.of(sigma, one)) for sigma, one in listed], complete)
+
+    def _after_incumbent(self, listed: Listed) -> Listed:
+        """The list with the incumbent first, in place of which comes what it only adds features of weight 0 to."""
+        run = self.run
+        if run.incumbent is None or not listed:
+            return listed
+        first, before, was_optimal = listed[0][0], run.incumbent, run.is_optimal
+        places = [k for k, (sigma, _) in enumerate(listed) if np.array_equal(np.flatnonzero(sigma), before.selected)]
+        if places:
+            first = listed[places[0]][0]
+        else:
+            solved = self.subproblem.solve(first.astype(float), SHARP)
+            objective = run.problem.evaluate(solved.ids, solved.svm.w, solved.svm.b)
+            run.incumbent = Incumbent(solved.ids, solved.svm.w, solved.svm.b, objective)
+            if was_optimal and not run.is_optimal:
+                run.incumbent = before
+        least = run.objective
+        others = [(sigma, replace(one, objective=max(one.objective, least))) for sigma, one in listed]
+        return sorted(others, key=lambda entry: (entry[1].objective, entry[0] is not first))
 
     def was_seen(self, sigma: Mask) -> bool:
         """Whether the selection was evaluated before."""
         return np.packbits(sigma).tobytes() in self.found
 
+    def value(self, sigma: Mask) -> float:
+        """The objective of a selection that was evaluated."""
+        return self.found[np.packbits(sigma).tobytes()].objective
+
     @property
     def cutoff(self) -> float:
         """Nodes are closed from here on: at the run's cutoff, or above the last support that is wanted."""
-        return max(self.run.cutoff, near_optimal.wanted_up_to(self.run, self._values))
+        return max(self.run.cutoff, self.found.cutoff)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What was evaluated, as arrays, for the state of a run."""
+        beaten = np.frombuffer(b"".join(self._beaten), dtype=np.uint8)
+        return {
+            **self.found.arrays(),
+            "beaten_keys": beaten.reshape(len(self._beaten), -1) if beaten.size else np.empty((0, 1), dtype=np.uint8),
+            "beaten_values": np.array([*self._beaten.values()], dtype=float),
+            "padded": np.array([[*one] for one in self._padded.values()], dtype=np.bool_),
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on with what `arrays` kept."""
+        self.found.take_up(kept)
+        for key, lower in zip(kept["beaten_keys"], kept["beaten_values"].tolist(), strict=True):
+            self._beaten[key.tobytes()] = lower
+        for sigma, idle in kept["padded"]:
+            self._padded[np.packbits(sigma).tobytes()] = sigma, idle
 
     def splice(self, begin: Mask | None = None, most: int = sys.maxsize) -> None:
         """Exchange the features of a support that matter least for those outside that violate most, while it pays.
@@ -129,7 +254,7 @@ class Supports:
         last = self.subproblem.count + most
         solved = self.subproblem.solve(sigma.astype(float), self.tol)
         self.offer(sigma, solved)
-        value = self.found.get(np.packbits(sigma).tobytes(), solved.value)
+        value = self.value(sigma) if self.was_seen(sigma) else solved.value
         scores: Array | None = solved.cut.slopes
         del solved  # its vectors over the samples: one solve after the other
         while scores is not None:
@@ -149,7 +274,7 @@ class Supports:
             exchanged = sigma.copy()
             exchanged[least[:size]], exchanged[most[:size]] = False, True
             solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
-            if solved is not None and (found := self.found[np.packbits(exchanged).tobytes()]) < value:
+            if solved is not None and (found := self.value(exchanged)) < value:
                 return exchanged, solved.cut.slopes, found
             solved, size = None, size // 2
         return sigma, None, value

@@ -1,29 +1,45 @@
 """All supports within a relative gap of the optimum, or the best K: is this set the answer, or one of forty?
 
-A driver that is asked for them goes on when the gap has closed. It closes a node only once its bound reaches
+A driver that is asked for them goes on when the gap has closed. It closes a node only once its bound lies above
 
-    L = min(best · (1 + pool_gap), value of the K-th best support found so far),
+    L = min(U + g|U|, value of the K-th best support found so far),
 
-so no support of a value below L is lost, and when no node is open all of them have been evaluated.
+so no support of a value up to L is lost, and when no node is open all of them have been evaluated. A support that only
+adds features of weight 0 to another one has the same value. There may be millions of those: they are counted
+(`mipfs.run.ties`), and a node that holds nothing else is closed (`Evaluated.has_ties_only`).
 """
 
 from __future__ import annotations
 
 import math
 import numbers
+from bisect import insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.run.listed import shown, values_by_name
+from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
 
+Mask = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
 NEAR = 1e-7
-"""Relative allowance on the limit: a support is evaluated to that accuracy."""
+"""Relative allowance on the limit of the search, and the relative difference of two values up to which a support that
+only adds features counts as worth the same: what a listed value may be off by."""
+ACCURATE = 1e-9
+"""Relative gap to which supports are evaluated for a list: the weight of a feature then shows whether it matters."""
+ROUNDING = 1e-9
+"""What sums and the rounding of dual vectors may take off a proven value, relative."""
 
 
 def is_asked(run: Run) -> bool:
@@ -45,56 +61,207 @@ def is_asked(run: Run) -> bool:
     return gap is not None or size is not None
 
 
-def wanted_up_to(run: Run, values: Sequence[float]) -> float:
-    """The largest value (unit margin) of a wanted support, allowance included; -inf when none is asked for.
+@dataclass(frozen=True)
+class Value:
+    """What is known of a support.
+
+    Attributes
+    ----------
+    objective, lower : float, of (P) with the unit margin at its classifier, and what its dual vector proves
+    is_padded : bool, whether it may be another one with features of weight 0
+    """
+
+    objective: float
+    lower: float
+    is_padded: bool
+
+
+class Evaluated:
+    """The supports that a run has evaluated, by their packed σ, and which of them belong to its list.
 
     Parameters
     ----------
     run : Run
-    values : those of the supports evaluated so far, ascending
     """
-    gap, size = run.options.pool_gap, run.options.pool_size
-    if gap is None and size is None:
-        return -math.inf
-    limit = math.inf
-    if gap is not None and values:  # the ρ-form reports −1/(4v)
-        limit = values[0] * (1.0 + gap) if run.problem.margin == "unit" else values[0] / (1.0 - gap)
-    if size is not None and len(values) >= size:
-        limit = min(limit, values[size - 1])
-    return limit * (1.0 + NEAR)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._known: dict[bytes, Value] = {}
+        self._counted: list[float] = []
+        self._rows: Bytes = np.empty((0, -(-run.problem.atoms.count // 8)), dtype=np.uint8)
+        self._objectives = np.empty(0)
+
+    @cached_property
+    def _dear(self) -> Bytes:
+        """The atoms that cost something."""
+        return np.packbits(self.run.problem.penalty > 0.0)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._known
+
+    def __getitem__(self, key: bytes) -> Value:
+        return self._known[key]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def add(self, key: bytes, value: Value) -> None:
+        """Take note of a support; one that may be padded counts for the K best once `count` says so."""
+        self._known[key] = value
+        if not value.is_padded:
+            insort(self._counted, value.objective)
+
+    def improve(self, sigma: Mask, objective: float, lower: float) -> None:
+        """Take note of another evaluation of a support."""
+        key = np.packbits(sigma).tobytes()
+        one = self._known[key]
+        self._known[key] = replace(one, objective=min(one.objective, objective), lower=max(one.lower, lower))
+
+    def count(self, key: bytes) -> None:
+        """Let a support that may be padded count for the K best: it is none of a smaller one's ties."""
+        insort(self._counted, self._known[key].objective)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """All of them as arrays, for the state of a run."""
+        values = [[one.objective, one.lower, one.is_padded] for one in self._known.values()]
+        return {
+            "found_keys": np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1]),
+            "found_values": np.array(values, dtype=float).reshape(-1, 3),
+            "found_counted": np.array(self._counted),
+        }
+
+    def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on with those that `arrays` kept."""
+        for key, (objective, lower, padded) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
+            self._known[key.tobytes()] = Value(objective, lower, bool(padded))
+        self._counted = kept["found_counted"].tolist()
+
+    def limit(self, values: Sequence[float]) -> float:
+        """The largest value (unit margin) that is asked for, rounded up; ∞ where K supports are still to come.
+
+        Parameters
+        ----------
+        values : of the supports that count, ascending
+        """
+        gap, size, best = self.run.options.pool_gap, self.run.options.pool_size, self.run.objective
+        limit = math.inf
+        if gap is not None:  # the ρ-form reports −1/(4v)
+            limit = best + gap * best if self.run.problem.margin == "unit" else best / (1.0 - gap)
+            limit = best if gap == 0.0 or best == 0.0 else math.nextafter(limit, math.inf)
+        return min(limit, values[size - 1]) if size is not None and len(values) >= size else limit
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes are closed from here on: just above the limit; −∞ when no list is asked for."""
+        if not self.run.wants_all:
+            return -math.inf
+        return math.nextafter(self.limit(self._counted) * (1.0 + NEAR), math.inf)
+
+    def has_ties_only(self, inside: Mask, free: Mask, bound: float) -> bool:
+        """Whether a node holds nothing but supports that add features of weight 0 to one that was evaluated.
+
+        That is so where it has all of the latter fixed, nothing else that it may take costs anything, and its bound
+        reaches that one's value: adding features never raises v(σ).
+
+        Parameters
+        ----------
+        inside, free : (count,) atoms that are fixed to 1, and those that may still be taken
+        bound : float, of the node
+        """
+        if len(self._known) > len(self._objectives):
+            self._rows = np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1])
+            self._objectives = np.array([one.objective for one in self._known.values()])
+        level, packed, dear = max(bound, 0.0), np.packbits(inside), np.packbits(inside | free) & self._dear
+        reached = np.flatnonzero(self._objectives * (1.0 - NEAR) <= level)
+        rows = self._rows[reached]
+        fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
+        if not fits.size:
+            return False
+        key = rows[fits[0]].tobytes()
+        one = self._known[key]  # it stands in the list wherever one of its ties does
+        self._known[key] = replace(one, lower=min(one.lower, level))
+        return True
+
+    def listed(self) -> list[tuple[Mask, Value]]:
+        """The supports that are not proven above the limit, best first, without those that are another one's ties."""
+        ranked = sorted(self._known.items(), key=lambda item: item[1].objective)
+        limit, count = self.limit(()), self.run.problem.atoms.count
+        near = {key: one for key, one in ranked if one.lower - ROUNDING * abs(one.lower) <= limit}
+        kept = _minimal(near, self._dear)
+        bits = {key: np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool) for key in kept}
+        return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
+
+    def is_complete(self, listed: Sequence[tuple[Mask, Value]]) -> bool:
+        """Whether no other support belongs to the list: the search is over, and closed no node below its limit."""
+        return self.run.closed and self.limit([one.objective for _, one in listed]) <= self.limit(self._counted)
+
+
+def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
+    """The keys of those that are no smaller one with features of weight 0 and of no cost; `dear` do cost something."""
+    kept = {key for key, one in near.items() if not one.is_padded}
+    rows = {key: np.frombuffer(key, dtype=np.uint8) for key in near}
+    padded = (key for key, one in near.items() if one.is_padded)
+    for key in sorted(padded, key=lambda key: int.from_bytes(key).bit_count()):
+        row, level = rows[key], near[key].objective
+        same = [rows[one] for one in kept if near[one].objective * (1.0 - NEAR) <= level]
+        smaller = np.array(same, dtype=np.uint8).reshape(-1, row.size)
+        if not np.any(~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & dear, axis=1)):
+            kept.add(key)
+    return kept
+
+
+@dataclass(frozen=True)
+class Found:
+    """The list of a run: every support with what is known of it and its ties, and whether none is missing."""
+
+    supports: Sequence[tuple[Mask, Value, int | None]]
+    complete: bool
 
 
 def near_optimal(run: Run) -> Mapping[str, Any] | None:
     """What the run found, for its result; None when it was not asked for.
 
+    The dual vectors that show the objectives from below are left in ``run.outcome.beside``.
+
     Returns
     -------
     mapping or None
         ``complete``: whether no other support belongs to the list (False when a limit stopped the run); ``gap`` and
-        ``size``, as asked; ``supports``: best first, each with ``objective``, ``gap`` above the best one (relative)
-        and ``selected``, its names; ``share``: name to the share of these supports in which it stands, largest first.
-        Supports that differ only in a useless feature are different supports. Values are exact to 1e-7.
+        ``size``, as asked; ``supports``: best first, each with ``objective``, ``gap`` above the best one (relative),
+        ``selected``, its names, ``weights`` and ``intercept`` on the user's scale, ``ties``: how many other supports
+        that the rows allow contain it and have the same value, for what they add has weight 0 and no cost; None where
+        they were not counted (`mipfs.run.ties`, or a list that is not complete); and ``extra``, values of the extra
+        variables at which the rows hold, where there are any. ``share``: name to the share of these supports in which
+        it stands, largest first. Values are exact to 1e-6, but for supports that no arithmetic of doubles tells from
+        the limit.
     """
     found = run.outcome.found
     if found is None:
         return None
-    atoms, options = run.problem.atoms, run.options
-    ranked = sorted(found.items(), key=lambda item: item[1])
-    limit = wanted_up_to(run, [value for _, value in ranked])
-    wanted = [item for item in ranked if item[1] <= limit][: options.pool_size]
-    best = run.problem.reported(wanted[0][1]) if wanted else math.nan
+    problem, options, names = run.problem, run.options, run.problem.atoms.names
+    ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
+    each = shown(run, (sigma for sigma, _, _ in found.supports))
+    listed = sorted(((*as_stored(problem, one), dual) for one, dual in each), key=lambda one: one[0].objective)
+    run.outcome.beside = [dual for *_, dual in listed]
+    best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for packed, value in wanted:
-        sigma = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=atoms.count)
-        selected = [atoms.names[int(j)] for j in np.flatnonzero(sigma)]
-        objective = run.problem.reported(value)
-        above = (objective - best) / max(1e-10, abs(best))
-        supports.append({"objective": objective, "gap": above, "selected": selected})
+    for one, weights, intercept, _ in listed:
+        sigma = one.sigma(problem.atoms.count)
+        objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
+        entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
+        entry |= {"weights": weights, "intercept": intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        values = values_by_name(run, sigma)
+        supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)
     return {
-        "complete": run.closed,
+        "complete": found.complete and len(listed) == len(found.supports),
         "gap": options.pool_gap,
         "size": options.pool_size,
         "supports": supports,
-        "share": {name: count / len(wanted) for name, count in times.most_common()},
+        "share": {name: count / len(listed) for name, count in times.most_common()},
     }
+
+
+def gap_above(objective: float, best: float) -> float:
+    """(objective − best)/|best|: 0 where they are equal, inf at a best one of 0 otherwise."""
+    return 0.0 if objective == best else (objective - best) / abs(best) if best else math.inf

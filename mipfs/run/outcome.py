@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
-    from mipfs.proof.cuts import CutPool
+    from mipfs.proof.cuts import CutPool, Dual
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof
+    from mipfs.run.near_optimal import Found
 
 
 @dataclass
@@ -29,10 +30,10 @@ class Outcome:
     proof_slack : float
         The bound that is claimed lies this much (relative) below the run's.
     relaxed : mapping, optional, {"upper", "lower", "sigma", ...} of the relaxation that was solved
+    mixed : (k,) positions of the atoms that the relaxation's σ uses
     validated : mapping, optional, the classifier of lowest validation error
-    found : mapping, optional
-        The value (unit margin) of every support that was evaluated, by its packed σ; where near-optimal supports
-        were asked for.
+    found : Found, optional, the near-optimal supports, where they were asked for
+    beside : list of Dual, dual vectors that the certificate has beside those of the proof, for the list
     pool : CutPool, optional, the cuts at hand at the end
     alpha : (n,) ndarray, optional, the last dual vector of a relaxation
     declare : callable, optional, declares the last restricted problem as a `Formulation`
@@ -45,8 +46,10 @@ class Outcome:
     proof_kind: Literal["tree", "relaxation"] = "tree"
     proof_slack: float = 1e-11
     relaxed: Mapping[str, Any] | None = None
+    mixed: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     validated: Mapping[str, Any] | None = None
-    found: Mapping[bytes, float] | None = None
+    found: Found | None = None
+    beside: list[Dual] = field(default_factory=list)
     pool: CutPool | None = None
     alpha: npt.NDArray[np.float64] | None = None
     declare: Callable[[], Formulation] | None = None

@@ -10,15 +10,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import UsageError
+from mipfs.errors import ContradictionError
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
-from mipfs.result.result import Record, Status, StopReason, relative_gap
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import Record, Status, StopReason
+from mipfs.run.claimed import Claimed
 from mipfs.run.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -31,10 +34,8 @@ Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
 Steps = Generator[Made, None, None]
 """What a driver's ``run(run)`` is: it yields where it can pause."""
 
-ABSOLUTE_GAP = 1e-12
-"""objective − bound below ABSOLUTE_GAP·max(1, C·n) counts as closed (contract)."""
-
-
+SHARPER = 0.99
+"""The share of the asked gap that is worked to where the end takes a bit off the bound: a dual vector is rounded."""
 REPEATED = 0.3
 """Seconds in which further signals mean the same as the first."""
 FIRST = 0.7
@@ -45,32 +46,6 @@ def _asked_of(run: Run) -> Callable[[], bool]:
     """Whether a run must stop; whoever asks does not keep it, and what it holds, in memory."""
     held = weakref.ref(run)
     return lambda: (alive := held()) is not None and alive.must_stop
-
-
-class Limits(Protocol):
-    """The options that every driver has."""
-
-    @property
-    def gap(self) -> float: ...
-    @property
-    def time_limit(self) -> float | None: ...
-    @property
-    def iteration_limit(self) -> int | None: ...
-
-
-def check_limits(options: Limits) -> None:
-    """Refuse limits out of their range.
-
-    Raises
-    ------
-    UsageError
-    """
-    if not (math.isfinite(options.gap) and 0 <= options.gap < 1):
-        raise UsageError(f"gap = {options.gap!r} must lie in [0, 1)")
-    if options.time_limit is not None and not options.time_limit >= 0:
-        raise UsageError(f"time limit = {options.time_limit!r} must be a number of seconds >= 0")
-    if options.iteration_limit is not None and not options.iteration_limit >= 0:
-        raise UsageError(f"iteration limit = {options.iteration_limit!r} must be >= 0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +91,6 @@ class Run:
         observers: Iterable[Observer] = (),
         callback: Callable[[Record], object] | None = None,
     ) -> None:
-        check_limits(options)
         self.problem, self.options = problem, options
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None
@@ -167,27 +141,29 @@ class Run:
         return math.inf if self.incumbent is None else self.incumbent.objective
 
     @property
+    def claimed(self) -> Claimed:
+        """What the certificate claims for a bound: status, records and the result are about that."""
+        return Claimed.of(self.problem, self.outcome.proof_slack)
+
+    @property
     def cutoff(self) -> float:
-        """A node whose bound reaches this cannot keep the gap open."""
+        """A node whose bound reaches this cannot keep the gap open: not even the gap to what is claimed for it."""
         if self.incumbent is None:
             return math.inf
         value = self.problem.reported(self.objective)
-        return self.problem.unit_margin(value - max(self._gap * max(1e-10, abs(value)), self._absolute_gap))
+        asked = self.problem.unit_margin(value - self._gap * abs(value))
+        return min(self.objective, self.claimed.proof_of(asked))
 
     @property
     def _gap(self) -> float:
         return self.sharpness * float(self.options.gap)
-
-    @property
-    def _absolute_gap(self) -> float:
-        return ABSOLUTE_GAP * max(1.0, float(self.problem.c_i.sum()))
 
     def worth_closing(self, value: float) -> float:
         """How far a bound may stay below a value (unit margin) so that the gap, as it is reported, is the asked one."""
         reported = self.problem.reported(value)
         if not math.isfinite(reported):
             return 0.0
-        return value - self.problem.unit_margin(reported - self._gap * max(1e-10, abs(reported)))
+        return value - self.problem.unit_margin(reported - self._gap * abs(reported))
 
     def cheapest(self) -> tuple[npt.NDArray[np.bool_] | None, float]:
         """The selection of least cost, and a bound on that: drivers begin so. None, and the conflict, if S is empty."""
@@ -202,6 +178,7 @@ class Run:
         objective = self.problem.evaluate(ids, w, b)
         if objective < self.objective:
             self.incumbent = Incumbent(ids, np.array(w, dtype=float), float(b), objective)
+            self._settle()
         return objective
 
     def count(self, **totals: int) -> None:
@@ -214,14 +191,32 @@ class Run:
         self.upper = min(self.upper, value)
 
     def raise_bound(self, value: float) -> None:
-        """Take over an earned lower bound; bounds never fall."""
-        self.bound = max(self.bound, value)
+        """Take over an earned lower bound on (P); bounds never fall.
+
+        Raises
+        ------
+        ContradictionError
+            It lies above the incumbent's objective by more than the rounding of that.
+        """
+        if value > self.bound:
+            self.bound = value
+            self._settle()
+
+    def _settle(self) -> None:
+        """Hold the bound below the objective, which it may exceed by the objective's rounding alone."""
+        incumbent = self.incumbent
+        if incumbent is None or self.bound <= incumbent.objective or self.infeasible:
+            return
+        above = self.problem.evaluate_above(incumbent.selected, incumbent.w, incumbent.b)
+        if self.bound > above:
+            raise ContradictionError(self.bound, above)
+        self.bound = incumbent.objective
 
     def record(self) -> Record:
         """Make the iteration record and hand it to the observers."""
         n_selected = 0 if self.incumbent is None else self.incumbent.selected.size
         counters = dict(self.counters)
-        values = [self.problem.reported(value) for value in (self.objective, self.bound, self.upper)]
+        values = [*self._reported, self.problem.reported(self.upper)]
         record = Record(self.elapsed, self.iteration, values[0], values[1], n_selected, counters, values[2])
         last = self.trace[-1] if self.trace else None
         if last is None or (last.objective, last.bound, last.upper) != tuple(values):
@@ -264,13 +259,12 @@ class Run:
         limit = self.options.iteration_limit
         if limit is not None and self.iteration >= limit:
             return StopReason.ITERATION_LIMIT
-        return StopReason.STALLED if self.closed or self.failed else None
+        return StopReason.NUMERICAL if self.closed or self.failed else None
 
     @property
     def is_optimal(self) -> bool:
         """Whether the gap is closed."""
-        objective, bound = self._reported
-        return relative_gap(objective, bound) <= self._gap or objective - bound <= self._absolute_gap
+        return relative_gap(*self._reported) <= self._gap
 
     @property
     def is_relaxed(self) -> bool:
@@ -280,7 +274,7 @@ class Run:
     @property
     def _reported(self) -> tuple[float, float]:
         """Objective and bound as the result has them: only there the gap is the one that was asked for."""
-        return self.problem.reported(self.objective), self.problem.reported(self.bound)
+        return self.problem.reported(self.objective), self.claimed(self.bound)
 
     def status(self) -> Status:
         """What we have."""
@@ -304,8 +298,6 @@ def interruptible(run: Run) -> Iterator[None]:
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
-    from threadpoolctl import threadpool_limits
-
     strike, first = Strike(), time.monotonic() if run.interrupted or run.asked else None
 
     def ask(number: int, frame: FrameType | None) -> None:
@@ -317,7 +309,7 @@ def interruptible(run: Run) -> Iterator[None]:
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)
 
-    with unraised(), struck(strike), handled(ask), threadpool_limits(limits=1, user_api="blas"):
+    with unraised(), struck(strike), handled(ask), one_blas_thread():
         yield
 
 

@@ -18,7 +18,7 @@ from mipfs.losses import get_loss
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
-from mipfs.proof.evidence import COMBINED_SLACK, empty_proof, no_dual
+from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.run.run import Run
@@ -98,7 +98,7 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     del exact
     if isinstance(problem.atoms, Pairs):
         chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
-        held = run.outcome.held = some(np.union1d(ids, chosen))
+        held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
     proof = empty_proof(problem, held=held)
     proof.close(proof.root, place := proof.duals.add(*dual))
     proof.bound, proof.outside = bound, None if held is None else place
@@ -108,9 +108,9 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
 def _leave(run: Run, proof: Proof) -> None:
     """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
     assert proof.bound is not None
-    if run.bound - proof.bound > 0.5 * COMBINED_SLACK * max(1e-10, abs(run.bound)):
+    if run.bound > proof.bound:
         run.bound, run.closed = proof.bound, True
-    run.outcome.proof, run.outcome.proof_slack = proof, 0.5 * COMBINED_SLACK
+    run.outcome.proof = proof
     run.outcome.proof_kind = "tree" if run.problem.selection.is_plain else "relaxation"
 
 

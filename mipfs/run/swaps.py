@@ -111,7 +111,7 @@ class Swaps:
 
     def _value(self, sigma: Mask) -> float:
         """The objective of a selection that was evaluated."""
-        return self.supports.found[np.packbits(sigma).tobytes()]
+        return self.supports.value(sigma)
 
     def _swept(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
 from mipfs.result.prediction import column_of, scores_on, weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
@@ -27,8 +26,6 @@ class Validator:
     """
 
     def __init__(self, run: Run, data: Instance, patience: int) -> None:
-        if patience < 1:
-            raise UsageError(f"patience = {patience} must be at least 1")
         self.run, self.data, self.patience = run, data, patience
         train = run.problem.data
         names, p = train.feature_names, train.n_features
@@ -41,7 +38,8 @@ class Validator:
         train = self.run.problem.data
         weights = w / train.scale[ids]
         intercept = b - float(weights @ train.shift[ids])
-        scores = scores_on(self.data, self._columns[ids], weights, intercept)
+        shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
+        scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
             self._best, self._waited = error, 0

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError
 from mipfs.selection.selection import Selection
+from mipfs.solvers import highs
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,8 +43,8 @@ def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool
     smallest = _irreducible(selection, items, everything, must_stop)
     complements: list[list[int]] = []
     for _ in range(MAX_ROUNDS):
-        hit = _hitting_set(complements, len(items))
-        if len(hit) >= len(smallest) or must_stop():
+        hit = _hitting_set(complements, len(items), must_stop)
+        if hit is None or len(hit) >= len(smallest) or must_stop():
             break
         possible, sigma = _satisfiable(selection, items, hit)
         if not possible:
@@ -113,19 +114,18 @@ def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set
     return {i for i, (kind, place, _) in enumerate(items) if is_met(kind, place)}
 
 
-def _hitting_set(sets: Sequence[Sequence[int]], size: int) -> list[int]:
-    """A minimum set of items that meets each of `sets`."""
+def _hitting_set(sets: Sequence[Sequence[int]], size: int, must_stop: Callable[[], bool]) -> list[int] | None:
+    """A minimum set of items that meets each of `sets`; None where HiGHS finds none."""
     if not sets:
         return []
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import lil_array
-
-    matrix = lil_array((len(sets), size))
-    for r, members in enumerate(sets):
-        matrix[r, list(members)] = 1.0
-    each, covers = np.ones(size), LinearConstraint(matrix.tocsr(), lb=1)
-    answer = milp(each, integrality=each, bounds=Bounds(0, 1), constraints=covers)
-    return [int(i) for i in np.flatnonzero(answer.x > 0.5)]
+    program = highs.Model()
+    program.add_columns(np.zeros(size), np.ones(size))
+    program.set_costs(np.ones(size))
+    program.make_whole(np.arange(size))
+    for members in sets:
+        program.add_row(1.0, highs.infinity(), np.array(members), np.ones(len(members)))
+    found = highs.solve(program, stop=must_stop)
+    return None if found.status != "optimal" or found.values is None else np.flatnonzero(found.values > 0.5).tolist()
 
 
 def _irreducible(

@@ -114,8 +114,8 @@ class SelectionOracle:
         if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
             return None
         model = self._whole
-        highs.fix_columns(model.h, lb, ub)
-        highs.set_costs(model.h, cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
+        model.program.fix_columns(lb, ub)
+        model.program.set_costs(cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
         for _ in range(CUTS):
             solution = model.solve(late)
             if solution.values is None:
@@ -162,9 +162,28 @@ class SelectionOracle:
         solution = self._solve_relaxed(*box, cost / scale)
         if solution.status == "infeasible" and self._refuted(*box):
             return None, np.inf
-        if solution.values is None:
+        if solution.values is None or solution.status != "optimal":
             raise NumericalError("the solver fails on the relaxed rows")
         return np.clip(solution.values[: selection.n_features], 0.0, 1.0), self._lagrangian(cost, box, scale)[0]
+
+    def nearby(self, sigma: Array, room: float) -> tuple[Array, Array] | None:
+        """A point of the rows with 0 <= sigma <= 1, at most `room` away: sigma (p,), and the extra variables (e,).
+
+        None where there is none, or none is found. A plain set has its own way, without a solver.
+        """
+        (lb, ub), M = self.selection.sigma_bounds(), self.selection.M
+        if self.selection.is_plain:
+            found, free = np.clip(sigma, lb, ub), lb < ub
+            total, most = float(found[free].sum()), np.inf if M is None else M - float(lb[~free].sum())
+            found[free] *= min(1.0, most / total) if total > 0.0 else 1.0
+            return found, np.empty(0)
+        low, high = self.selection.rows.extra.box
+        ends = np.maximum(lb, sigma - room), np.minimum(ub, sigma + room)
+        solution = self._solve_relaxed(np.concatenate([ends[0], low]), np.concatenate([ends[1], high]))
+        if solution.values is None:
+            return None
+        values = solution.values
+        return np.clip(values[: lb.size], *ends), np.clip(values[lb.size :], low, high)
 
     def contains(self, sigma: Mask) -> bool:
         """Whether sigma is allowed (with some value of the extra variables).
@@ -209,25 +228,25 @@ class SelectionOracle:
     def _whole(self) -> highs.SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
         model = highs.selection_model(self.selection)
-        model.h.setOptionValue("mip_max_nodes", NODES)
+        model.program.set_option("mip_max_nodes", NODES)
         return model
 
     @cached_property
     def _relaxed(self) -> highs.SelectionModel:
         """S with 0 <= sigma <= 1; without presolve, so that it shows a ray where it is infeasible."""
-        model = highs.selection_model(self.selection, relaxed=True)
-        model.h.setOptionValue("presolve", "off")
-        return model
+        return highs.selection_model(self.selection, relaxed=True, presolve=False)
 
-    def _solve_relaxed(self, low: Array, high: Array, cost: Array | float = 0.0) -> highs.MilpSolution:
+    def _solve_relaxed(
+        self, low: Array, high: Array, cost: Array | float = 0.0, stop: Callable[[], bool] | None = None
+    ) -> highs.MilpSolution:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
         model, p = self._relaxed, self.selection.n_features
         units = np.concatenate([np.ones(p), model.columns])
         if cost is not self._last_cost:
-            highs.set_costs(model.h, np.broadcast_to(cost, (p,)))
+            model.program.set_costs(np.broadcast_to(cost, (p,)))
             self._last_cost = cost
-        highs.fix_columns(model.h, low / units, high / units)
-        return model.solve()
+        model.program.fix_columns(low / units, high / units)
+        return model.solve(stop)
 
     def _refuted(self, low: Array, high: Array) -> bool:
         """Whether the ray of the relaxed model shows that a box (p + e,) holds nothing."""
@@ -256,11 +275,14 @@ class SelectionOracle:
             box = selection.box(lb, ub)
             if np.any(lb > ub) or selection.exceeds(lb) or selection.rows.refuted_by(*box) >= 0:
                 continue
-            solution = self._solve_relaxed(*box, units)
+            solution = self._solve_relaxed(*box, units, late)
+            if solution.status == "stopped":
+                heapq.heappush(heap, (bound, -next(order), lb, ub))
+                break
             if solution.status == "infeasible" and self._refuted(*box):
                 continue
             point = 0.5 * (lb + ub)
-            if solution.values is not None:
+            if solution.values is not None and solution.status == "optimal":
                 point = np.clip(solution.values[: lb.size], lb, ub)
                 earned, reduced = self._lagrangian(cost, box, scale)
                 bound = max(bound, earned)
@@ -307,8 +329,7 @@ class SelectionOracle:
             columns, signs, most = np.arange(sigma.size), np.where(sigma, 1.0, -1.0), float(sigma.sum()) - 1.0
         else:
             columns, signs, most = self._cover(r, sigma)
-        status = self._whole.h.addRow(-highs.infinity(), most, columns.size, columns.astype(np.int32), signs)
-        highs.accepted(status, "a cut")
+        self._whole.program.add_row(-highs.infinity(), most, columns, signs, "a cut")
 
     def _cover(self, r: int, sigma: Mask) -> tuple[npt.NDArray[np.int64], Array, float]:
         """The extended cover inequality of a row that holds for no extra variables at sigma, exactly.
@@ -375,7 +396,7 @@ class SelectionOracle:
 
     def _milp_excludes(self, chosen: Array) -> bool:
         """HiGHS's word that no whole numbers fit a selection (p,): such as parity, which no tree of LPs shows."""
-        highs.fix_columns(self._whole.h, chosen, chosen)
+        self._whole.program.fix_columns(chosen, chosen)
         return self._whole.solve().status == "infeasible"
 
     def _fitted(self, chosen: Array, values: Array) -> Array | None:

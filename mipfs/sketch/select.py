@@ -11,6 +11,7 @@ import numpy as np
 from mipfs.baselines.linear import check_weight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.registry import module_of
 from mipfs.report.blocks import Block, Reported
 from mipfs.sketch.guarantee import Guarantee, checked, unchecked
@@ -244,9 +245,7 @@ def choose(
     rows : (m,) ascending positions
     solved : Solved, the SVM on all samples and features, where it was solved already
     """
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):  # matrices of the rank's order are too small for more
+    with one_blas_thread():  # matrices of the rank's order are too small for more
         return _chosen(data, how, rows, solved, progress)
 
 

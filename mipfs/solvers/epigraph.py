@@ -5,7 +5,7 @@ min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  for every c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -31,20 +31,17 @@ class Epigraph:
     Attributes
     ----------
     model : highs.SelectionModel
-    h : highspy.Highs, the same model with the cuts
+    program : highs.Model, the same with the cuts
     eta : int, the column of η; those of σ are the first
     first : int, the row of the first cut
     """
 
     def __init__(self, selection: Selection, penalty: Array, scale: float, *, relaxed: bool) -> None:
-        self.model, self.scale = highs.selection_model(selection, relaxed=relaxed), scale
-        self.h: Any = self.model.h
-        if relaxed:
-            self.h.setOptionValue("presolve", "off")
-        self.eta, self.first = self.h.getNumCol(), self.h.getNumRow()
-        self.h.addVar(-highs.infinity(), highs.infinity())
-        self.h.changeColCost(self.eta, 1.0)
-        highs.set_costs(self.h, penalty / scale)
+        self.model, self.scale = highs.selection_model(selection, relaxed=relaxed, presolve=not relaxed), scale
+        self.program = self.model.program
+        self.eta, self.first = self.program.n_columns, self.program.n_rows
+        self.program.add_column(1.0, -highs.infinity(), highs.infinity())
+        self.program.set_costs(penalty / scale)
 
     def add(self, constant: float, slopes: Array) -> float:
         """Add a cut as a row, divided by its largest coefficient.
@@ -61,6 +58,5 @@ class Epigraph:
         p = slopes.size
         halves, g = slopes * (0.5 / self.scale), constant / self.scale
         largest = max(1.0, float(halves.max(initial=0.0)))
-        columns = np.append(np.arange(p), self.eta).astype(np.int32)
-        self.h.addRow(g / largest, highs.infinity(), p + 1, columns, np.append(halves, 1.0) / largest)
+        self.program.add_cut(g / largest, np.append(np.arange(p), self.eta), np.append(halves, 1.0) / largest)
         return largest

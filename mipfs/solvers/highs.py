@@ -1,10 +1,15 @@
-"""HiGHS: linear programs and MILPs over the selection, built once and kept alive."""
+"""HiGHS: linear programs and MILPs over the selection, built once and kept alive.
+
+The one door to highspy. Whatever HiGHS solves here, it solves on a thread of ours (`mipfs.plumbing.own_threads`), and
+what it says to every call is looked at: what it did not do as it was told is an error.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -12,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.errors import NumericalError
+from mipfs.errors import MipfsError, NumericalError
+from mipfs.plumbing import own_threads
 
 if TYPE_CHECKING:
     import highspy
@@ -21,12 +27,24 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-POLL_SECONDS = 0.05
-"""How often a running solve looks at the clock and at the interrupt flag."""
-FIRST_LOOK = 0.002
-"""The first time: most solves are that short."""
-PATIENCE = 1.0
-"""Seconds that an exception waits for HiGHS to hear it."""
+SMALLEST = 1e-12
+"""HiGHS leaves entries of a matrix out that are no larger: the least that it can be told."""
+OPTIONS: dict[str, Any] = {
+    "threads": 1,  # a helper would wait for work on a core that our own threads and processes have
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+    "mip_feasibility_tolerance": 1e-9,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 0.0,
+    "small_matrix_value": SMALLEST,
+}
+"""Of every model: tolerances as tight as HiGHS allows."""
+SAFER: tuple[dict[str, Any], ...] = (
+    {"presolve": "off"},
+    {"presolve": "on"},
+    {"presolve": "off", "simplex_strategy": 4},  # the primal simplex method
+)
+"""What a solve that fails is tried with again, from no basis."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +53,9 @@ class MilpSolution:
 
     Attributes
     ----------
-    status : {"optimal", "infeasible", "stopped", "failed"}
-        "infeasible" is HiGHS's word; "failed" is anything that is neither an answer nor a limit.
+    status : {"optimal", "infeasible", "unbounded", "stopped", "failed"}
+        "infeasible" and "unbounded" are HiGHS's word; "failed" is anything that is neither an answer nor a limit, also
+        by safer ways.
     values : (n_columns,) ndarray, or None without a feasible point
     bound : float, the solver's dual bound less the error of its tolerances
     """
@@ -46,40 +65,232 @@ class MilpSolution:
     bound: float
 
 
+class Model:
+    """A program in HiGHS: min cost'x over rows and bounds, some x whole.
+
+    Parameters
+    ----------
+    presolve : bool
+        Without it an infeasible LP shows a ray, and the last basis is gone on from.
+
+    Raises
+    ------
+    NumericalError
+        By every method that HiGHS does not take over the numbers of as they are.
+
+    Notes
+    -----
+    For one thread at a time. A solve that Ctrl-C cut short may still be at work for a moment: whatever is called next
+    waits for its end.
+    """
+
+    def __init__(self, *, presolve: bool = True) -> None:
+        self._h, self._is_mip = silent(), False
+        self._at_work, self._asked, self._listens = threading.Lock(), threading.Event(), False
+        for name, value in OPTIONS.items():
+            self.set_option(name, value)
+        if not presolve:
+            self.set_option("presolve", "off")
+
+    @property
+    def n_columns(self) -> int:
+        """How many variables it has."""
+        return int(self._ready.getNumCol())
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        return int(self._ready.getNumRow())
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Set an option of HiGHS.
+
+        Raises
+        ------
+        MipfsError
+            HiGHS has no such option, or not this value.
+        """
+        _option(self._ready, name, value)
+
+    def add_columns(self, lower: Array, upper: Array) -> None:
+        """Add variables without cost."""
+        accepted(self._ready.addVars(lower.size, lower, upper), "the variables")
+
+    def add_column(
+        self, cost: float, lower: float, upper: float, rows: Sequence[int] | npt.NDArray[Any] = (), values: Any = ()
+    ) -> None:
+        """Add a variable, with entries in some rows; those up to `SMALLEST` are left out."""
+        ids, entries = _kept(rows, values)
+        accepted(self._ready.addCol(cost, lower, upper, ids.size, ids, entries), "a variable")
+
+    def make_whole(self, columns: npt.NDArray[Any]) -> None:
+        """Ask for whole numbers in some columns."""
+        import highspy
+
+        kinds = np.full(columns.size, highspy.HighsVarType.kInteger)
+        accepted(self._ready.changeColsIntegrality(columns.size, columns.astype(np.int32), kinds), "the variables")
+        self._is_mip = self._is_mip or columns.size > 0
+
+    def add_row(
+        self, lower: float, upper: float, columns: npt.NDArray[Any], values: Array, what: str = "a row"
+    ) -> None:
+        """Add a row, as it is.
+
+        Parameters
+        ----------
+        what : str, the row in messages
+        """
+        ids, entries = columns.astype(np.int32), np.ascontiguousarray(values)
+        accepted(self._ready.addRow(lower, upper, ids.size, ids, entries), what)
+
+    def add_cut(self, lower: float, columns: npt.NDArray[Any], values: Array) -> None:
+        """Add a row ≥ lower that is good to have: entries up to `SMALLEST` are left out."""
+        self.add_row(lower, infinity(), *_kept(columns, values), "a cut")
+
+    def add_rows(self, lower: Array, upper: Array, matrix: Any, what: str = "the rows") -> None:
+        """Add rows of a csr matrix, as they are."""
+        indptr, indices = matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32)
+        accepted(self._ready.addRows(lower.size, lower, upper, matrix.nnz, indptr, indices, matrix.data), what)
+
+    def delete_rows(self, rows: npt.NDArray[Any]) -> None:
+        """Take some rows out."""
+        accepted(self._ready.deleteRows(rows.size, rows.astype(np.int32)), "the end of some rows")
+
+    def fix_columns(self, lower: Array, upper: Array) -> None:
+        """Change the bounds of the first columns."""
+        status = self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper)
+        accepted(status, "fixed features")
+
+    def set_costs(self, cost: Array, first: int = 0) -> None:
+        """Change the cost of some columns, one beside the other."""
+        costs = np.ascontiguousarray(cost)
+        accepted(self._ready.changeColsCost(costs.size, _places(costs.size) + np.int32(first), costs), "the costs")
+
+    def set_row_bounds(self, lower: Array, upper: Array, first: int) -> None:
+        """Change the bounds of some rows, one below the other."""
+        places = _places(lower.size) + np.int32(first)
+        h: Any = self._ready  # the stubs of highspy lack the method
+        accepted(h.changeRowsBounds(lower.size, places, lower, upper), "the bounds of the rows")
+
+    def forget(self) -> None:
+        """Begin the next solve from nothing: without the last basis."""
+        accepted(self._ready.clearSolver(), "a new beginning")
+
+    def multipliers(self) -> Array:
+        """The multipliers of the rows (n_rows,) at the last optimum of an LP.
+
+        Raises
+        ------
+        NumericalError
+            There are none.
+        """
+        solution = self._ready.getSolution()
+        if not solution.dual_valid:
+            raise NumericalError("HiGHS has no multipliers of a linear program that it has solved")
+        return np.array(solution.row_dual)
+
+    def ray(self) -> Array | None:
+        """A Farkas ray (n_rows,) of an infeasible LP; None without one."""
+        status, found, values = self._apart(self._ready.getDualRay)  # type: ignore[attr-defined]  # may solve an LP
+        return np.array(values) if found and _is_done(status) else None
+
+    def run(self, must_stop: Callable[[], bool] | None = None) -> str:
+        """Have HiGHS solve it, once; the status of that as in `MilpSolution`, or "open": unbounded or infeasible."""
+        h = self._ready
+        done, said = _is_done(self._apart(h.run, must_stop)), _words().get(h.getModelStatus(), "failed")
+        if said == "optimal":
+            found = h.getSolution()
+            done = done and found.value_valid and (self._is_mip or found.dual_valid)
+        return said if done else "failed"
+
+    def solution(self, status: str) -> MilpSolution:
+        """What the last solve left, under this status."""
+        h = self._ready
+        if status == "optimal" and not self._is_mip:
+            return MilpSolution(status, np.array(h.getSolution().col_value), _finite(h.getObjectiveValue()))
+        if status == "infeasible":
+            return MilpSolution(status, None, np.inf)
+        import highspy
+
+        info = h.getInfo()
+        feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
+        found = np.array(h.getSolution().col_value) if feasible else None
+        return MilpSolution(status, found, _finite(info.mip_dual_bound) if self._is_mip else -np.inf)
+
+    @contextmanager
+    def with_options(self, options: dict[str, Any]) -> Iterator[None]:
+        """Other options for a while."""
+        before = {name: self._ready.getOptionValue(name)[1] for name in options}
+        for name, value in options.items():
+            self.set_option(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                self.set_option(name, value)
+
+    @property
+    def _ready(self) -> highspy.Highs:
+        """HiGHS, not at work."""
+        with self._at_work:
+            return self._h
+
+    def _apart(self, work: Callable[[], Any], must_stop: Callable[[], bool] | None = None) -> Any:
+        """What a call of HiGHS returns that a thread of ours makes."""
+
+        def alone() -> Any:
+            with self._at_work:
+                return work()
+
+        self._asked.clear()
+        return own_threads.call(alone, must_stop, self._interrupt)
+
+    def _interrupt(self) -> None:
+        """Have HiGHS end what it is at.
+
+        It listens from the first time on: before, it would only wait for Python in every iteration.
+        """
+        self._asked.set()
+        if not self._listens:
+            asked, h, self._listens = self._asked, self._h, True
+            for callback in (h.cbSimplexInterrupt, h.cbIpmInterrupt, h.cbMipInterrupt):
+                callback.subscribe(lambda event: event.interrupt(asked.is_set()))
+
+
 @dataclass(frozen=True, eq=False)
 class SelectionModel:
     """The set S in HiGHS: columns sigma, then the extra variables in units of their own; rows in units too.
 
     Attributes
     ----------
-    h : highspy.Highs
+    program : Model
     units : (r,) powers of two, by which every row of S was multiplied (the cardinality row, the first, by 1)
     columns : (e,) powers of two: an extra variable is this times its column
     """
 
-    h: highspy.Highs
+    program: Model
     units: Array
     columns: Array
 
     def solve(self, stop: Callable[[], bool] | None = None) -> MilpSolution:
         """Run HiGHS until it ends or `stop` says so; `values` are sigma and extra variables as the rows have them."""
-        solution = solve(self.h, stop=stop)
+        solution = solve(self.program, stop=stop)
         if solution.values is None:
             return solution
-        values, p = solution.values.copy(), self.h.getNumCol() - self.columns.size
+        values, p = solution.values.copy(), self.program.n_columns - self.columns.size
         values[p:] *= self.columns
         return MilpSolution(solution.status, values, solution.bound)
 
     def multipliers(self) -> Array:
         """The LP's multipliers (r,) of the rows of S as they stand, the cardinality row first."""
-        return np.array(self.h.getSolution().row_dual)[: self.units.size] * self.units
+        return self.program.multipliers()[: self.units.size] * self.units
 
     def ray(self) -> Array | None:
         """HiGHS's Farkas ray (r,) in the model's own units, its largest entry 1; None without one."""
-        _, found, values = self.h.getDualRay()  # type: ignore[attr-defined]
-        if not found:
+        whole = self.program.ray()
+        if whole is None:
             return None
-        y = np.array(values)[: self.units.size]
+        y = whole[: self.units.size]
         return np.asarray(y / max(float(np.abs(y).max(initial=0.0)), 1e-300))
 
 
@@ -96,13 +307,53 @@ def accepted(status: Any, what: str) -> None:
         raise NumericalError(f"HiGHS does not take over {what}; its numbers are out of range")
 
 
+def _is_done(status: Any) -> bool:
+    """Whether HiGHS did what it was told, perhaps with a warning such as that a limit came."""
+    import highspy
+
+    return bool(status != highspy.HighsStatus.kError)
+
+
+def _option(h: highspy.Highs, name: str, value: Any) -> None:
+    import highspy
+
+    if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise MipfsError(f"HiGHS {h.version()} has no option {name} = {value!r}")
+
+
+@cache
+def _words() -> dict[Any, str]:
+    """What HiGHS's model statuses mean; "failed" for the others."""
+    import highspy
+
+    Status = highspy.HighsModelStatus
+    limits = (Status.kTimeLimit, Status.kIterationLimit, Status.kSolutionLimit, Status.kInterrupt)
+    answers = {Status.kOptimal: "optimal", Status.kInfeasible: "infeasible", Status.kUnbounded: "unbounded"}
+    return {**answers, Status.kUnboundedOrInfeasible: "open", **dict.fromkeys(limits, "stopped")}
+
+
+def _finite(bound: float) -> float:
+    return float(bound) if np.isfinite(bound) else -np.inf
+
+
+def _places(size: int) -> npt.NDArray[np.int32]:
+    return np.arange(size, dtype=np.int32)
+
+
+def _kept(places: Any, values: Any) -> tuple[npt.NDArray[np.int32], Array]:
+    """Entries that HiGHS does not leave out by itself, with a warning."""
+    ids, entries = np.asarray(places, dtype=np.int32), np.asarray(values, dtype=float)
+    keep = np.abs(entries) > SMALLEST
+    return ids[keep], entries[keep]
+
+
 @cache
 def _silent(option: str) -> type[highspy.Highs]:
     import highspy
 
     class Silent(highspy.Highs):
         def enableCallbacks(self) -> None:
-            self.setOptionValue(option, False)
+            _option(self, option, False)
             super().enableCallbacks()  # type: ignore[no-untyped-call]
 
     return Silent
@@ -114,24 +365,23 @@ def silent(option: str = "output_flag") -> highspy.Highs:
     From 1.16 on its constructor prints a banner as soon as it sets up its callbacks, before anybody can ask it not to.
     """
     h = _silent(option)()
-    h.setOptionValue(option, False)
+    _option(h, option, False)
     return h
 
 
-def new_model(threads: int = 1) -> highspy.Highs:
-    """A silent HiGHS with tolerances as tight as it allows."""
-    h = silent()
-    h.setOptionValue("threads", threads)
-    h.setOptionValue("primal_feasibility_tolerance", 1e-9)
-    h.setOptionValue("dual_feasibility_tolerance", 1e-9)
-    h.setOptionValue("mip_feasibility_tolerance", 1e-9)
-    h.setOptionValue("mip_rel_gap", 0.0)
-    h.setOptionValue("mip_abs_gap", 0.0)
-    h.setOptionValue("small_matrix_value", 1e-12)
-    return h
+def read(path: str) -> tuple[Any, str]:
+    """The program that stands in a file, as HiGHS reads it; what it complains of, empty where nothing is wrong."""
+    import highspy
+
+    h, log = silent("log_to_console"), list[str]()
+    h.cbLogging.subscribe(lambda event: log.append(event.message.strip()))
+    status = h.readModel(path)
+    if status == highspy.HighsStatus.kOk:
+        return h.getLp(), ""
+    return h.getLp(), next((text for text in reversed(log) if "ERROR" in text or "WARNING" in text), status.name)
 
 
-def selection_model(selection: Selection, *, relaxed: bool = False, threads: int = 1) -> SelectionModel:
+def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bool = True) -> SelectionModel:
     """The set S as a HiGHS model with zero cost; its rows are implied by those of S (`mipfs.selection.scaled_rows`).
 
     Raises
@@ -139,138 +389,46 @@ def selection_model(selection: Selection, *, relaxed: bool = False, threads: int
     NumericalError
         HiGHS refuses a part of it.
     """
-    import highspy
-
-    h = new_model(threads)
+    program = Model(presolve=presolve)
     rows, p, names = selection.scaled, selection.n_features, selection.rows.names
     lb, ub = selection.sigma_bounds()
-    lower, upper = np.concatenate([lb, rows.low]), np.concatenate([ub, rows.high])
-    accepted(h.addVars(lower.size, lower, upper), "the variables")
+    program.add_columns(np.concatenate([lb, rows.low]), np.concatenate([ub, rows.high]))
     if not relaxed:
-        integer = np.concatenate([np.ones(p, bool), selection.rows.extra.integer])
-        columns = np.flatnonzero(integer).astype(np.int32)
-        kinds = np.full(columns.size, highspy.HighsVarType.kInteger)
-        accepted(h.changeColsIntegrality(columns.size, columns, kinds), "the variables")
+        program.make_whole(np.flatnonzero(np.concatenate([np.ones(p, bool), selection.rows.extra.integer])))
     if selection.M is not None:
-        status = h.addRow(-highspy.kHighsInf, float(selection.M), p, np.arange(p, dtype=np.int32), np.ones(p))
-        accepted(status, "the cardinality row")
+        program.add_row(-infinity(), float(selection.M), np.arange(p), np.ones(p), "the cardinality row")
     matrix = rows.matrix
     for r, name in enumerate(names):
-        start, stop = matrix.indptr[r], matrix.indptr[r + 1]
-        entries = matrix.indices[start:stop].astype(np.int32), matrix.data[start:stop]
-        accepted(h.addRow(float(rows.lb[r]), float(rows.ub[r]), int(stop - start), *entries), f"the row {name!r}")
+        entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
+        ends = float(rows.lb[r]), float(rows.ub[r])
+        program.add_row(*ends, matrix.indices[entries], matrix.data[entries], f"the row {name!r}")
     units = rows.units if selection.M is None else np.append(1.0, rows.units)
-    return SelectionModel(h, units, rows.columns)
+    return SelectionModel(program, units, rows.columns)
 
 
-def fix_columns(h: highspy.Highs, lower: Array, upper: Array) -> None:
-    """Change the bounds of the first columns."""
-    accepted(h.changeColsBounds(lower.size, np.arange(lower.size, dtype=np.int32), lower, upper), "fixed features")
-
-
-def set_costs(h: highspy.Highs, cost: Array) -> None:
-    """Change the cost of the first columns."""
-    costs = np.ascontiguousarray(cost)
-    accepted(h.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), costs), "the costs")
-
-
-def solve(h: highspy.Highs, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> MilpSolution:
+def solve(model: Model, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> MilpSolution:
     """Run HiGHS until it ends, the deadline (``time.monotonic``) passes or `stop` says so.
 
-    The solver runs in a thread of its own, so Ctrl-C and limits are honoured within `POLL_SECONDS`
+    What fails is tried again from no basis, in ways that are `SAFER`. Ctrl-C and limits are honoured within a moment,
     even where HiGHS itself looks at the clock rarely.
     """
-    import highspy
 
-    if deadline is None and stop is None:
-        h.run()
-    elif deadline is not None and time.monotonic() >= deadline:
+    def must_stop() -> bool:
+        return (deadline is not None and time.monotonic() >= deadline) or (stop is not None and stop())
+
+    if deadline is not None and time.monotonic() >= deadline:
         return MilpSolution("stopped", None, -np.inf)
-    else:
-        _run_interruptibly(h, lambda: _late(deadline) or (stop is not None and stop()))
-    if h.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
-        return _decided(h)
-    return _answer(h)
-
-
-def _late(deadline: float | None) -> bool:
-    return deadline is not None and time.monotonic() > deadline
-
-
-def _run_interruptibly(h: highspy.Highs, must_stop: Callable[[], bool]) -> None:
-    """Run HiGHS in a thread until it ends or hears that it must stop.
-
-    highspy has this too (``startSolve``), but with one lock for all models of the process: two threads with a model
-    each are told "Solver is already running".
-    """
-    asked, errors = threading.Event(), list[BaseException]()
-
-    def hear(event: Any) -> None:
-        if asked.is_set():
-            event.interrupt()
-
-    def work() -> None:
-        try:
-            h.run()
-        except BaseException as error:
-            errors.append(error)
-
-    h.cbSimplexInterrupt += hear
-    h.cbIpmInterrupt += hear
-    h.cbMipInterrupt += hear
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    try:
-        worker.join(FIRST_LOOK)
-        while worker.is_alive():
-            if must_stop():
-                asked.set()
-            worker.join(POLL_SECONDS)
-    finally:
-        asked.set()  # where an exception came, such as Ctrl-C
-        worker.join(PATIENCE)
-    if not worker.is_alive():
-        h.cbSimplexInterrupt -= hear
-        h.cbIpmInterrupt -= hear
-        h.cbMipInterrupt -= hear
-    if errors:
-        raise errors[0]
-
-
-def _decided(h: highspy.Highs) -> MilpSolution:
-    """The answer without presolve, which leaves open whether a model is unbounded or infeasible."""
-    _, presolve = h.getOptionValue("presolve")
-    h.setOptionValue("presolve", "off")
-    h.run()
-    h.setOptionValue("presolve", presolve)
-    return _answer(h)
-
-
-def _answer(h: highspy.Highs) -> MilpSolution:
-    import highspy
-
-    Status = highspy.HighsModelStatus
-    status, info = h.getModelStatus(), h.getInfo()
-    if status == Status.kInfeasible:
-        return MilpSolution("infeasible", None, np.inf)
-    feasible = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
-    values = np.array(h.getSolution().col_value) if feasible else None
-    limits = (Status.kTimeLimit, Status.kIterationLimit, Status.kSolutionLimit, Status.kInterrupt)
-    said = "optimal" if status == Status.kOptimal else "stopped" if status in limits else "failed"
-    return MilpSolution(said, values, _bound(h, info))
-
-
-def _bound(h: highspy.Highs, info: Any) -> float:
-    import highspy
-
-    is_mip = any(kind != highspy.HighsVarType.kContinuous for kind in h.getLp().integrality_)
-    if is_mip:
-        value = float(info.mip_dual_bound)
-    elif h.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-        value = float(info.objective_function_value)
-    else:
-        return -np.inf
-    return value if np.isfinite(value) else -np.inf
+    status = model.run(must_stop)
+    if status == "open":  # whether it is unbounded or infeasible, presolve leaves open
+        with model.with_options({"presolve": "off"}):
+            status = model.run(must_stop)
+    for options in SAFER:
+        if status not in ("failed", "open"):
+            break
+        model.forget()
+        with model.with_options(options):
+            status = "stopped" if must_stop() else model.run(must_stop)
+    return model.solution("failed" if status == "open" else status)
 
 
 def infinity() -> float:

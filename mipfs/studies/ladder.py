@@ -29,8 +29,10 @@ from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.numbers import number
-from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason, relative_gap
-from mipfs.run.run import ABSOLUTE_GAP, Observer, Run, parameters
+from mipfs.report.visible import in_json
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
+from mipfs.run.run import Observer, Run, parameters
 from mipfs.studies.ladder_report import ladder_blocks
 
 CONIC: Mapping[str, str] = {
@@ -68,7 +70,7 @@ class Rung:
     is_bound : bool
         Whether its value bounds the problem from below; every rung does.
     value : float, the bound it proves; -inf when it proves none
-    gap : float, (incumbent − value) / max(1e-10, |incumbent|); inf when either is missing
+    gap : float, as of `mipfs.result.result.relative_gap`
     seconds : float
     size : mapping of str to int, or None: variables, constraints and nonzeros of its program
     status : str
@@ -142,7 +144,7 @@ class Comparison(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> Comparison:
@@ -266,8 +268,7 @@ def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> t
     incumbent : float, value of the best classifier that any of them found
     problem : Problem
     """
-    allowance = 0.0 if problem.margin == "rho" else ABSOLUTE_GAP * max(1.0, float(problem.c_i.sum()))
-    limit = incumbent + CONTRADICTS * abs(incumbent) + allowance if math.isfinite(incumbent) else math.inf
+    limit = incumbent + CONTRADICTS * abs(incumbent) if math.isfinite(incumbent) else math.inf
     proven: dict[str, float] = {}
     rungs = []
     for one in climbed:
@@ -277,7 +278,7 @@ def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> t
             value = max([value, *(proven[name] for name in WEAKER[one.name] if name in proven)])
         proven[one.name] = value
         upper = min(one.upper, incumbent)  # no relaxation is above a classifier
-        meets = math.isfinite(upper) and abs(upper - value) <= GAP * max(1e-10, abs(upper))
+        meets = math.isfinite(upper) and abs(upper - value) <= GAP * abs(upper)
         status = "numerical" if wrong else one.solved if one.ran and meets else one.status
         rungs.append(Rung(one.name, True, value, relative_gap(incumbent, value), one.seconds, one.size, status))
     return tuple(rungs)
@@ -362,10 +363,11 @@ class _Climb:
             result = self._run("conic", declare=lambda problem: declare(problem, U))
         else:
             result = self._run("conic", declare=declare)
-        size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")}
+        counted = "variables" in result.counters  # not where it ended before there was a program
+        size = {key: result.counters[key] for key in ("variables", "constraints", "nonzeros")} if counted else None
         if result.relaxed is None:
             found = _climbed(name, -math.inf, math.inf, result, size)
-            failed = result.stop_reason is StopReason.STALLED and bool(result.counters)
+            failed = counted and result.stop_reason is StopReason.NUMERICAL
             return dataclasses.replace(found, status=FAILED) if failed else found
         lower, upper = result.relaxed["lower"], result.relaxed["upper"]
         return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
@@ -385,11 +387,12 @@ def _without(left_out: Sequence[str]) -> str:
 
 
 def _climbed(
-    name: str, lower: float, upper: float, result: Result, size: Mapping[str, int], solved: str = "solved"
+    name: str, lower: float, upper: float, result: Result, size: Mapping[str, int] | None, solved: str = "solved"
 ) -> Climbed:
     """What the result of a driver says about a rung."""
     done = result.stop_reason in (StopReason.GAP_CLOSED, StopReason.COMPLETED)  # and yet the bounds may not meet
     status = "stalled" if done else result.stop_reason.name.lower().replace("_", " ")
+    status = "numerical" if result.status is Status.NUMERICAL else status
     return Climbed(name, lower, upper, result.seconds, size, status, solved)
 
 

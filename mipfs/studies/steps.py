@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.data.checks import as_float, shown
+from mipfs.data.checks import as_float
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
 

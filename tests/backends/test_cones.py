@@ -66,6 +66,7 @@ def test_what_has_no_solution_is_named() -> None:
     assert cones.solve(cp.Problem(cp.Minimize(cp.sum(x)), [x <= 1])) == "unbounded"
     inside = cones.Canonical(cp.Problem(cp.Minimize(x[0]), [x >= 1, x <= 0]))
     assert inside.solve_linear() == "infeasible"
+    assert cones.Canonical(cp.Problem(cp.Minimize(x[0]), [x <= 0])).solve_linear() == "unbounded"
 
 
 def test_a_linear_program_has_the_same_value_and_duals_by_highs() -> None:

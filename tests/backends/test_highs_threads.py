@@ -11,23 +11,21 @@ import pytest
 from mipfs.solvers import highs
 
 
-def knapsack(seed: int, n: int) -> tuple[object, np.ndarray]:
+def knapsack(seed: int, n: int) -> highs.Model:
     rng = np.random.default_rng(seed)
-    h, weight = highs.new_model(), rng.integers(100, 10_000, (3, n)).astype(float)
-    h.addVars(n, np.zeros(n), np.ones(n))
+    model, weight = highs.Model(), rng.integers(100, 10_000, (3, n)).astype(float)
+    model.add_columns(np.zeros(n), np.ones(n))
     for row in weight:
-        h.addRow(-np.inf, float(row.sum() // 2), n, np.arange(n, dtype=np.int32), row)
-    highs.set_costs(h, -weight.sum(axis=0) - rng.integers(1, 50, n))
-    import highspy
-
-    h.changeColsIntegrality(n, np.arange(n, dtype=np.int32), np.full(n, highspy.HighsVarType.kInteger))
-    return h, weight
+        model.add_row(-np.inf, float(row.sum() // 2), np.arange(n), row)
+    model.set_costs(-weight.sum(axis=0) - rng.integers(1, 50, n))
+    model.make_whole(np.arange(n))
+    return model
 
 
 def test_models_in_several_threads_do_not_know_of_one_another() -> None:
     def work(seed: int) -> list[str]:
-        h, _ = knapsack(seed, 8)
-        return [highs.solve(h, deadline=time.monotonic() + 60.0).status for _ in range(40)]
+        model = knapsack(seed, 8)
+        return [highs.solve(model, deadline=time.monotonic() + 60.0).status for _ in range(40)]
 
     with ThreadPoolExecutor(4) as pool:
         for said in pool.map(work, range(8)):
@@ -36,13 +34,13 @@ def test_models_in_several_threads_do_not_know_of_one_another() -> None:
 
 @pytest.mark.parametrize("way", ["deadline", "stop"])
 def test_a_hard_model_hears_its_limit_and_can_go_on(way: str) -> None:
-    h, _ = knapsack(1, 60)
+    model = knapsack(1, 60)
     began = time.monotonic()
     given = {"deadline": began + 0.3} if way == "deadline" else {"stop": lambda: time.monotonic() > began + 0.3}
-    assert highs.solve(h, **given).status == "stopped"  # type: ignore[arg-type]
+    assert highs.solve(model, **given).status == "stopped"  # type: ignore[arg-type]
     assert time.monotonic() - began < 1.5
-    highs.set_costs(h, np.ones(60))
-    assert highs.solve(h, deadline=time.monotonic() + 60.0).status == "optimal"
+    model.set_costs(np.ones(60))
+    assert highs.solve(model, deadline=time.monotonic() + 60.0).status == "optimal"
 
 
 @pytest.mark.parametrize("option", ["output_flag", "log_to_console"])

@@ -154,7 +154,7 @@ def test_limits_leave_an_incumbent_and_a_bound(monkeypatch: pytest.MonkeyPatch) 
     assert np.isfinite(stopped.objective)
     monkeypatch.setattr(cones.Canonical, "solve", lambda *_, **__: "failed")
     failed = solve(problem)
-    assert (failed.status, failed.stop_reason, failed.relaxed) == (Status.FEASIBLE, StopReason.STALLED, None)
+    assert (failed.status, failed.stop_reason, failed.relaxed) == (Status.FEASIBLE, StopReason.NUMERICAL, None)
 
 
 def test_infeasible_rows_and_programs_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,12 +86,28 @@ def listed(result: Result) -> dict[Support, float]:
     return found
 
 
-def is_listed(result: Result, expected: dict[Support, float]) -> None:
-    """The list is this one, its values are right, and so are the shares."""
-    found = listed(result)
+def smallest(values: dict[Support, float]) -> dict[Support, int]:
+    """The supports that add no feature of weight 0 to a smaller one, and how many others of the same value hold each.
+
+    A feature that costs something changes the value, so only the values are looked at.
+    """
+
+    def same(inner: Support, outer: Support) -> bool:
+        return inner < outer and abs(values[outer] - values[inner]) <= 1e-7 * values[inner]
+
+    kept = [one for one in values if not any(same(other, one) for other in values)]
+    return {one: sum(same(one, other) for other in values) for one in kept}
+
+
+def is_listed(result: Result, values: dict[Support, float], limit: float = np.inf) -> None:
+    """The list is that of the supports up to a limit, its values are right, and so are the ties and the shares."""
+    found, ties = listed(result), smallest(values)
+    expected = {one: values[one] for one in ties if values[one] <= limit}
     assert result.near_optimal is not None
     assert result.near_optimal["complete"] is True
     assert found.keys() == expected.keys()
+    counted = {frozenset(one["selected"]): one["ties"] for one in result.near_optimal["supports"]}
+    assert counted == {one: ties[one] for one in expected}
     for support, objective in found.items():
         assert objective == pytest.approx(expected[support], rel=1e-6)
     share = result.near_optimal["share"]
@@ -113,7 +129,7 @@ def test_all_supports_within_a_gap(kind: str, loss: str, bias: bool, driver: str
         limit = min(values.values()) * (1 + gap)
         result = mipfs.solve(problem, driver, pool_gap=gap)
         assert (result.status, result.stop_reason) == (Status.OPTIMAL, StopReason.GAP_CLOSED)
-        is_listed(result, {support: value for support, value in values.items() if value <= limit})
+        is_listed(result, values, limit)
 
 
 @pytest.mark.sampled(5)
@@ -123,7 +139,7 @@ def test_all_supports_within_a_gap(kind: str, loss: str, bias: bool, driver: str
 def test_the_best_so_many(kind: str, loss: str, driver: str) -> None:
     """Of equal supports any may stand in the list: then the values are compared."""
     problem, values = drawn(kind, loss, True)
-    ranked = sorted(values.values())
+    ranked = sorted(values[support] for support in smallest(values))
     for size in (1, 5, len(values) + 3):
         result = mipfs.solve(problem, driver, pool_size=size)
         found = listed(result)
@@ -132,7 +148,7 @@ def test_the_best_so_many(kind: str, loss: str, driver: str) -> None:
             assert objective == pytest.approx(values[support], rel=1e-6)
         assert result.near_optimal is not None
         assert result.near_optimal["complete"] is True
-    gap = clear_gap(values, 3)
+    gap = clear_gap({support: values[support] for support in smallest(values)}, 3)
     both = mipfs.solve(problem, driver, pool_size=2, pool_gap=gap)
     assert list(listed(both).values()) == pytest.approx(ranked[:2], rel=1e-6)
 
@@ -151,8 +167,10 @@ def test_problems_of_every_kind(seed: int) -> None:
     for driver in ("branch", "gbd"):
         result = mipfs.solve(case.problem(), driver, pool_gap=0.05)
         found = {frozenset(map(case.names.index, support)): value for support, value in listed(result).items()}
-        assert found.keys() >= {support for support, value in values.items() if value <= limit * (1 - 1e-6)}
-        assert found.keys() <= {support for support, value in values.items() if value <= limit * (1 + 1e-6)}
+        wanted = smallest(values)
+        assert found.keys() >= {support for support in wanted if values[support] <= limit * (1 - 1e-6)}
+        assert found.keys() <= {support for support in wanted if values[support] <= limit * (1 + 1e-6)}
+        assert mipfs.verify(result, case.problem().data).accepted
         assert list(found.values()) == pytest.approx([values[support] for support in found], rel=1e-6)
 
 
@@ -162,9 +180,9 @@ def test_a_gap_of_zero_finds_the_ties() -> None:
         problem, values = drawn("ties", loss, True)
         allowed = {support: value for support, value in values.items() if len(support) <= 1}
         limit = min(allowed.values()) * (1 + 1e-8)
-        ties = {support: value for support, value in allowed.items() if value <= limit}
-        assert ties.keys() == {frozenset("a"), frozenset("e")}
-        is_listed(mipfs.solve(problem.replace(M=1), "branch", pool_gap=0.0, gap=1e-7), ties)
+        assert {one for one, value in allowed.items() if value <= limit} == {frozenset("a"), frozenset("e")}
+        for driver in ("branch", "gbd"):
+            is_listed(mipfs.solve(problem.replace(M=1), driver, pool_gap=0.0, gap=1e-7), allowed, limit)
 
 
 @pytest.mark.parametrize("driver", ["branch", "gbd"])

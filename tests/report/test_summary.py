@@ -170,7 +170,7 @@ def test_what_to_try(open_result: Result, result: Result) -> None:
     assert advice(result) == ""
     unscaled = dataclasses.replace(open_result, scaling={**open_result.scaling, "kind": "none"})
     assert "scale standard" in advice(unscaled)
-    stalled = dataclasses.replace(unscaled, stop_reason=StopReason.STALLED)
+    stalled = dataclasses.replace(unscaled, stop_reason=StopReason.NUMERICAL)
     assert advice(stalled).startswith("scale standard")
     assert advice(dataclasses.replace(open_result, stop_reason=StopReason.COMPLETED)) == ""
     relaxed = mipfs.solve(mipfs.Problem(DATA, M=8, C=10.0), "kelley", iteration_limit=1)

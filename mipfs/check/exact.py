@@ -1,0 +1,69 @@
+"""Margins in rational arithmetic, for the samples of which floating point cannot tell the loss.
+
+All numbers of (P) are floats, so that a margin is a whole number times a power of two: Python's integers hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mipfs.check.rounding import Array, Integers
+
+AT_ONCE = 1 << 18
+"""Values that are held as Python's integers at a time, each of some 60 bytes."""
+DIGITS = 53
+"""Binary digits of a float."""
+
+
+def shorts(X: Any, y: Array, rows: Integers, weights: Sequence[Fraction], b: Fraction, target: float) -> Array:
+    """How far the margins of some samples fall short: target − y_i(x_i'w + b), each rounded once, (r,).
+
+    Parameters
+    ----------
+    X : (n, k) array, or sparse matrix, of the columns that have weights
+    y : (n,) labels
+    rows : (r,) the samples
+    weights, b : rational numbers whose denominators are powers of two
+    """
+    by_row = X if isinstance(X, np.ndarray) else X.tocsr()
+    step = max(1, AT_ONCE // max(1, len(weights)))
+    parts = (rows[start : start + step] for start in range(0, rows.size, step))
+    found = [_of_rows(_dense(by_row[part]), y[part], weights, b, target) for part in parts]
+    return np.concatenate([np.empty(0), *found])
+
+
+def _dense(X: Any) -> Array:
+    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
+
+
+def _of_rows(X: Array, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> Array:
+    terms = [*_products(X, weights), (np.full(y.size, b.numerator, dtype=object), _exponent(b))]
+    goal = Fraction(target)
+    least = min([_exponent(goal), *(exponent for _, exponent in terms)])
+    total = np.zeros(y.size, dtype=object)
+    for whole, exponent in terms:
+        total += whole << (exponent - least)
+    total = (goal.numerator << (_exponent(goal) - least)) - np.where(y > 0, total, -total)
+    above, below = (1 << max(least, 0)), (1 << max(-least, 0))
+    return np.array([(one * above) / below for one in total.tolist()], dtype=float)  # a quotient is rounded correctly
+
+
+def _products(X: Array, weights: Sequence[Fraction]) -> Iterator[tuple[Any, int]]:
+    """x_ij w_j of column after column: integers (n,) and the exponent of the power of two that they are times."""
+    for column, weight in zip(X.T, weights, strict=True):
+        mantissa, exponent = np.frexp(column)
+        whole = np.ldexp(mantissa, DIGITS).astype(np.int64)
+        held = np.flatnonzero(whole)
+        least = int(exponent[held].min()) if held.size else 0
+        places = np.zeros(column.size, dtype=object)
+        places[held] = (exponent[held] - least).tolist()
+        yield (whole.astype(object) << places) * weight.numerator, least - DIGITS + _exponent(weight)
+
+
+def _exponent(value: Fraction) -> int:
+    """The e of a rational number numerator·2^e."""
+    return 1 - value.denominator.bit_length()

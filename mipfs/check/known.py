@@ -1,0 +1,67 @@
+"""What a result may state: a name that is not here may change the problem, or claim something, and is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mipfs.check.rounding import Document, require
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RESULT = _names(
+    "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
+    "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
+    "extra near_optimal atoms read command"
+)
+PARAMS = _names("M C lambda loss bias gap margin penalty forced_in forced_out measure beta k")
+ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
+SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words"), _names("negative positive")
+ATOMS = _names("names columns scale made")
+FUNCTIONS = _names("name options data_sha256 n_features scaling features")
+MONOMIALS = _names("kind degree gamma r count parts heredity")
+CERTIFICATE = _names("kind bound gap file sha256 found")
+LIST = _names("complete gap size supports share")
+SUPPORT = _names("selected objective gap weights intercept extra ties")
+RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
+MEMBER = _names("share selected extra")
+
+
+def check_known(document: Document) -> None:
+    """Refuse a document that states something under a name that the checker does not know."""
+    _only(document, RESULT, "the result")
+    _only(document["params"], PARAMS, "the parameters")
+    _only(document["scaling"], SCALING, "the scaling")
+    _only(document["labels"], LABELS, "the labels")
+    _only(document["certificate"], CERTIFICATE, "the certificate")
+    _each(document["rows"], ROW, "a row")
+    _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
+    _only(document.get("read") or {}, READ, "what was read")
+    _check_atoms(document.get("atoms") or {})
+    near, relaxed = document.get("near_optimal"), document.get("relaxed")
+    if near is not None:
+        _only(near, LIST, "the list of near-optimal supports")
+        _each(near["supports"], SUPPORT, "a near-optimal support")
+    if relaxed is not None:
+        _only(relaxed, RELAXED, "the relaxation")
+        _each(relaxed.get("mixture") or (), MEMBER, "a selection of the relaxation")
+
+
+def _check_atoms(atoms: Mapping[str, Any]) -> None:
+    _only(atoms, ATOMS, "what is selected")
+    made = atoms.get("made") or {}
+    _only(made, MONOMIALS if "kind" in made else FUNCTIONS, "how columns are made")
+
+
+def _only(stated: Mapping[str, Any], known: frozenset[str], what: str) -> None:
+    require(isinstance(stated, Mapping), f"{what}: {stated!r} stands there, no names with values")
+    strangers = [str(name) for name in stated if name not in known]
+    require(not strangers, f"{what}: {strangers[0] if strangers else ''!r} is stated, which this checker does not know")
+
+
+def _each(stated: Iterable[Mapping[str, Any]], known: frozenset[str], what: str) -> None:
+    for one in stated:
+        _only(one, known, what)

@@ -1,0 +1,153 @@
+"""The tree of `gbd` as arrays, and back: what a limit stopped goes on where it was.
+
+The cuts come first (`mipfs.proof.saved`): nodes and the proof name them by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.drivers.master import Master
+from mipfs.drivers.master_node import Node
+from mipfs.proof import saved as proofs
+from mipfs.proof.cuts import CutPool
+from mipfs.proof.evidence import Evidence, Record
+from mipfs.proof.proof import Multipliers, stored_multipliers
+from mipfs.run.checkpoint import State
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+Arrays = dict[str, npt.NDArray[Any]]
+
+TOTALS = ("floor", "closed_at", "n_nodes", "n_lps")
+
+
+def why_none(options: Any) -> str:
+    """Why a run of `gbd` has no state that can be kept; empty where it has one."""
+    if options.validation is not None:
+        return "checkpoint and resume do not go together with validation; leave one of them out"
+    return ""
+
+
+def has_tree(state: State) -> bool:
+    """Whether the run had come so far that it has a tree: a MILP per iteration comes before."""
+    return "master_totals" in state.arrays
+
+
+def saved(master: Master, supports: Supports, rounded: int) -> Arrays:
+    """Everything that the search needs to go on.
+
+    Parameters
+    ----------
+    master : Master with a record
+    supports : Supports
+    rounded : how often the relaxed σ was rounded in the tree
+    """
+    record, nodes = master.record, master.open_nodes()
+    assert record is not None
+    used = dict.fromkeys([*record.used, *(node.evidence for node in nodes if node.evidence is not None)])
+    number = {evidence: k for k, evidence in enumerate(used)}
+    rows, idle = master.rows
+    totals = [master.scale, *(getattr(master, name) for name in TOTALS), rounded]
+    return {
+        **proofs.saved_cuts(master.pool),
+        **proofs.saved(record.tree),
+        **supports.arrays(),
+        **_of_evidence([*used]),
+        **_of_nodes(nodes, number),
+        "master_totals": np.array(totals, dtype=float),
+        "master_used": np.array([len(record.used), record.lost]),
+        "master_rows": np.array([rows, idle]),
+        "master_waiting": np.array(master.waiting),
+    }
+
+
+def restored(run: Run, supports: Supports, pool: CutPool) -> tuple[Master, int]:
+    """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
+    assert run.resume is not None
+    arrays, problem, record = dict(run.resume.arrays), run.problem, Record(run.problem, pool)
+    proofs.restored(record.tree, arrays)
+    evidence = _evidence(arrays)
+    count, lost = arrays["master_used"].tolist()
+    record.used, record.lost = evidence[:count], bool(lost)
+    for place, one in enumerate(record.used):
+        one.place = place
+    supports.take_up(arrays)
+    scale, *totals, rounded = arrays["master_totals"].tolist()
+    master = Master(problem.selection, problem.penalty, pool, scale, np.zeros(problem.atoms.count), record)
+    current, following = arrays["master_waiting"].tolist()
+    rows, idle = arrays["master_rows"]
+    master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))
+    for name, value in zip(TOTALS, totals, strict=True):
+        setattr(master, name, int(value) if name.startswith("n_") else value)
+    return master, int(rounded)
+
+
+def _of_evidence(used: Sequence[Evidence]) -> Arrays:
+    """What bounds rest on: cuts, shares and multipliers one after the other."""
+    shown: list[Multipliers] = [one.multipliers for one in used if one.multipliers is not None]
+    return {
+        "evidence_count": np.array([one.cuts.size for one in used], dtype=np.int64),
+        "evidence_cuts": np.concatenate([np.empty(0, dtype=np.int64), *(one.cuts for one in used)]),
+        "evidence_share": np.concatenate([np.empty(0), *(one.share for one in used)]),
+        "evidence_shown": np.array([one.multipliers is not None for one in used], dtype=np.bool_),
+        "evidence_multipliers": stored_multipliers(shown, max((len(y) for y in shown), default=0)),
+    }
+
+
+def _evidence(arrays: Arrays) -> list[Evidence]:
+    ends = np.cumsum(arrays["evidence_count"])
+    parts = (np.split(arrays[name], ends)[:-1] for name in ("evidence_cuts", "evidence_share"))
+    multipliers = iter(proofs.multipliers_of(arrays["evidence_multipliers"]))
+    return [
+        Evidence(cuts, share, next(multipliers) if shown else None)
+        for cuts, share, shown in zip(*parts, arrays["evidence_shown"].tolist(), strict=True)
+    ]
+
+
+def _of_nodes(nodes: Sequence[Node], number: dict[Evidence, int]) -> Arrays:
+    """The open nodes; of points and weights, which siblings share, every one once."""
+    kept: Arrays = {
+        "node_ends": np.array([[node.lb, node.ub] for node in nodes], dtype=np.int8),
+        "node_values": np.array([[node.bound, node.previous, node.upper] for node in nodes], dtype=float).reshape(
+            -1, 3
+        ),
+        "node_numbers": np.array(
+            [
+                [
+                    node.depth,
+                    node.rounds,
+                    node.settled,
+                    node.place,
+                    -1 if node.evidence is None else number[node.evidence],
+                ]
+                for node in nodes
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 5),
+    }
+    for name in ("inner", "weights"):
+        arrays = {id(array): array for array in (getattr(node, name) for node in nodes) if array.size}
+        places = {key: k for k, key in enumerate(arrays)}
+        kept[f"node_{name}"] = np.array([*arrays.values()], dtype=float)
+        kept[f"node_{name}_at"] = np.array([places.get(id(getattr(node, name)), -1) for node in nodes], dtype=np.int64)
+    return kept
+
+
+def _nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[Node]:
+    inner, weights = [*arrays["node_inner"]], [*arrays["node_weights"], np.empty(0)]
+    return [
+        Node(
+            bound, lb.copy(), ub.copy(), inner[of], depth, rounds, previous, upper, weights[by], bool(settled), place,
+            None if shown < 0 else evidence[shown],
+        )
+        for (bound, previous, upper), (lb, ub), (depth, rounds, settled, place, shown), of, by in zip(
+            arrays["node_values"].tolist(), arrays["node_ends"], arrays["node_numbers"].tolist(),
+            arrays["node_inner_at"].tolist(), arrays["node_weights_at"].tolist(), strict=True,
+        )
+    ]  # fmt: skip

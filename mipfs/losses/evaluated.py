@@ -1,0 +1,157 @@
+"""L at a classifier, and how far rounding may have taken it off: the margins in twice the precision where that matters.
+
+At C = 1e8 a margin that is 1 but for rounding costs as much as a weight of 1e-4, on columns of mean 1e5 one of 3. So a
+loss that floats leave open is summed again of products and sums with their rounding errors (Dot2 of Ogita, Rump and
+Oishi 2005): what is left is a rounding of the short itself, and some (k u)² of what it is the sum of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data.block import Block
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+U = 2.0**-53
+TOLD = 1e-12
+"""Error of the loss, relative to the objective, from which on its margins are computed in twice the precision."""
+SPLITTER = 2.0**27 + 1.0
+"""x·SPLITTER cuts x into two halves of 26 bits (Veltkamp 1968)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """A classifier on the scaled data, its weights and its intercept in two floats each.
+
+    Attributes
+    ----------
+    w, w_rest : (k,) ndarray, weights of the columns of a block, and what they have beyond
+    b, b_rest : float
+    """
+
+    w: Array
+    b: float
+    w_rest: Array
+    b_rest: float = 0.0
+
+    @classmethod
+    def of(cls, w: Array, b: float) -> Weights:
+        """Of floats."""
+        return cls(w, b, np.zeros(w.size))
+
+    @classmethod
+    def exactly(cls, w: list[Fraction], b: Fraction) -> Weights:
+        """The nearest of rational numbers."""
+        pairs = [_pair(value) for value in [*w, b]]
+        high, low = np.array(pairs, dtype=float).reshape(-1, 2).T
+        return cls(high[:-1], float(high[-1]), low[:-1], float(low[-1]))
+
+    def at_zero(self, center: Array) -> tuple[float, float]:
+        """b − center'w."""
+        used = np.flatnonzero(center)
+        if not used.size:
+            return self.b, self.b_rest
+        terms = zip(center[used].tolist(), self.w[used].tolist(), self.w_rest[used].tolist(), strict=True)
+        moved = sum((Fraction(c) * (Fraction(high) + Fraction(low)) for c, high, low in terms), Fraction(0))
+        return _pair(Fraction(self.b) + Fraction(self.b_rest) - moved)
+
+
+def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: float) -> tuple[float, float]:
+    """L at the weights of some columns, and what it may be too small by.
+
+    Parameters
+    ----------
+    loss : mipfs.losses.base.Loss, or one of a measure, which is never summed again
+    block : Block, of n samples and k columns
+    y, c : (n,) labels and loss weights
+    at : Weights of the k columns
+    beside : float ≥ 0, what stands beside L in the objective
+    """
+    n, k = block.shape
+    scores = block.scores(at.w, at.b)
+    scores *= y
+    value, size = float(loss.value(scores, c)), _size(block, at)
+    off = 2.0 * (k + 8) * U * size
+    if not hasattr(loss, "at_slacks"):  # of sums over samples too, and of Δ
+        off += 8.0 * (n + loss.measure.divisor + 16) * U * (size + 1.0)
+    scores -= off
+    error = float(loss.value(scores, c)) - value
+    if error > TOLD * (beside + value) and hasattr(loss, "at_slacks"):
+        scores += off
+        slacks = np.asarray(loss.target - scores)
+        rows = np.arange(n) if loss.has_free_slacks else np.flatnonzero(slacks > -2.0 * off)
+        slacks, c = _slacks(block, y, rows, at, loss.target), c[rows]
+        value = float(loss.at_slacks(slacks, c))
+        error = float(loss.at_slacks(slacks + (2.0 * U * np.abs(slacks) + 4.0 * (k + 8) * U * off), c)) - value
+    return value, error + 2.0 * (n + 16) * U * value
+
+
+def _size(block: Block, at: Weights) -> float:
+    """At least Σ_j |w_j x_ij| + |b| of every sample."""
+    values, w = block.values, np.abs(at.w)
+    if sparse.issparse(values):
+        largest = np.asarray(abs(values).max(axis=0).toarray(), dtype=float).ravel()
+    else:
+        largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
+    return float((largest + np.abs(block.center)) @ w) + abs(at.b)
+
+
+def _slacks(block: Block, y: Array, rows: Integers, at: Weights, target: float) -> Array:
+    """target − y(x'w + b) of some samples, nearly as if it was rounded once, (r,)."""
+    total, lost = np.zeros(block.shape[0]), np.zeros(block.shape[0])
+    for place, x, w, rest in _columns(block.values, rows, at):
+        product, error = _product(x, w)
+        total[place], missing = _sum(total[place], product)
+        lost[place] += error + missing + rest * x
+    b, rest = at.at_zero(block.center)
+    total, missing = _sum(total[rows], b)
+    lost = lost[rows] + (missing + rest)
+    slack, missing = _sum(target, -y[rows] * total)
+    return np.asarray(slack + (missing - y[rows] * lost))
+
+
+def _columns(values: Any, rows: Integers, at: Weights) -> Iterator[tuple[Integers, Array, float, float]]:
+    """Of column after column: samples, its values there, and its weight."""
+    for j, (w, rest) in enumerate(zip(at.w.tolist(), at.w_rest.tolist(), strict=True)):
+        if w == 0.0:
+            continue
+        if sparse.issparse(values):
+            part = slice(values.indptr[j], values.indptr[j + 1])
+            yield values.indices[part], values.data[part], w, rest
+        else:
+            yield rows, values[rows, j], w, rest
+
+
+def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """a + b, rounded, and what rounding took off (Knuth 1969)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(x: Array, w: float) -> tuple[Array, Array]:
+    """x·w, rounded, and what rounding took off (Dekker 1971)."""
+    product = x * w
+    (x_high, x_low), (w_high, w_low) = _halves(x), _halves(w)
+    return product, ((x_high * w_high - product) + x_high * w_low + x_low * w_high) + x_low * w_low
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    far = SPLITTER * x
+    high = far - (far - x)
+    return high, x - high
+
+
+def _pair(value: Fraction) -> tuple[float, float]:
+    """The nearest float, and that of what is left."""
+    high = float(value)
+    return high, float(value - Fraction(high))

@@ -1,0 +1,267 @@
+"""Parameters, checked against what is declared of them: a type and a range in their annotations, and one check for all.
+
+    @dataclass(frozen=True)
+    class Options(Declared):                      every field is checked when one is made
+        gap: Annotated[float, Within(0, below=1)] = 1e-4
+        threads: Annotated[int, Within(1)] | None = None
+
+    @declared
+    def write(name: str, *, seed: Annotated[int, Within(0)] = 0): ...      every argument, at every call
+
+A number is taken as its kind (an integer of NumPy as an int), names as a tuple of str. What is neither a type of Python
+nor a class is not looked at.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import inspect
+import math
+import numbers
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, wraps
+from pathlib import Path
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from mipfs.errors import UsageError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LONG = 60
+"""Characters of a value that a message repeats."""
+MANY_DIGITS = 20
+"""Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """The range of a number; NaN lies in none.
+
+    Attributes
+    ----------
+    least, most : the ends, which belong to it
+    above, below : ends that do not
+    of : str, what the number counts or measures, such as "seconds"
+    finite : bool, whether infinity is refused
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    of: str = ""
+    finite: bool = True
+
+    def __contains__(self, value: float) -> bool:
+        if math.isinf(value):
+            return not self.finite and value > 0
+        return self.least <= value <= self.most and self.above < value < self.below
+
+    def words(self, kind: str) -> str:
+        """A number of that kind in this range."""
+        what = f"{kind} of {self.of}" if self.of else kind
+        low, high = max(self.least, self.above), min(self.most, self.below)
+        opens, closes = ("(" if self.above == low else "["), (")" if self.below == high else "]")
+        if math.isinf(low) and math.isinf(high):
+            return what
+        if math.isinf(high):
+            return f"{what} {'>' if opens == '(' else '>='} {low:g}"
+        if math.isinf(low):
+            return f"{what} {'<' if closes == ')' else '<='} {high:g}"
+        if opens + closes == "[]":
+            return f"{what} from {low:g} to {high:g}"
+        return f"{what} in {opens}{low:g}, {high:g}{closes}"
+
+
+Count = Annotated[int, Within(1)]
+Natural = Annotated[int, Within(0)]
+Positive = Annotated[float, Within(above=0)]
+Excess = Annotated[float, Within(0)]
+"""A relative gap, say, as large as one likes."""
+Share = Annotated[float, Within(0, below=1)]
+Seconds = Annotated[float, Within(0, of="seconds", finite=False)]
+"""Infinite where there is no limit."""
+Seed = Natural
+Names = tuple[str, ...]
+
+
+class Declared:
+    """Base of a dataclass whose fields are checked when one is made."""
+
+    def __post_init__(self) -> None:
+        assert dataclasses.is_dataclass(self)
+        hints = _hints(type(self))
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, checked(field.name, getattr(self, field.name), hints[field.name]))
+
+
+def declared(function: Callable[P, R]) -> Callable[P, R]:
+    """A function whose arguments are checked at every call."""
+    signature = inspect.signature(function)
+    many = {name for name, one in signature.parameters.items() if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
+
+    @wraps(function)
+    def checks(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound, hints = signature.bind(*args, **kwargs), _hints(function)
+        for name, value in bound.arguments.items():
+            if name in hints and name not in many:
+                bound.arguments[name] = checked(name, value, hints[name])
+        return function(*bound.args, **bound.kwargs)
+
+    return checks
+
+
+def arguments_of(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name as a function declares them; what a user's own does not annotate is as it was given."""
+    try:
+        hints = _hints(function)
+    except (NameError, AttributeError, TypeError):  # annotations that mean nothing when they are resolved
+        hints = {}
+    return {name: checked(name, value, hints.get(name, Any)) for name, value in given.items()}
+
+
+def checked(name: str, value: Any, hint: Any) -> Any:
+    """A value as it was declared.
+
+    Raises
+    ------
+    UsageError
+        One line: the value, and what it must be.
+    """
+    several = _alternatives(hint)
+    for kind in several:
+        found = _taken(value, kind)
+        if found is not _REFUSED:
+            return found
+    said = f"{shown_name(name)} = {shown(value)}"
+    kinds = [kind for kind in several if kind is not types.NoneType]
+    if all(get_origin(kind) is Literal for kind in kinds):
+        choices = [repr(choice) for kind in kinds for choice in get_args(kind)]
+        raise UsageError(f"{said} is unknown; it is one of {', '.join(choices)}")
+    words = [*map(_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
+    raise UsageError(f"{said} must be {' or '.join(dict.fromkeys(words))}")
+
+
+def shown(value: Any) -> str:
+    """A value for a message: on one line, not too long."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**MANY_DIGITS:
+        return f"about {'-' if value < 0 else ''}2^{value.bit_length()}"
+    try:
+        text = repr(value)
+    except Exception:  # whatever a foreign object does
+        text = f"<{type(value).__name__}>"
+    text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
+    return text if len(text) <= LONG else f"{text[:LONG]}..."
+
+
+def shown_name(name: str) -> str:
+    """A parameter as users write it: Python has no name ``lambda``."""
+    return "lambda" if name == "lam" else name
+
+
+SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
+ANY = Within(finite=False)
+"""Of a number without a range; −∞ is none that a parameter is, and NaN neither."""
+_REFUSED = object()
+
+
+@cache
+def _hints(owner: Any) -> dict[str, Any]:
+    """The annotations of a class or function."""
+    return get_type_hints(owner, include_extras=True)
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The kinds that a value may be of."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return [kind for one in get_args(hint) for kind in _alternatives(one)]
+    return [types.NoneType if hint is None else hint]
+
+
+def _apart(kind: Any) -> tuple[Any, Within]:
+    """A kind without its range, and the range."""
+    if get_origin(kind) is not Annotated:
+        return kind, ANY
+    plain, *more = get_args(kind)
+    return plain, next((one for one in more if isinstance(one, Within)), ANY)
+
+
+def _taken(value: Any, kind: Any) -> Any:
+    """The value as a kind, `_REFUSED` where it is none of it."""
+    plain, within = _apart(kind)
+    if plain is Any:
+        return value
+    if plain in (int, float):
+        return _number(value, plain, within)
+    if plain is bool:
+        return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
+    if get_origin(plain) is Literal:
+        same = [one for one in get_args(plain) if type(one) is type(value) and one == value]
+        return same[0] if same else _REFUSED
+    if plain is types.NoneType:
+        return None if value is None else _REFUSED
+    if plain is Path:
+        return value if isinstance(value, Path) else _REFUSED
+    origin = get_origin(plain) or plain
+    if origin in SEQUENCES:
+        return _sequence(value, plain)
+    if origin is collections.abc.Callable:
+        return value if callable(value) else _REFUSED
+    if isinstance(origin, type) and not getattr(origin, "_is_protocol", False):
+        return value if isinstance(value, origin) else _REFUSED
+    return value
+
+
+def _number(value: Any, kind: type, within: Within) -> Any:
+    """A number of Python or NumPy, in its range."""
+    of_kind = numbers.Integral if kind is int else numbers.Real
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, of_kind):
+        return _REFUSED
+    try:
+        found = kind(value)
+        return found if found in within else _REFUSED
+    except OverflowError:
+        return _REFUSED
+
+
+def _sequence(value: Any, kind: Any) -> Any:
+    """Names and functions as a tuple, each of them looked at; any other sequence as it is."""
+    try:
+        iter(value)
+    except TypeError:  # an array without dimensions has the method, and no items
+        return _REFUSED
+    if isinstance(value, (str, bytes)):
+        return _REFUSED
+    inner = [one for one in get_args(kind) if one is not Ellipsis]
+    if len(inner) != 1 or not (inner[0] is str or get_origin(inner[0]) is collections.abc.Callable):
+        return value
+    items = tuple(_taken(one, inner[0]) for one in value)
+    return _REFUSED if any(one is _REFUSED for one in items) else items
+
+
+def _words(kind: Any) -> str:
+    """What a value of a kind is called."""
+    plain, within = _apart(kind)
+    if plain in (int, float):
+        return within.words("a whole number" if plain is int else "a number")
+    if get_origin(plain) is Literal:
+        choices = get_args(plain)
+        return f"{'one of ' if len(choices) > 1 else ''}{', '.join(map(repr, choices))}"
+    if plain is bool:
+        return "true or false"
+    if plain is str:
+        return "text"
+    origin = get_origin(plain) or plain
+    if origin in (tuple, collections.abc.Sequence, list):
+        return "names, in a list" if str in get_args(plain) else "a list"
+    if origin is collections.abc.Callable:
+        return "a function"
+    return {Path: "a path", collections.abc.Mapping: "a table (dict)"}.get(
+        origin, f"a {getattr(origin, '__name__', origin)}"
+    )

@@ -1,0 +1,163 @@
+"""Threads of our own: for a library that keeps something for every thread that calls it, and for work on all cores.
+
+HiGHS keeps a scheduler for each thread, made at that thread's first solve with as many helpers as this solve asks for;
+a later solve there that asks for another number is refused (kError). A user's thread has one from the user's own use of
+HiGHS (CVXPY, Pyomo, highspy), or will have: ours on the same thread would meet it, or be met by it. So nothing of ours
+is solved on a thread that the user has (`call`).
+
+The threads of OpenMP do not live in a child that a process forks after their first use, and numba's own threads abort
+the process when two callers begin at once. So loops over pieces are shared among these threads too (`share`).
+
+A thread serves one job at a time and waits for the next. Jobs that come at once, from several threads of the user, have
+a thread each: one for all of them would make a short solve wait for the end of a long one. A forked child begins
+without any, and makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+FIRST_LOOK = 0.002
+"""Seconds after which a job is looked at for the first time: most are shorter."""
+POLL_SECONDS = 0.05
+"""How often it is asked afterwards whether the job must stop."""
+PATIENCE = 1.0
+"""Seconds that an exception, such as Ctrl-C, waits for the job to hear that it must stop."""
+
+
+class _Job(Generic[T]):
+    """A call that one of our threads makes."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._over = threading.Lock()
+        self._over.acquire()
+        self._value: T | None = None
+        self._error: BaseException | None = None
+
+    def do(self) -> None:
+        """Make the call, and keep what it returns or raises."""
+        assert self._work is not None
+        try:
+            self._value = self._work()
+        except BaseException as error:
+            self._error = error
+        self._work = None  # what it held is let go of before the caller goes on
+
+    def end(self) -> None:
+        """Wake who waits."""
+        self._over.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over, at the latest after so many seconds."""
+        return self._over.acquire(timeout=seconds)
+
+    def result(self) -> T:
+        """What the call returned, or raised, once it is over."""
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+
+class _Thread:
+    """A thread that does jobs, one after the other, until the process ends."""
+
+    def __init__(self) -> None:
+        self._job: _Job[Any] | None = None
+        self._given = threading.Lock()
+        self._given.acquire()
+        threading.Thread(target=self._serve, name="mipfs solver", daemon=True).start()
+
+    def begin(self, job: _Job[Any]) -> None:
+        """Take a job."""
+        self._job = job
+        self._given.release()
+
+    def _serve(self) -> None:
+        while True:
+            self._given.acquire()
+            job, self._job = self._job, None
+            assert job is not None
+            job.do()
+            _idle.append(self)
+            job.end()
+            del job
+
+
+_idle: deque[_Thread] = deque()
+"""Threads without a job; the last one that had some comes first, for what it needs is still in a cache."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads: it makes its own
+
+
+def call(
+    work: Callable[[], T], must_stop: Callable[[], bool] | None = None, interrupt: Callable[[], object] | None = None
+) -> T:
+    """What a call returns that one of our threads makes; signals and limits are heard here meanwhile.
+
+    Parameters
+    ----------
+    work : callable
+    must_stop : callable, optional
+        Asked every `POLL_SECONDS`.
+    interrupt : callable, optional
+        Tells the work that it must stop; called from this thread, once: when `must_stop` says so, or an exception
+        comes, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
+    """
+    job, asked = _Job(work), False
+    try:
+        _begin(job)
+        over = job.wait(FIRST_LOOK)
+        while not over:
+            if not asked and interrupt is not None and must_stop is not None and must_stop():
+                asked = True
+                interrupt()
+            over = job.wait(POLL_SECONDS)
+    except BaseException:
+        if interrupt is not None and not asked:
+            interrupt()
+        job.wait(PATIENCE)
+        raise
+    return job.result()
+
+
+def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None:
+    """Do work(low, high) for parts of range(pieces) that together are all of it, at once on several threads.
+
+    Parameters
+    ----------
+    work : callable that lets others run (without the GIL), and whose parts do not meet
+    pieces : int
+    threads : int >= 1, of which this one is the first
+    """
+    count = max(1, min(threads, pieces))
+    ends = [k * pieces // count for k in range(count + 1)]
+    others = [_Job(partial(work, ends[k], ends[k + 1])) for k in range(1, count)]
+    for job in others:
+        _begin(job)
+    work(0, ends[1])
+    for job in others:
+        while not job.wait(POLL_SECONDS):
+            pass
+        job.result()
+
+
+def _begin(job: _Job[Any]) -> None:
+    """Have a thread do a job; this one, where no other is to be had: when the interpreter ends, none can be begun."""
+    try:
+        thread = _idle.pop() if _idle else _Thread()
+    except IndexError:  # another caller was faster
+        return _begin(job)
+    except RuntimeError:
+        job.do()
+        job.end()
+        return None
+    return thread.begin(job)

@@ -1,0 +1,64 @@
+"""What shows the objectives of near-optimal supports: weights from above, and a dual vector each from below.
+
+The supports were evaluated during the search, where only their values were kept: here each is solved once more.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.subproblem import Solved, Subproblem
+from mipfs.proof.cuts import Dual
+from mipfs.proof.evidence import no_dual
+from mipfs.run.run import Incumbent, Run
+
+Array = npt.NDArray[np.float64]
+
+EXACT = 1e-9
+"""Relative gap to which a listed support is solved."""
+SHOWN = 5e-7
+"""A support is listed only where its dual vector proves its objective to this, relative: the checker asks for 1e-6."""
+SHARE, LEAST = 0.1, 1.0
+"""Of the seconds that a run took which was stopped, so many are spent on its list, or at least so many."""
+
+
+def values_by_name(run: Run, sigma: npt.NDArray[np.bool_]) -> dict[str, float] | None:
+    """Values of the extra variables at which a selection satisfies the rows; None without such variables."""
+    extra = run.problem.named_rows().extra
+    if not len(extra):
+        return None
+    found = run.oracle.completion(sigma)
+    assert found is not None, "a selection of S satisfies the rows"
+    return dict(zip(extra.names, map(float, found), strict=True))
+
+
+def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[tuple[Incumbent, Dual]]:
+    """The supports with their classifiers and dual vectors; without those whose objective rounding leaves in doubt.
+
+    A run that was stopped ends soon: it shows as many as it comes to. A better classifier becomes the incumbent.
+    """
+    subproblem = Subproblem(run.problem)
+    late = math.inf if run.closed else time.monotonic() + max(LEAST, SHARE * run.elapsed)
+    for sigma in supports:
+        if time.monotonic() > late:
+            return
+        solved = subproblem.solve(sigma.astype(float), EXACT)
+        found, least = _classifier(run, sigma, solved), solved.cut(sigma.astype(float))
+        proven = float(run.problem.penalty[sigma].sum()) + max(0.0, least)
+        if found.objective - proven <= SHOWN * abs(found.objective):
+            yield found, solved.cut.dual if least > 0.0 else no_dual(run.problem)
+
+
+def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: Solved) -> Incumbent:
+    """The classifier of a support: the incumbent, or what was solved."""
+    value = run.offer(solved.ids, solved.svm.w, solved.svm.b)
+    best: Any = run.incumbent
+    if np.array_equal(best.sigma(sigma.size), sigma):
+        return Incumbent(best.selected, best.w, best.b, best.objective)
+    return Incumbent(solved.ids, solved.svm.w, solved.svm.b, value)

@@ -1,0 +1,93 @@
+"""What a relaxation found, as a result states it: its upper side is the value at a σ and weights that stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import merged
+from mipfs.losses.evaluated import Weights
+from mipfs.result.prediction import weights_by_name
+from mipfs.run.listed import values_by_name
+from mipfs.run.run import Run
+from mipfs.run.stored import on_the_data, on_users_scale
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Members = Sequence[tuple[float, Integers]]
+"""Selections of S with their shares: their mixture is σ."""
+
+ROOM = 1e-7
+"""How far σ may be moved so that it meets the rows: solvers meet them to 1e-9, and mixtures of their points."""
+
+
+def relaxed(
+    run: Run, sigma: Mapping[int, float], ids: Integers, w: Array, b: float, members: Members | None = None
+) -> dict[str, Any] | None:
+    """The entry "relaxed" of a result, and the run's upper side, which becomes the value that is shown; None for none.
+
+    Parameters
+    ----------
+    run : Run
+    sigma : σ > 0 by position
+    ids, w : columns, of which some may stand twice, and their weights on the scaled data
+    b : float, intercept on the scaled data
+    members : of a relaxation over the hull of an S with rows; by default σ itself meets the rows
+    """
+    problem = run.problem
+    mixture = None if members is None else [_member(run, share, chosen) for share, chosen in members if share > 0.0]
+    atoms = np.array(sorted(sigma), dtype=np.int64)
+    part, extra = np.array([min(1.0, sigma[int(g)]) for g in atoms]), None
+    if members is None:
+        moved = _allowed(run, atoms, part)
+        if moved is None:
+            run.upper = np.inf
+            return None
+        part, extra = moved
+        atoms, part = atoms[part > 0.0], part[part > 0.0]
+    data, names = problem.data, problem.atoms.names
+    held = problem.atoms.columns(atoms)
+    columns = merged(held.ids, held.scale)[0]
+    given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
+    weights = np.array([given.get(j, 0.0) for j in columns.tolist()])  # what σ = 0 leaves no room for has none
+    rho = 1.0
+    if problem.margin == "rho":  # of this very point: the value of another ρ is another one
+        rho = 0.5 / problem.value_at(atoms, columns, Weights.of(weights, b), part)[0]
+    on_users = rho * weights / data.scale[columns]
+    intercept = on_users_scale(problem, columns, on_users, rho * b)
+    at = on_the_data(problem, columns, on_users, intercept, rho)
+    run.upper, run.outcome.mixed = problem.value_at(atoms, columns, at, part)[0], atoms
+    shown = {
+        "upper": problem.reported(run.upper),
+        "lower": problem.reported(run.bound),
+        "sigma": {names[int(g)]: float(one) for g, one in zip(atoms, part, strict=True)},
+        "weights": weights_by_name(data, columns, on_users),
+        "intercept": intercept,
+    }
+    return shown | ({} if mixture is None else {"mixture": mixture}) | ({} if extra is None else {"extra": extra})
+
+
+def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Array, dict[str, float] | None] | None:
+    """σ (k,) of the atoms, moved so that it meets the rows, and values of the extra variables; None for none."""
+    selection, extra = run.problem.selection, run.problem.named_rows().extra
+    if selection.is_plain and not selection.forced_in and not selection.forced_out:  # of any number of atoms
+        total, M = float(part.sum()), selection.M
+        return part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
+    sigma = np.zeros(run.problem.atoms.count)
+    sigma[atoms] = part
+    found = run.oracle.nearby(sigma, ROOM)
+    if found is None or np.any(np.delete(found[0], atoms) > 0.0):
+        return None
+    return found[0][atoms], dict(zip(extra.names, map(float, found[1]), strict=True)) if len(extra) else None
+
+
+def _member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:
+    """A selection of the mixture as a result states it."""
+    sigma = np.zeros(run.problem.atoms.count, dtype=bool)
+    sigma[chosen] = True
+    extra = values_by_name(run, sigma)
+    stated = {"share": share, "selected": [run.problem.atoms.names[int(g)] for g in chosen]}
+    return stated if extra is None else stated | {"extra": extra}

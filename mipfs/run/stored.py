@@ -1,0 +1,77 @@
+"""The classifier of a run as its result stores it: in the user's units, and worth what these very numbers are worth.
+
+Weights and an intercept on the user's scale are rounded once more. On columns of mean 1e5 that moves every margin by
+some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objective of the result is that of the stored
+numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms import merged
+from mipfs.losses.evaluated import Weights
+from mipfs.problem import Problem
+from mipfs.result.prediction import weights_by_name
+from mipfs.run.run import Incumbent, Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LOST = 1e-12
+"""What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""
+LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
+"""How much longer: from a few ulp to 1e-7, ever more while it pays."""
+
+
+def stored(run: Run) -> tuple[dict[str, float], float]:
+    """Weights by name and intercept on the user's scale; the incumbent's objective becomes what they are worth."""
+    if run.incumbent is None:
+        return {}, float("nan")
+    run.incumbent, weights, intercept = as_stored(run.problem, run.incumbent)
+    run.bound = min(run.bound, run.incumbent.objective)
+    return weights, intercept
+
+
+def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, float], float]:
+    """A classifier with the objective that it has as it is stored: weights by name, intercept, on the user's scale."""
+    data = problem.data
+    ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
+    # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
+    rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
+    above, best = np.inf, (found.objective, w, found.b)
+    for factor in (1.0, *LONGER):
+        weights = rho * factor * w / data.scale[ids]
+        intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
+        at = on_the_data(problem, ids, weights, intercept, rho)
+        objective, error = problem.value_at(found.selected, ids, at)
+        if objective + error >= above:
+            break
+        above, best = objective + error, (objective, weights, intercept)
+        if above <= found.objective * (1.0 + LOST):
+            break
+    objective, weights, intercept = best
+    return replace(found, objective=objective), weights_by_name(data, ids, weights), intercept
+
+
+def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
+    """Σ w_j shift_j, exactly."""
+    terms = zip(weights.tolist(), problem.data.shift[ids].tolist(), strict=True)
+    return sum((Fraction(w) * Fraction(shift) for w, shift in terms if shift), Fraction(0))
+
+
+def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) -> float:
+    """The intercept on the user's scale of b on the scaled data, with weights on the user's scale."""
+    return float(Fraction(b) - _moved(problem, ids, weights))
+
+
+def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
+    """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
+    unit, scale = Fraction(rho), problem.data.scale[ids].tolist()
+    w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
+    b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
+    return Weights.exactly(w, b)
