@@ -108,7 +108,7 @@ def test_refused_data(changes, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"scale": "minmax"}, "scale = 'minmax' is unknown; it is one of none, standard, unit"),
+        ({"scale": "minmax"}, "scale = 'minmax' is unknown; it is one of 'none', 'standard', 'unit'"),
         (
             {"cost": {"wrst area": 1}, "feature_names": ["mean area", "worst area", "age"]},
             "no feature is called 'wrst area'; did you mean 'worst area'?",

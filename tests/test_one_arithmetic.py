@@ -145,7 +145,7 @@ def test_a_sum_depends_on_its_row_alone() -> None:
 def test_training_values_are_those_of_standing() -> None:
     """Also where a difference overflows, and where a mean is large beside the spread."""
     r = np.random.default_rng(0)
-    X = r.normal(size=(50, 6)) * [1.0, 1e-3, 1e3, 1e-300, 1.0, 1.0] + [0.0, 1e9, -1e5, 0.0, 1e15, 0.0]
+    X = r.normal(size=(50, 6)) * [1.0, 1e-3, 1e3, 1e-280, 1.0, 1.0] + [0.0, 1e9, -1e5, 0.0, 1e15, 0.0]
     X[:, 5] = np.where(r.random(50) < 0.5, 1.7e308, -1.7e308)
     data = Instance.from_arrays(X, np.where(np.arange(50) % 2, 1, -1), scale="standard")
     assert np.array_equal(standing(X, data.shift, data.scale), data.block().values)

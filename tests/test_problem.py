@@ -130,5 +130,5 @@ def test_evaluate_is_the_objective(scale: str) -> None:
 @pytest.mark.parametrize("given", ["wdbc.svm", np.ones((3, 2)), None])
 def test_data_that_is_no_instance_is_named_with_the_remedy(given: object) -> None:
     for make in (mipfs.Problem, models.fsp_m):
-        with pytest.raises(UsageError, match=r"the data is a \w+; mipfs.read\("):
+        with pytest.raises(UsageError, match=r"(data = .* must be an Instance: |the data is a \w+; )mipfs.read\("):
             make(given, M=1)  # type: ignore[arg-type]

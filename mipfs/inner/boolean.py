@@ -168,11 +168,8 @@ class Boolean:
         sigma = self.low.copy()
         sigma[columns.movable] = np.clip(point.x[: columns.movable.size], 0.0, 1.0)
         w = point.w * columns.scale
-        b = (
-            point.b - float((self.off[columns.ids] - self.problem.data.center[columns.ids]) @ w)
-            if self.problem.bias
-            else 0.0
-        )
+        away = 0.0 if self._is_implicit(self._part(columns), columns) else self.off[columns.ids]  # sparse: as stored
+        b = point.b - float((away - self.problem.data.center[columns.ids]) @ w) if self.problem.bias else 0.0
         gap = (upper - best.lower) / max(1e-300, abs(upper))
         sizes = np.sqrt(np.bincount(columns.owner, np.square(point.w), minlength=sigma.size))
         return Solved(best.lower, upper, best.cut, best.prices.y, columns.ids, w, b, sigma, sizes, steps, gap <= tol)
@@ -241,19 +238,28 @@ class Boolean:
         atom = columns.atom - inside.size
         return Columns(columns.ids, atoms[columns.atom], np.maximum(atom, -1), columns.scale, working, inside)
 
-    def _design(self, columns: Columns) -> Dense | Sparse:
-        data, root = self.problem.data, np.sqrt(self.size)
-        part = data.block(columns.ids).values
-        if self.first.size < data.n_samples:
-            part = sparse.csc_array(sparse.csr_array(part)[self.first]) if sparse.issparse(part) else part[self.first]
+    def _part(self, columns: Columns) -> Any:
+        """The columns in play of samples that are all different."""
+        part = self.problem.data.block(columns.ids).values
+        if self.first.size == self.problem.data.n_samples:
+            return part
+        return sparse.csc_array(sparse.csr_array(part)[self.first]) if sparse.issparse(part) else part[self.first]
+
+    def _is_implicit(self, part: Any, columns: Columns) -> bool:
+        """Whether columns stay sparse, nothing being taken off them: the bias carries what is."""
+        if not sparse.issparse(part):
+            return False
         n, k = part.shape
-        if sparse.issparse(part):
-            implicit = self.problem.bias or not np.any(data.center[columns.ids])
-            if implicit and part.nnz < DENSE_ROWS_ABOVE * n * k:
-                Z = sparse.csc_array(part * (columns.scale * root)[None, :])
-                Z.data *= self.y[Z.indices]
-                return Sparse(Z, self.must_stop)
-            part = part.toarray()
+        implicit = self.problem.bias or not np.any(self.problem.data.center[columns.ids])
+        return bool(implicit and part.nnz < DENSE_ROWS_ABOVE * n * k)
+
+    def _design(self, columns: Columns) -> Dense | Sparse:
+        part, root = self._part(columns), np.sqrt(self.size)
+        if self._is_implicit(part, columns):
+            Z = sparse.csc_array(part * (columns.scale * root)[None, :])
+            Z.data *= self.y[Z.indices]
+            return Sparse(Z, self.must_stop)
+        part = part.toarray() if sparse.issparse(part) else part
         Z = np.asfortranarray((part - self.off[columns.ids]) * (columns.scale * root) * self.y[:, None])
         return Dense(Z, self.must_stop)
 

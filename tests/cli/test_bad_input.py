@@ -78,8 +78,8 @@ def test_bad_parameters(cli: Cli, small: Path, param: str, message: str) -> None
 @pytest.mark.parametrize(
     ("param", "message"),
     [
-        ("C=0", "C = 0 must be a positive number"),
-        ("C=-1", "C = -1 must be a positive number"),
+        ("C=0", "C = 0.0 must be a positive number"),
+        ("C=-1", "C = -1.0 must be a positive number"),
         ("C=nan", "-p C=nan: C must be a number"),
         ("C=1e999", "-p C=1e999: C must be a number"),
         ("loss=cubic", "loss 'cubic' is not known"),
@@ -102,8 +102,8 @@ def test_a_parameter_that_is_needed(cli: Cli, small: Path) -> None:
     [
         (["--gap", "-1"], "gap = -1"),
         (["--gap", "small"], "--gap"),
-        (["--time-limit", "-3"], "time limit = -3"),
-        (["--time-limit", "nan"], "time limit = nan"),
+        (["--time-limit", "-3"], "time_limit = -3.0"),
+        (["--time-limit", "nan"], "time_limit = nan"),
         (["--driver", "gdb"], "driver 'gdb' is not known; did you mean 'gbd'?"),
         (["--start", "x3"], "'x3'"),
         (["--start", "x1,x2"], "x1, x2 does not satisfy the rows"),
@@ -132,7 +132,7 @@ def test_bad_options(cli: Cli, small: Path, args: list[str], message: str) -> No
         (["solve", "absent.py", "d.svm"], "absent.py: no such file"),
         (["predict", "absent.json", "d.svm"], "absent.json: no such file"),
         (["generate", "aytug-three"], "aytug-three"),
-        (["generate", "aytug-one", "--n-samples", "0"], "at least 1"),
+        (["generate", "aytug-one", "--n-samples", "0"], "must be a whole number >= 1"),
         (["generate", "aytug-one", "--M", "99"], "M = 99"),
     ],
 )

@@ -62,8 +62,8 @@ def test_long_lists_are_cut_and_say_so(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--pool-gap", "-1"], "pool gap = -1.0 must be a finite number >= 0"),
-        (["--pool-size", "0"], "pool size = 0 must be a whole number >= 1"),
+        (["--pool-gap", "-1"], "pool_gap = -1.0 must be a number >= 0"),
+        (["--pool-size", "0"], "pool_size = 0 must be a whole number >= 1"),
         (["--driver", "kelley", "--pool-gap", "0.1"], "--pool-gap: driver 'kelley' finds no near-optimal supports"),
         (
             ["--driver", "monolithic", "--pool-gap", "0.1", "--pool-size", "2"],

@@ -56,7 +56,10 @@ def test_every_bound_lies_below_the_optimum_and_is_tight_for_its_program(
     best = mipfs.solve(problem, gap=1e-7)
     for name in RELAXATIONS:
         result = solve(problem, name)
-        assert result.status in (Status.RELAXED, Status.OPTIMAL)
+        # The value of a program that is weaker than (P) at its own σ is the solver's word: nothing proves it solved.
+        done = (result.status, result.stop_reason) == (Status.FEASIBLE, StopReason.COMPLETED)
+        assert done or result.status in (Status.RELAXED, Status.OPTIMAL)
+        assert done <= (name not in ("boolean", "fgm"))
         assert result.bound <= best.objective * (1 + 1e-12)
         assert result.objective >= best.bound
         assert problem.selection.contains(np.isin(NAMES, result.selected))

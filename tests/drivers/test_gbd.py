@@ -163,7 +163,7 @@ def test_options_are_checked() -> None:
     problem = Problem(draw(2), M=2)
     for options, message in (
         ({"gap": -1.0}, "gap"),
-        ({"time_limit": -1.0}, "time limit"),
+        ({"time_limit": -1.0}, "time_limit"),
         ({"time": 1.0}, "no option 'time'"),
         ({"patience": 0, "validation": draw(3)}, "patience"),
     ):

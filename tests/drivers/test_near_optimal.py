@@ -200,7 +200,7 @@ def test_the_rho_form_measures_the_gap_on_its_own_values(driver: str) -> None:
         assert found.keys() == expected.keys()
         assert all(found[support] == pytest.approx(value, rel=1e-6) for support, value in expected.items())
         assert result.near_optimal["supports"][-1]["gap"] <= 1.0 - gap
-    with pytest.raises(UsageError, match=r"pool gap = 1.0 must be in \[0, 1\) for the ρ-form"):
+    with pytest.raises(UsageError, match=r"pool_gap = 1.0 must be in \[0, 1\) for the ρ-form"):
         mipfs.solve(unit.replace(margin="rho"), driver, pool_gap=1.0)
 
 
@@ -258,12 +258,12 @@ def test_the_json_carries_it_and_results_without_it_are_still_read() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("pool_gap", -0.1, "pool gap = -0.1 must be a finite number >= 0"),
-        ("pool_gap", float("inf"), "pool gap = inf must be"),
-        ("pool_gap", float("nan"), "pool gap = nan must be"),
-        ("pool_size", 0, "pool size = 0 must be a whole number >= 1"),
-        ("pool_size", 2.5, "pool size = 2.5 must be"),
-        ("pool_size", True, "pool size = True must be"),
+        ("pool_gap", -0.1, "pool_gap = -0.1 must be a number >= 0"),
+        ("pool_gap", float("inf"), "pool_gap = inf must be"),
+        ("pool_gap", float("nan"), "pool_gap = nan must be"),
+        ("pool_size", 0, "pool_size = 0 must be a whole number >= 1"),
+        ("pool_size", 2.5, "pool_size = 2.5 must be"),
+        ("pool_size", True, "pool_size = True must be"),
     ],
 )
 def test_what_is_out_of_range_is_refused(option: str, value: Any, message: str, driver: str) -> None:

@@ -215,8 +215,11 @@ def test_the_stops_of_tan_2014() -> None:
     assert early.bound <= whole.relaxed["upper"] * (1 + 1e-9)
     assert early.relaxed["upper"] >= whole.bound * (1 - 1e-9)
     assert mipfs.verify(early, data).accepted
-    values = [record.upper for record in early.trace if np.isfinite(record.upper)]
-    falls = [1 - after / before for before, after in itertools.pairwise(dict.fromkeys(values))]
+    values: dict[int, float] = {}
+    for record in early.trace:  # the first of an iteration: the last one is computed again at the point that is stated
+        values.setdefault(record.iteration, record.upper)
+    uppers = dict.fromkeys(value for value in values.values() if np.isfinite(value))
+    falls = [1 - after / before for before, after in itertools.pairwise(uppers)]
     assert all(fall > 1e-2 for fall in falls[:-1])
     # the looser the inner stop, the further from the restricted optimum
     first = [mipfs.solve(problem, "kelley", T=4, eps_apg=eps).relaxed["upper"] for eps in (1e-1, 1e-9)]  # type: ignore[index]
@@ -278,7 +281,7 @@ def test_unknown_words_and_what_cannot_be_combined() -> None:
         (measured, "gbd", {"subproblem": "conic"}, "subproblem = 'conic' does not take the structural loss"),
         (measured, "branch", {"nodes": "conic"}, "nodes = 'conic' takes neither the structural loss"),
         (problem, "kelley", {"restricted": "simple-mkl"}, "'simple-mkl' is for the squared hinge without bias"),
-        (problem, "kelley", {"eps_c": 1.0}, r"eps_c = 1.0 must lie in \[0, 1\)"),
+        (problem, "kelley", {"eps_c": 1.0}, r"eps_c = 1.0 must be a number in \[0, 1\)"),
         (problem, "kelley", {"eps_apg": 1e-4}, "eps_apg belongs to restricted = 'proximal'"),
     ):
         with pytest.raises(UsageError, match=message):

@@ -129,8 +129,8 @@ def test_ctrl_c_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"lam": [1.0, 2.0]}, r"lambda has shape \(2,\)"),
         ({"loss": "squared"}, "loss 'squared' is not known"),
         ({"driver": "gdb"}, "driver 'gdb' is not known; did you mean 'gbd'"),
-        ({"gap": 2.0}, r"gap = 2.0 must lie in \[0, 1\)"),
-        ({"time_limit": -1.0}, "time limit = -1.0 must be"),
+        ({"gap": 2.0}, r"gap = 2.0 must be a number in \[0, 1\)"),
+        ({"time_limit": -1.0}, "time_limit = -1.0 must be"),
         ({"scale": "minmax"}, "scale = 'minmax' is unknown"),
     ],
 )

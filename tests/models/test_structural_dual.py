@@ -104,7 +104,7 @@ def test_by_name_and_by_call() -> None:
         load("structural")(data, {"M": 2})
     with pytest.raises(UsageError, match="no parameter 'bias'; it takes measure, M, C, beta, k"):
         load("structural")(data, {"measure": "f1", "bias": False})
-    with pytest.raises(UsageError, match="measure 1 is not known; it is one of error"):
+    with pytest.raises(UsageError, match="measure = 1 must be text"):
         load("structural")(data, {"measure": 1})
     grouped = built.replace(atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3", "x4"]}), rows=None, M=1)
     with pytest.raises(UsageError, match="cannot carry groups"):
