@@ -34,8 +34,8 @@ DRIVERS: Mapping[str, Mapping[str, float]] = {
     "structural": {"branch": 0.45, "gbd": 0.3, "two_layer": 0.25},
 }
 """How often a driver is drawn."""
-PATIENCE = 5.0
-"""Time limit in seconds of every run that has none of its own: so small a problem takes no tenth of it."""
+PATIENCE = 20.0
+"""Time limit in seconds of every run that has none of its own; a small problem takes a small part of it anywhere."""
 GAPS = (1e-4, 1e-6, 1e-8, 1e-2, 0.3)
 
 

@@ -61,7 +61,7 @@ def judged(draw: Draw, solve: Callable[..., Any], verify: Callable[..., Any]) ->
             again(result, draw, verify, verdict)
     except Exception as error:  # whatever went wrong is a fault of this draw, to be named and repeated
         verdict.fault("error", f"{type(error).__name__}: {error}")
-    if time.process_time() - began > 3 * PATIENCE and draw.way != "slices":
+    if time.process_time() - began > PATIENCE and draw.way != "slices":
         verdict.fault("slow", f"{time.process_time() - began:.0f} s of processor time at a limit of {PATIENCE:g} s")
     return verdict
 

@@ -7,58 +7,27 @@ from typing import Any
 
 from mipfs.check.rounding import Document, require
 
-RESULT = frozenset(
-    [
-        "schema",
-        "status",
-        "stop_reason",
-        "objective",
-        "bound",
-        "gap",
-        "selected",
-        "weights",
-        "intercept",
-        "params",
-        "driver",
-        "seconds",
-        "counters",
-        "trace",
-        "labels",
-        "columns",
-        "n_features",
-        "scaling",
-        "data_sha256",
-        "rows",
-        "conflict",
-        "relaxed",
-        "validated",
-        "bound_source",
-        "certificate",
-        "versions",
-        "extra",
-        "near_optimal",
-        "atoms",
-        "read",
-        "command",
-    ]
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+RESULT = _names(
+    "schema status stop_reason objective bound gap selected weights intercept params driver seconds counters trace "
+    "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
+    "extra near_optimal atoms read command"
 )
-PARAMS = frozenset(
-    ["M", "C", "lambda", "loss", "bias", "gap", "margin", "penalty", "forced_in", "forced_out", "measure", "beta", "k"]
-)
-ROW, EXTRA = frozenset(["name", "terms", "lb", "ub", "origin"]), frozenset(["lb", "ub", "integer", "value"])
-SCALING, READ, LABELS = (
-    frozenset(["kind", "shift", "scale", "center"]),
-    frozenset(("label", "words")),
-    frozenset(("negative", "positive")),
-)
-ATOMS = frozenset(["names", "columns", "scale", "made"])
-FUNCTIONS = frozenset(["name", "options", "data_sha256", "n_features", "scaling", "features"])
-MONOMIALS = frozenset(["kind", "degree", "gamma", "r", "count", "parts", "heredity"])
-CERTIFICATE = frozenset(["kind", "bound", "gap", "file", "sha256", "found"])
-LIST = frozenset(["complete", "gap", "size", "supports", "share"])
-SUPPORT = frozenset(["selected", "objective", "gap", "weights", "intercept", "extra", "ties"])
-RELAXED = frozenset(["upper", "lower", "sigma", "weights", "intercept", "extra", "mixture", "selections"])
-MEMBER = frozenset(["share", "selected", "extra"])
+PARAMS = _names("M C lambda loss bias gap margin penalty forced_in forced_out measure beta k")
+ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
+SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words"), _names("negative positive")
+ATOMS = _names("names columns scale made")
+FUNCTIONS = _names("name options data_sha256 n_features scaling features")
+MONOMIALS = _names("kind degree gamma r count parts heredity")
+CERTIFICATE = _names("kind bound gap file sha256 found")
+LIST = _names("complete gap size supports share")
+SUPPORT = _names("selected objective gap weights intercept extra ties")
+RELAXED = _names("upper lower sigma weights intercept extra mixture selections")
+MEMBER = _names("share selected extra")
 
 
 def check_known(document: Document) -> None:

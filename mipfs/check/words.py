@@ -75,33 +75,42 @@ def _atom(statement: Statement, g: int) -> str:
 def _penalties(statement: Statement) -> str:
     c, names = statement.penalty, statement.atoms.names
     if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
-        return f"{c[0]:g} each"
-    return _list(f"{names[int(j)]} {c[j]:g}" for j in np.flatnonzero(c))
+        return f"{_number(c[0])} each"
+    return _list(f"{names[int(j)]} {_number(c[j])}" for j in np.flatnonzero(c))
 
 
 def _row(row: Mapping[str, Any]) -> str:
     terms = _sum(row["terms"])
-    low = "" if row["lb"] is None else f"{row['lb']:g} <= "
-    high = "" if row["ub"] is None else f" <= {row['ub']:g}"
+    low = "" if row["lb"] is None else f"{_number(row['lb'])} <= "
+    high = "" if row["ub"] is None else f" <= {_number(row['ub'])}"
     if row["lb"] is not None and row["lb"] == row["ub"]:
-        low, high = "", f" = {row['ub']:g}"
+        low, high = "", f" = {_number(row['ub'])}"
     origin = f" ({row['origin']})" if row.get("origin") else ""
     return f"row {row['name']!r}: {low}{terms}{high}{origin}"
 
 
+def _number(value: float) -> str:
+    """Every digit of it: rows and penalties that differ are told apart."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def _sum(terms: Mapping[str, float]) -> str:
-    parts = [f"{'-' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in terms.items()]
+    parts = [
+        f"{'-' if a < 0 else '+'} {'' if abs(a) == 1 else f'{_number(abs(a))} '}{name}" for name, a in terms.items()
+    ]
     return " ".join(parts).removeprefix("+ ") or "0"
 
 
 def _extra(name: str, one: Mapping[str, Any]) -> str:
-    low = "-inf" if one["lb"] is None else f"{one['lb']:g}"
-    high = "inf" if one["ub"] is None else f"{one['ub']:g}"
+    low = "-inf" if one["lb"] is None else _number(one["lb"])
+    high = "inf" if one["ub"] is None else _number(one["ub"])
     return f"extra variable {name} in [{low}, {high}]{', whole' if one['integer'] else ''}"
 
 
 def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Reject a statement that lacks what the data's description asks for, or has other rows than those given.
+    """What the data's description asks for and the statement does not; rows that were given are its rows, or rejected.
+
+    A model may be without a row of the description: its user took it out. That is said, and the model is what counts.
 
     Parameters
     ----------
@@ -112,20 +121,23 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     Returns
     -------
     tuple of str
-        What differs by an option that the user may set: M.
+        What differs, one line each.
     """
-    data, own = statement.data, [_key(row.name, row.terms, row.lb, row.ub) for row in statement.data.rows]
-    stated = [_stated(row) for row in statement.rows]
-    for row, key in zip(data.rows, own, strict=True):
-        require(key in stated, f"the data asks for {_text(row)}, which is no row of the result's problem")
+    data, stated, found = statement.data, [_stated(row) for row in statement.rows], list[str]()
+    own = [_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
+    asks = "the data asks for {}; the result's problem does not have it"
+    found += [asks.format(_text(row)) for row, key in zip(data.rows, own, strict=True) if key not in stated]
     for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
-        for name in names:
-            met = name in statement.atoms.index and statement.forced[statement.atoms.index[name]] == value
-            require(met or statement.M < 0, f"the data forces {name!r} {word}, the result's problem does not")
+        index, forced = statement.atoms.index, statement.forced
+        met = (statement.M < 0 or (name in index and forced[index[name]] == value) for name in names)
+        left = [name for name, holds in zip(names, met, strict=True) if not holds]
+        found += [f"the data forces {name!r} {word}; the result's problem does not" for name in left]
     if given is not None:
-        _compare_rows(statement, [*own, *map(_stated, given["rows"])], given["extra"])
+        held = [key for key in own if key in stated]
+        _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
     asked, M = data.select.M, statement.params["M"]
-    return () if asked is None or asked == M else (f"M is {'none' if M is None else M}; the data asks for {asked}",)
+    same = asked is None or asked == M
+    return (*found, *(() if same else (f"M is {'none' if M is None else M}; the data asks for {asked}",)))
 
 
 def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:

@@ -168,7 +168,7 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
     """Write JSON, plot and page, show the table, and return the exit code."""
     from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
     from mipfs.cli.output import write_page
-    from mipfs.cli.text import show_blocks
+    from mipfs.cli.text import say, show_blocks
 
     output, plot, report = targets
     if output == "-":
@@ -187,7 +187,7 @@ def _finish(found: Bench, targets: tuple[str | None, str | None, str | None], qu
         show_blocks(found.blocks())
         written = [target for target in (output, *((plot, report) if has_any else ())) if target is not None]
         if written:
-            print(f"\nwritten to {', '.join(written)}")
+            say(f"\nwritten to {', '.join(written)}")
     if not found.complete:
         left = len(found.setting.units()) - len(found.records)
         if output in (None, "-"):

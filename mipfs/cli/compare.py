@@ -81,7 +81,7 @@ def _finish(
     """Write JSON and page where they were asked for, show the ladder, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
-    from mipfs.cli.text import show_blocks
+    from mipfs.cli.text import say, show_blocks
     from mipfs.studies.ladder_report import ladder_blocks
 
     if target is not None:
@@ -97,6 +97,6 @@ def _finish(
     if target != "-" and not quiet:
         show_blocks(ladder_blocks(comparison, len(problem.selection.rows)))
         if target is not None:
-            print(f"\nwritten to {target}")
+            say(f"\nwritten to {target}")
         tell_page(report, after=target is not None)
     return 0

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 from mipfs.errors import CertificateWarning, DataWarning, MipfsError
 from mipfs.plumbing.signals import Strike, heard
+from mipfs.report.visible import in_one_line
 
 P = ParamSpec("P")
 
@@ -42,7 +43,7 @@ def command(function: Callable[P, int]) -> Callable[P, int]:
 def complain(message: str, kind: str = "error") -> None:
     """Print the one line of an error."""
     with suppress(OSError):  # nobody reads it; the exit code says the rest
-        print(f"mipfs: {kind}: " + " ".join(message.split()), file=sys.stderr)
+        print(f"mipfs: {kind}: {in_one_line(message)}", file=sys.stderr)
 
 
 def _show_warning(

@@ -26,6 +26,7 @@ def generate(
 ) -> int:
     """Write an instance and the .toml beside it."""
     from mipfs.cli.output import check_target, write_json
+    from mipfs.cli.text import say
     from mipfs.generators import write
 
     check_target(json)
@@ -34,5 +35,5 @@ def generate(
         check_target(json, str(path))  # which is known only now
         write_json({"schema": 1, "name": name, "data": str(path)}, json)
     if json != "-" and not quiet:
-        print(path)
+        say(str(path))
     return 0

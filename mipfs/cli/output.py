@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
-from mipfs.cli.text import show_blocks
+from mipfs.cli.text import say, show_blocks
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import held
 from mipfs.proof.sidecar import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
+from mipfs.report.visible import in_json
 from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
@@ -60,7 +61,7 @@ def finish(
         show_result(result)
         if target is not None:
             certificate = "" if result.certificate is None else f", its certificate to {result.certificate['file']}"
-            print(f"\nwritten to {target}{certificate}")
+            say(f"\nwritten to {target}{certificate}")
         tell_page(report, after=target is not None)
     return 0
 
@@ -76,7 +77,7 @@ def write_page(target: str | None, title: str, study: Reported) -> None:
 def tell_page(target: str | None, after: bool) -> None:
     """Say where the page is; `after` another line that says where something is."""
     if target is not None:
-        print(f"{'' if after else chr(10)}page written to {target}")
+        say(f"{'' if after else chr(10)}page written to {target}")
 
 
 def show_result(result: Result) -> None:
@@ -139,7 +140,7 @@ def _read_beside(path: Path) -> list[Path]:
 
 def write_json(document: Mapping[str, Any], target: str) -> None:
     """Write any other JSON document to a file, or to standard output for ``-``."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    text = in_json(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
     with held(deliver=False):
         if target == "-":
             print(text, flush=True)

@@ -117,7 +117,7 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | 
     """Write JSON and page where they were asked for, show the path, and return the exit code."""
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
-    from mipfs.cli.text import show_blocks
+    from mipfs.cli.text import say, show_blocks
     from mipfs.result.result import Status
     from mipfs.studies.path_report import path_blocks
 
@@ -138,6 +138,6 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | 
     if target != "-" and not quiet:
         show_blocks(path_blocks(found))
         if target is not None:
-            print(f"\nwritten to {target}")
+            say(f"\nwritten to {target}")
         tell_page(report, after=target is not None)
     return 0

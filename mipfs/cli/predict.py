@@ -21,6 +21,7 @@ def predict(
     """
     from mipfs.cli.output import check_target, write_json
     from mipfs.readers import read_new
+    from mipfs.report.visible import visible
     from mipfs.result.prediction import inputs
     from mipfs.result.result import Result
 
@@ -33,5 +34,5 @@ def predict(
     if json is not None:
         write_json({"schema": 1, "labels": labels}, json)
     if json != "-" and not quiet:
-        print("\n".join(map(str, labels)))
+        print("\n".join(visible(str(label)) for label in labels))
     return 0

@@ -40,6 +40,7 @@ def report(
     """Show results as one HTML page that needs no network."""
     from mipfs import page
     from mipfs.cli.output import check_page, check_target, write_json
+    from mipfs.cli.text import say
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Result
     from mipfs.studies import reading
@@ -62,7 +63,7 @@ def report(
             shown = [{"file": f, "kind": k, "status": s, "score": score} for f, k, s, score in parts]
             write_json({"schema": 1, "page": target, "bytes": size, "items": shown}, json)
     if json != "-" and not quiet:
-        print(f"page written to {target} ({size / 1000:,.0f} kB)")
+        say(f"page written to {target} ({size / 1000:,.0f} kB)")
     return 0
 
 

@@ -49,7 +49,7 @@ def sketch(
     from mipfs import readers
     from mipfs import sketch as room
     from mipfs.cli.output import check_target, write_json
-    from mipfs.cli.text import show_blocks
+    from mipfs.cli.text import say, show_blocks
     from mipfs.errors import UsageError
     from mipfs.plumbing.signals import held
     from mipfs.report.progress import progress
@@ -93,5 +93,5 @@ def sketch(
             show_blocks(found.blocks())
             for target in (out, json):
                 if target is not None:
-                    print(f"written to {target}")
+                    say(f"written to {target}")
     return 0

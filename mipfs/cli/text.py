@@ -5,10 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from mipfs.report.blocks import Block, Pairs, Table
+from mipfs.report.blocks import Alarm, Block, Pairs, Table
 from mipfs.report.numbers import number, percent, stated
+from mipfs.report.visible import visible
 
-__all__ = ["number", "percent", "show_blocks", "show_pairs", "show_table", "stated"]
+__all__ = ["Alarm", "number", "percent", "say", "show_blocks", "show_pairs", "show_table", "stated"]
+
+
+def say(text: str) -> None:
+    """Print a line on standard output, below an empty one where it begins with one."""
+    head = text.lstrip("\n")
+    print("\n" * (len(text) - len(head)) + visible(head))
 
 
 def show_blocks(blocks: Iterable[Block]) -> None:
@@ -16,6 +23,8 @@ def show_blocks(blocks: Iterable[Block]) -> None:
     for block in blocks:
         if isinstance(block, Table) and sys.stdout.isatty():
             _show_rich(block)
+        elif isinstance(block, Pairs) and sys.stdout.isatty():
+            _show_coloured(block)
         else:
             print(block.text(), end="")
 
@@ -30,34 +39,45 @@ def show_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     show_blocks([Pairs(pairs)])
 
 
+def _show_coloured(block: Pairs) -> None:
+    """Lines of names and values, those that alarm in red."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for (_, given), (name, value) in zip(block.pairs, block.columns(), strict=True):
+        line = Text(name).append(value, style="bold red" if isinstance(given, Alarm) else "")
+        console.print(line, soft_wrap=True)
+
+
 def _show_rich(block: Table) -> None:
     """A table with a frame, without one where that is too wide, as plain text where numbers would still be cut."""
     from rich.box import HEAVY_HEAD
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table as Framed
+    from rich.text import Text
 
-    console = Console()
-    widths = [max(map(len, column)) for column in zip(block.header, *block.rows, strict=True)]
+    console, (header, *rows) = Console(), block.visible()
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     least = [min(width, FOLDED) if i < block.left else width for i, width in enumerate(widths)]
     if sum(least) + len(least) > console.width:
         print(block.text(), end="")
         return
     framed = sum(least) + 3 * len(least) + 1 <= console.width
     table = Framed(
-        title=block.title or None,
+        title=Text(visible(block.title)) if block.title else None,
         title_justify="left",
         box=HEAVY_HEAD if framed else None,
         padding=(0, 1) if framed else (0, 1, 0, 0),
         pad_edge=framed,
     )
-    for i, name in enumerate(block.header):
+    for i, name in enumerate(header):
         words = i < block.left
         table.add_column(
-            escape(name), justify="left" if words else "right", overflow="fold", no_wrap=not words, min_width=least[i]
+            Text(name), justify="left" if words else "right", overflow="fold", no_wrap=not words, min_width=least[i]
         )
-    for row in block.rows:
-        table.add_row(*map(escape, row))
+    for row in rows:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 

@@ -124,20 +124,22 @@ def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: 
 
 def _show(report: Report) -> None:
     """Print the problem that was checked, what is proven of it, and what was not checked."""
-    from mipfs.cli.text import number, percent, show_pairs
+    from mipfs.cli.text import Alarm, number, percent, show_pairs
 
     lines = [*report.statement[:LINES]]
     if len(report.statement) > LINES:
         lines.append(f"and {len(report.statement) - LINES} more lines, all of them in --json FILE")
     empty = report.bound == math.inf
     pairs = [("problem" if k == 0 else "", line) for k, line in enumerate(lines)]
-    pairs += [("differs", line) for line in report.differs]
+    pairs += [("differs", Alarm(line)) for line in report.differs]
     pairs += [
         ("certificate", "accepted"),
         ("status", _status(report)),
         ("objective", f"{number(report.objective)}  (recomputed)"),
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
+        *(("relaxation", line) for line in report.relaxation),
+        *(("list", line) for line in report.listed),
         ("checked", f"{report.n_leaves} leaves, {report.n_duals} dual vectors, {report.seconds:.2f} s"),
     ]
     pairs += [("not checked", line) for line in report.unchecked]
@@ -145,13 +147,14 @@ def _show(report: Report) -> None:
 
 
 def _status(report: Report) -> str:
-    """The status in words: optimal up to which gap."""
-    from mipfs.cli.text import percent
+    """The status in words: optimal up to which gap, in red where that is wide."""
+    from mipfs.cli.text import Alarm, percent
+    from mipfs.report.numbers import WIDE, with_asked
 
-    if report.status != "OPTIMAL":
-        return report.status
-    closed = "" if report.gap <= report.asked + 1e-9 else "; objective and bound differ by round-off of C·n only"
-    return f"OPTIMAL to the asked gap of {percent(report.asked)}{closed}"
+    if report.status not in ("OPTIMAL", "RELAXED"):
+        return with_asked(report.status, report.status, report.asked)
+    said = f"{report.status} to the asked gap of {percent(report.asked)}"
+    return Alarm(said) if report.asked > WIDE else said
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,6 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from mipfs.plumbing import output_file
 from mipfs.report import figure
 from mipfs.report.blocks import Reported
 from mipfs.report.charts import Detail
+from mipfs.report.visible import escaped
 from mipfs.result.result import Result
 from mipfs.studies.ladder import Comparison
 from mipfs.studies.solution_path import SolutionPath
@@ -100,12 +100,12 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
         article(k, item.name, _inner(item, detail, 2 if one else 3), 1 if one else 2) for k, item in enumerate(items)
     ]
     title = title or (items[0].name if one else f"{len(items)} results")
-    links = "".join(f'<li><a href="#{anchor(k)}">{escape(item.name)}</a></li>' for k, item in enumerate(items))
-    top = "" if one else f'<h1>{escape(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
+    links = "".join(f'<li><a href="#{anchor(k)}">{escaped(item.name)}</a></li>' for k, item in enumerate(items))
+    top = "" if one else f'<h1>{escaped(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_policy()}\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
+        f"<title>{escaped(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
         '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
         f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}</p>{top}</header>\n'
         f'<main id="main">{together}{"".join(parts)}</main>\n'
@@ -117,7 +117,7 @@ def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
 
 def _kinds(items: Sequence[Item]) -> str:
     kinds = dict.fromkeys(KINDS.get(type(item.study), "Report") for item in items)
-    return f" · {escape(', '.join(kinds).lower())}"
+    return f" · {escaped(', '.join(kinds).lower())}"
 
 
 def _inner(item: Item, detail: Detail, level: int) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 from mipfs.page.parts import Card, cards, chart_card, lines, size_words, status_pill, tiles, to_try
 from mipfs.page.reproduce import reproduce
-from mipfs.report.blocks import Table
+from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
-from mipfs.report.numbers import number, percent, time_text
+from mipfs.report.numbers import number, percent, time_text, with_asked
+from mipfs.report.visible import escaped
 from mipfs.result.advice import advice
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
 from mipfs.result.result import Result, Status
@@ -53,13 +53,20 @@ def head(result: Result) -> str:
     """Status, what it means, and what stands behind it."""
     conflict = ""
     if result.conflict:
-        names = ", ".join(f"<strong>{escape(name)}</strong>" for name in result.conflict)
+        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in result.conflict)
         conflict = f'<p class="conflict">{names}</p>'
-    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escape(certificate_words(result)))
+    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
     return (
-        f'<p class="verdict">{status_pill(result.status)}{escape(verdict(result))}</p>{conflict}'
+        f'<p class="verdict">{status_pill(result.status)}{asked(result)}{escaped(verdict(result))}</p>{conflict}'
         f'<p class="certificate">Certificate: {behind}</p>'
     )
+
+
+def asked(result: Result) -> str:
+    """The gap that was asked for, beside the status that it decides."""
+    said = with_asked("", result.status.name, result.params.get("gap"))
+    alarm = ' class="alarm"' if isinstance(said, Alarm) else ""
+    return f"<small{alarm}>{escaped(said.removeprefix(', '))}.</small> " if said else ""
 
 
 def ways(result: Result) -> str:
@@ -111,13 +118,13 @@ def _held_out(result: Result, score: Score | None) -> Card | None:
         rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
         parts = [confusion_chart(score, names).html(), Table(("measure", "value"), rows).html()]
         where = f" of {score['source']}" if score.get("source") else ""
-        parts.append(f'<p class="facts">{score["n_samples"]:,} samples{escape(where)}</p>')
+        parts.append(f'<p class="facts">{score["n_samples"]:,} samples{escaped(where)}</p>')
     if result.validated is not None and isinstance(result.validated.get("error"), (int, float)):
         best = result.validated
         names_ = ", ".join(map(str, best.get("selected", ())))
         parts.append(
             f"<p>On the validation data the least error was {best['error']:.4f}, at iteration "
-            f"{escape(str(best.get('iteration')))}, with {escape(names_)}.</p>"
+            f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
         )
     seen = score is not None and score.get("trained_on")
     return Card("On the data it was trained on" if seen else "On held-out data", "".join(parts)) if parts else None
@@ -132,9 +139,9 @@ def _problem(result: Result) -> Card:
         names = ("row", "says", *(["at this selection"] if has_sum else []))
         body = []
         for row in rows[:SHOWN]:
-            origin = f' <small class="facts">({escape(row.origin)})</small>' if row.origin else ""
+            origin = f' <small class="facts">({escaped(row.origin)})</small>' if row.origin else ""
             said = '<span class="contradicts">contradicts the others</span>' if row.conflicts else ""
-            cells = [f'<th scope="row">{escape(row.name)}</th>', f"<td>{escape(row.text)}{origin} {said}</td>"]
+            cells = [f'<th scope="row">{escaped(row.name)}</th>', f"<td>{escaped(row.text)}{origin} {said}</td>"]
             if has_sum:
                 binds = ' <span class="binds">binds</span>' if row.binds else ""
                 cells.append(f"<td>{'' if row.activity is None else f'{row.activity:g}'}{binds}</td>")

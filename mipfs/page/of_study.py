@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 from mipfs.page.of_result import Score, ways
 from mipfs.page.parts import Card, cards, chart_card, code, pill, tiles, to_try
@@ -12,6 +11,7 @@ from mipfs.page.reproduce import NAMES, facts, problem_lines
 from mipfs.report.blocks import Reported, Table
 from mipfs.report.charts import Curve, Detail, Lines
 from mipfs.report.numbers import listed, number, percent, stated, time_text
+from mipfs.report.visible import escaped
 from mipfs.result.result import Status
 from mipfs.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
 from mipfs.studies.ladder import Comparison
@@ -70,7 +70,7 @@ def _path_head(path: SolutionPath) -> str:
         found.append(("validation error", f"{path.best.error:.4f}", f"± {path.best.deviation:.4f}"))
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
     problem = stated(path.params, without=path.axes)
-    return f'<p class="verdict">{pill(word, name)}{escape(said)}. {escape(problem)}.</p>{tiles(found)}'
+    return f'<p class="verdict">{pill(word, name)}{escaped(said)}. {escaped(problem)}.</p>{tiles(found)}'
 
 
 def _path_ways(path: SolutionPath) -> str:
@@ -140,15 +140,15 @@ def comparison_html(comparison: Comparison, level: int) -> str:
         found += [("largest bound", number(top.value), top.name), ("gap", percent(top.gap), "")]
     found.append(("time", time_text(sum(rung.seconds for rung in comparison.ladder)), "all rungs"))
     if comparison.conflict:
-        names = ", ".join(f"<strong>{escape(name)}</strong>" for name in comparison.conflict)
+        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in comparison.conflict)
         said = f"{pill('INFEASIBLE', 's-bad')}No selection satisfies the rows. These contradict each other:"
         said = f'{said}</p><p class="conflict">{names}'
         ways_ = "drop or relax one of these rows"
     else:
         closed = not unfinished
         said = pill("ALL SOLVED" if closed else "OPEN", "s-good" if closed else "s-open")
-        said += escape(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved. ")
-        said += escape(stated(comparison.params) + ".")
+        said += escaped(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved. ")
+        said += escaped(stated(comparison.params) + ".")
         limit = comparison.params.get("time_limit")
         names_ = ", ".join(f"{rung.name} ({rung.status})" for rung in unfinished)
         ways_ = (
@@ -157,7 +157,7 @@ def comparison_html(comparison: Comparison, level: int) -> str:
     features = listed(comparison.selected) if comparison.selected else ""
     inner = [
         chart_card("", ladder_chart(comparison), is_wide=True),
-        Card("Features of the best classifier", f"<p>{escape(features)}</p>", is_wide=True) if features else None,
+        Card("Features of the best classifier", f"<p>{escaped(features)}</p>", is_wide=True) if features else None,
         None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
     ]
     return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner, level)}'

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from mipfs.report.blocks import Block
+from mipfs.report.visible import escaped
 from mipfs.result.interactions import made_of
 from mipfs.result.prediction import inputs
 from mipfs.result.result import Result, Status
@@ -32,7 +32,7 @@ class Card:
 
 def pill(status: str, name: str) -> str:
     """A status as a coloured word; `name` is one of `CLASSES`' values."""
-    return f'<span class="pill {name}">{escape(status)}</span>'
+    return f'<span class="pill {name}">{escaped(status)}</span>'
 
 
 def status_pill(status: Status) -> str:
@@ -43,14 +43,14 @@ def tiles(pairs: Iterable[tuple[str, str, str]]) -> str:
     """Figures side by side: name, value and a remark."""
     cells = []
     for name, value, remark in pairs:
-        small = f"<small>{escape(remark)}</small>" if remark else ""
-        cells.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{small}</dd></div>")
+        small = f"<small>{escaped(remark)}</small>" if remark else ""
+        cells.append(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}{small}</dd></div>")
     return f'<dl class="tiles">{"".join(cells)}</dl>' if cells else ""
 
 
 def to_try(ways: str) -> str:
     """What may help, in a box; "" for nothing."""
-    return f'<div class="try" role="note"><strong>What to try:</strong> {escape(ways)}.</div>' if ways else ""
+    return f'<div class="try" role="note"><strong>What to try:</strong> {escaped(ways)}.</div>' if ways else ""
 
 
 def cards(found: Iterable[Card | None], level: int) -> str:
@@ -59,7 +59,7 @@ def cards(found: Iterable[Card | None], level: int) -> str:
     for card in found:
         if card is not None and card.html:
             wide = ' class="wide"' if card.is_wide else ""
-            heading = f"<h{level}>{escape(card.title)}</h{level}>" if card.title else ""
+            heading = f"<h{level}>{escaped(card.title)}</h{level}>" if card.title else ""
             parts.append(f"<section{wide}>{heading}{card.html}</section>")
     return f'<div class="cards">{"".join(parts)}</div>' if parts else ""
 
@@ -72,11 +72,12 @@ def chart_card(title: str, *blocks: Block | None, is_wide: bool = False) -> Card
 
 def lines(texts: Sequence[str]) -> str:
     """Sentences below one another."""
-    return f'<ul class="plain">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>' if texts else ""
+    return f'<ul class="plain">{"".join(f"<li>{escaped(text)}</li>" for text in texts)}</ul>' if texts else ""
 
 
 def code(text: str) -> str:
-    return f"<pre><code>{escape(text)}</code></pre>"
+    """Lines as they are typed."""
+    return f"<pre><code>{chr(10).join(map(escaped, text.split(chr(10))))}</code></pre>"
 
 
 def anchor(k: int) -> str:
@@ -86,7 +87,7 @@ def anchor(k: int) -> str:
 
 def article(k: int, heading: str, inner: str, level: int) -> str:
     """One result, path or ladder."""
-    return f'<article id="{anchor(k)}"><header><h{level}>{escape(heading)}</h{level}></header>{inner}</article>'
+    return f'<article id="{anchor(k)}"><header><h{level}>{escaped(heading)}</h{level}></header>{inner}</article>'
 
 
 def size_words(result: Result) -> str:

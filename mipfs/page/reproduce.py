@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 from mipfs.page.parts import code
+from mipfs.report.visible import escaped, visible
 from mipfs.result.result import Result, StopReason
 
 DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
@@ -21,7 +21,7 @@ def reproduce(result: Result) -> str:
     saved = "RESULT.json" if result.path is None else result.path.name
     parts = []
     if result.command is not None:
-        parts += ["<p>The command line that it came from:</p>", code(result.command)]
+        parts += ["<p>The command line that it came from:</p>", code(visible(result.command))]
     else:
         parts += ["<p>In Python:</p>", code(python(result))]
     if result.certificate is not None or result.path is not None:
@@ -31,12 +31,12 @@ def reproduce(result: Result) -> str:
 
 def facts(result: Result) -> list[str]:
     """The data's fingerprint and the versions."""
-    found = [f"data, SHA-256 of its samples: <code>{escape(result.data_sha256)}</code>"]
+    found = [f"data, SHA-256 of its samples: <code>{escaped(result.data_sha256)}</code>"]
     if result.certificate is not None:
         name, sha = result.certificate["file"], result.certificate["sha256"]
-        found.append(f"certificate {escape(name)}, SHA-256: <code>{escape(sha)}</code>")
+        found.append(f"certificate {escaped(name)}, SHA-256: <code>{escaped(sha)}</code>")
     if result.versions:
-        found.append(", ".join(f"{escape(name)} {escape(version)}" for name, version in result.versions.items()))
+        found.append(", ".join(f"{escaped(name)} {escaped(version)}" for name, version in result.versions.items()))
     return [f'<p class="facts">{line}</p>' for line in found]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mipfs.report.blocks import Table
 from mipfs.report.charts import FAMILY, Curve, Detail, Grid, Lines
 from mipfs.report.numbers import listed, number, percent, time_text
 from mipfs.report.thinning import visible
+from mipfs.report.visible import escaped
 from mipfs.result.result import Result
 
 LEAST = 1e-6
@@ -51,9 +51,9 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
         cells = [number(result.objective), number(result.bound), percent(result.gap)]
         cells += [str(len(result.selected)) if result.has_classifier else "-", time_text(result.seconds), result.driver]
         cells += [_short(result.params.get(key)) for key in differing]
-        link = f'<th scope="row"><a href="#{anchor(k)}">{escape(name)}</a></th><td>{status_pill(result.status)}</td>'
-        lines.append(f"<tr>{link}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>")
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+        link = f'<th scope="row"><a href="#{anchor(k)}">{escaped(name)}</a></th><td>{status_pill(result.status)}</td>'
+        lines.append(f"<tr>{link}{''.join(f'<td>{escaped(cell)}</td>' for cell in cells)}</tr>")
+    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in header)
     return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mipfs.errors import MissingExtraError
 from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines
+from mipfs.report.visible import visible
 
 COLOURS = {
     "bound": "#1f6fc9",
@@ -125,4 +126,4 @@ def _grid(chart: Grid, ax: Any) -> None:
 
 def _plain(text: str) -> str:
     """A text in which a name of the data is no formula: matplotlib takes what stands between dollars for one."""
-    return text.replace("$", r"\$")
+    return visible(text).replace("$", r"\$")

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from mipfs.report.visible import escaped, visible
+
+
+class Alarm(str):
+    """A text that is shown in red where there are colours."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -16,11 +23,16 @@ class Pairs:
     pairs: Sequence[tuple[str, str]]
 
     def text(self) -> str:
-        width = max((len(name) for name, _ in self.pairs), default=0)
-        return "".join(f"{name.ljust(width)}  {value}\n" for name, value in self.pairs)
+        return "".join(f"{name}{value}\n" for name, value in self.columns())
+
+    def columns(self) -> list[tuple[str, str]]:
+        """Names, all of one width, and values, as a terminal shows them."""
+        names = [visible(name) for name, _ in self.pairs]
+        width = max(map(len, names), default=0)
+        return [(f"{name.ljust(width)}  ", visible(value)) for name, (_, value) in zip(names, self.pairs, strict=True)]
 
     def html(self) -> str:
-        return _html([[f"<b>{html.escape(name)}</b>", html.escape(value)] for name, value in self.pairs], left=2)
+        return _html([[f"<b>{escaped(name)}</b>", _marked(value)] for name, value in self.pairs], left=2)
 
 
 @dataclass(frozen=True)
@@ -33,9 +45,10 @@ class Table:
     left: int = 1
 
     def text(self) -> str:
-        lines = [f"\n{self.title}\n"] if self.title else []
-        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
-        for row in (self.header, *self.rows):
+        lines = [f"\n{visible(self.title)}\n"] if self.title else []
+        shown = self.visible()
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        for row in shown:
             cells = (
                 cell.ljust(width) if i < self.left else cell.rjust(width)
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -43,9 +56,13 @@ class Table:
             lines.append(("  " + "  ".join(cells)).rstrip() + "\n")
         return "".join(lines)
 
+    def visible(self) -> list[list[str]]:
+        """Header and rows as a terminal shows them."""
+        return [[visible(cell) for cell in row] for row in (self.header, *self.rows)]
+
     def html(self) -> str:
-        title = f"<p><b>{html.escape(self.title)}</b></p>" if self.title else ""
-        return title + _html([list(map(html.escape, row)) for row in self.rows], self.left, self.header)
+        title = f"<p><b>{escaped(self.title)}</b></p>" if self.title else ""
+        return title + _html([list(map(escaped, row)) for row in self.rows], self.left, self.header)
 
 
 @dataclass(frozen=True)
@@ -55,10 +72,11 @@ class Line:
     line: str
 
     def text(self) -> str:
-        return f"{self.line}\n"
+        said = self.line.lstrip("\n")
+        return "\n" * (len(self.line) - len(said)) + f"{visible(said)}\n"
 
     def html(self) -> str:
-        return f"<p>{html.escape(self.line.strip())}</p>"
+        return f"<p>{escaped(self.line.strip())}</p>"
 
 
 class Block(Protocol):
@@ -108,12 +126,17 @@ class Reported(ABC):
         return as_html(self.shown())
 
 
+def _marked(value: str) -> str:
+    """A value as HTML."""
+    return f'<span style="color: #b00020">{escaped(value)}</span>' if isinstance(value, Alarm) else escaped(value)
+
+
 def _html(rows: Sequence[Sequence[str]], left: int, header: Sequence[str] = ()) -> str:
     """A table of cells that are HTML already, below the names of its columns, which are text."""
     lines = []
     if header:
         names = (
-            f'<th scope="col" style="text-align: {"left" if i < left else "right"}">{html.escape(name)}</th>'
+            f'<th scope="col" style="text-align: {"left" if i < left else "right"}">{escaped(name)}</th>'
             for i, name in enumerate(header)
         )
         lines.append(f"<tr>{''.join(names)}</tr>")

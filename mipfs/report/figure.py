@@ -7,7 +7,6 @@ arrow keys; its data is what the figure was drawn from.
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import re
@@ -17,6 +16,7 @@ from typing import Any
 
 from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines, Mosaic, plain
 from mipfs.report.scales import Scale, labels
+from mipfs.report.visible import escaped, visible
 
 FEW = 5
 """Ticks that stand side by side on a narrow screen."""
@@ -43,10 +43,19 @@ def figure(chart: Chart) -> str:
 
 def embedded(document: Any) -> str:
     """A document inside a page: as JSON in which no character can end the element that it stands in."""
-    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(_visible(document), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<script type="application/json">{text}</script>'
+
+
+def _visible(document: Any) -> Any:
+    """The document with texts as they are shown."""
+    if isinstance(document, dict):
+        return {name: _visible(one) for name, one in document.items()}
+    if isinstance(document, (list, tuple)):
+        return [_visible(one) for one in document]
+    return visible(document) if isinstance(document, str) else document
 
 
 def without_data(text: str) -> str:
@@ -55,9 +64,9 @@ def without_data(text: str) -> str:
 
 
 def _framed(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
-    said = f'<p class="note">{html.escape(note)}</p>' if note else ""
+    said = f'<p class="note">{escaped(note)}</p>' if note else ""
     hidden = "" if data is None else embedded(data)
-    caption = f"<figcaption>{html.escape(title)}</figcaption>" if title else ""
+    caption = f"<figcaption>{escaped(title)}</figcaption>" if title else ""
     return f'<figure class="chart {kind}" data-kind="{kind}">{caption}{inner}{said}{behind}{hidden}</figure>'
 
 
@@ -90,7 +99,7 @@ def _lines(chart: Lines) -> str:
     low = [(f"bottom:{100 * y.place(v):.3f}%", text + "%" * as_share) for v, text in zip(up, sides, strict=True)]
     wide = max([len(text) for _, text in low], default=1)
     frame = (
-        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{html.escape(chart.y_label)}</div>'
+        f'<div class="frame" style="--w:{wide}ch"><div class="ylabel">{escaped(chart.y_label)}</div>'
         f'<div class="ys" aria-hidden="true">{_spans(low)}</div>{_area(_said(chart), "".join(parts))}'
         f"{_below(left, chart.x_label)}</div>"
     )
@@ -233,12 +242,12 @@ def _bars(chart: Bars) -> str:
             left, width = min(zero, end), abs(end - zero)
             fill = f'<i class="fill r-{bar.role}" style="left:{left:.3f}%;width:{width:.3f}%"></i>'
         axis = f'<i class="zero" style="left:{zero:.3f}%"></i>' if 0.0 < zero < 100.0 else ""
-        said = f' data-tip="{html.escape(bar.detail)}"' if bar.detail else ""
+        said = f' data-tip="{escaped(bar.detail)}"' if bar.detail else ""
         lines.append(
-            f'<li{said}><span class="name">{html.escape(bar.name)}</span>'
-            f'<span class="track">{fill}{axis}{mark}</span><span class="value">{html.escape(bar.text)}</span></li>'
+            f'<li{said}><span class="name">{escaped(bar.name)}</span>'
+            f'<span class="track">{fill}{axis}{mark}</span><span class="value">{escaped(bar.text)}</span></li>'
         )
-    key = f'<p class="key"><span class="k-mark">{html.escape(chart.mark[1])}</span></p>' if chart.mark else ""
+    key = f'<p class="key"><span class="k-mark">{escaped(chart.mark[1])}</span></p>' if chart.mark else ""
     data = {"bars": [{"name": bar.name, "value": plain([bar.value])[0]} for bar in chart.bars]}
     inner = f'{key}<ul class="bars">{"".join(lines)}</ul>'
     return _framed("barred", chart.title, inner, chart.note, _behind(chart), data)
@@ -253,10 +262,10 @@ def _grid(chart: Grid) -> str:
     rules = "".join(f"M0 {SIDE * k / n:.2f}H{SIDE}" for k in range(1, n)) if n else ""
     every = max(1, math.ceil(m / 12))
     ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
-    names = "".join(f'<span title="{html.escape(name)}">{html.escape(name)}</span>' for name in chart.rows)
-    right = "".join(f"<span>{html.escape(text)}</span>" for text in chart.right)
+    names = "".join(f'<span title="{escaped(name)}">{escaped(name)}</span>' for name in chart.rows)
+    right = "".join(f"<span>{escaped(text)}</span>" for text in chart.right)
     said = f"{chart.title or 'heat map'}: {n} lines, {m} columns."
-    head = f'<div class="rhead">{html.escape(chart.right_title)}</div>' if chart.right else ""
+    head = f'<div class="rhead">{escaped(chart.right_title)}</div>' if chart.right else ""
     inner = (
         f'<div class="heat" style="--n:{n};--m:{m}"><div class="names" aria-hidden="true">{names}</div>'
         f"{_area(said, drawn + _path(rules, 'rule'))}"
@@ -301,8 +310,8 @@ def _mosaic(chart: Mosaic) -> str:
             f"<small>{100 * count / whole:.1f}%</small></td>"
             for j, count in enumerate(counts)
         )
-        lines.append(f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>')
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in chart.header)
+        lines.append(f'<tr><th scope="row">{escaped(name)}</th>{cells}</tr>')
+    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in chart.header)
     inner = f'<table class="mosaic"><tr><td></td>{head}</tr>{"".join(lines)}</table>'
     return _framed("confusion", chart.title, inner, chart.note, "", None)
 
@@ -313,7 +322,7 @@ def _mosaic(chart: Mosaic) -> str:
 def _area(said: str, drawn: str) -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
-        f'<div class="area" role="img" aria-label="{html.escape(said)}">'
+        f'<div class="area" role="img" aria-label="{escaped(said)}">'
         f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{drawn}</svg></div>"
     )
@@ -321,7 +330,7 @@ def _area(said: str, drawn: str) -> str:
 
 def _below(ticks: Iterable[tuple[str, str]], label: str) -> str:
     """Ticks and name of the axis of x."""
-    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{html.escape(label)}</div>'
+    return f'<div class="xs" aria-hidden="true">{_spans(ticks)}</div><div class="xlabel">{escaped(label)}</div>'
 
 
 def _path(drawn: str, names: str) -> str:
@@ -333,11 +342,10 @@ def _spans(places: Iterable[tuple[str, str]]) -> str:
     ticks = list(places)
     odd = " class=odd" if len(ticks) > FEW else ""
     return "".join(
-        f'<span{odd if k % 2 else ""} style="{place}">{html.escape(text)}</span>'
-        for k, (place, text) in enumerate(ticks)
+        f'<span{odd if k % 2 else ""} style="{place}">{escaped(text)}</span>' for k, (place, text) in enumerate(ticks)
     )
 
 
 def _key(curves: Sequence[Curve]) -> str:
-    names = "".join(f'<span class="r-{c.role}">{html.escape(c.name)}</span>' for c in curves)
+    names = "".join(f'<span class="r-{c.role}">{escaped(c.name)}</span>' for c in curves)
     return f'<p class="key">{names}</p>'

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mipfs.report.blocks import Alarm
+
 
 def number(value: float) -> str:
     """Eight significant digits; a dash for what was not earned."""
@@ -16,6 +18,18 @@ def percent(gap: float) -> str:
     if gap == float("inf"):
         return "-"
     return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
+
+
+WIDE = 0.01
+"""An asked gap above this is shown in red: OPTIMAL then says little."""
+
+
+def with_asked(words: str, status: str, asked: Any) -> str:
+    """What is said of a status, and the gap that was asked for where that decides it, in red where it is wide."""
+    if status not in ("OPTIMAL", "RELAXED", "FEASIBLE") or not isinstance(asked, (int, float)):
+        return words
+    said = f"{words}, asked: {percent(asked)}"
+    return Alarm(said) if asked > WIDE else said
 
 
 def time_text(seconds: float) -> str:

@@ -18,6 +18,7 @@ from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
+from mipfs.report.visible import in_json
 from mipfs.result import result_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.plotted import Plotted
@@ -178,8 +179,7 @@ class Result(Plotted):
         (X'(y∘α))² on the scaled data, FGM-B of Tan 2010; not part of the JSON.
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
     stated : mapping
-        What stands in the file that it was loaded from beside these fields: its gap, and what this version does not
-        know. `verify` checks it; it is not part of the JSON that is written.
+        What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
     """
 
     status: Status
@@ -319,7 +319,7 @@ class Result(Plotted):
             | ({"upper": r.upper} if math.isfinite(r.upper) else {})
             for r in self.trace
         ]
-        return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+        return in_json(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
@@ -344,14 +344,7 @@ class Result(Plotted):
         except ValueError as error:
             raise DataError(str(error), remedy, path=path) from None
         values["trace"] = Trace(
-            Record(
-                r["seconds"],
-                r["iteration"],
-                math.inf if r["objective"] is None else r["objective"],
-                -math.inf if r["bound"] is None else r["bound"],
-                upper=math.inf if r["upper"] is None else r["upper"],
-            )
-            for r in values["trace"]
+            Record(r["seconds"], r["iteration"], r["objective"], r["bound"], upper=r["upper"]) for r in values["trace"]
         )
         stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
         return cls(**values, path=None if path is None else Path(path), stated=stated)

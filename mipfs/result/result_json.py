@@ -203,8 +203,9 @@ def _file_name(value: Any) -> str:
 
 
 def _step(value: Any) -> dict[str, Any]:
-    found = _record(seconds=_number, iteration=_whole, objective=_or_null(_number), bound=_or_null(_number))(value)
-    return found | {"upper": _or_null(_number)(value.get("upper"))}
+    values = {"objective": _or_null(_number, math.inf), "bound": _or_null(_number, -math.inf)}
+    found = _record(seconds=_number, iteration=_whole, **values)(value)
+    return found | {"upper": _or_null(_number, math.inf)(value.get("upper"))}
 
 
 _free = _or_null(_number)

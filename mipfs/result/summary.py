@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mipfs.report.blocks import Block, Pairs, Table
-from mipfs.report.numbers import number, percent
+from mipfs.report.numbers import number, percent, with_asked
 from mipfs.result.advice import advice
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
@@ -33,8 +33,9 @@ def summary_blocks(result: Result) -> list[Block]:
     counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in told.items())
     word = "" if result.bound_source == "dual" else "  (the solver's word)"
     relaxed = result.status is Status.RELAXED and result.stop_reason is StopReason.GAP_CLOSED
+    because = "its own gap is closed" if relaxed else BECAUSE[result.stop_reason]
     pairs = [
-        ("status", f"{result.status.name} ({'its own gap is closed' if relaxed else BECAUSE[result.stop_reason]})"),
+        ("status", with_asked(f"{result.status.name} ({because})", result.status.name, result.params.get("gap"))),
         ("objective", number(result.objective)),
         ("bound", number(result.bound) + word),
         ("gap", percent(result.gap)),

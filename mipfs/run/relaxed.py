@@ -1,4 +1,4 @@
-"""What a relaxation found, as a result states it: its upper side is the value at a σ with weights that stand there."""
+"""What a relaxation found, as a result states it: its upper side is the value at a σ and weights that stand there."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import heard
 from mipfs.report.blocks import Block, Reported
+from mipfs.report.visible import in_json
 from mipfs.studies.bench_methods import ACCURACY
 from mipfs.studies.bench_rows import Row, rows_of
 from mipfs.studies.bench_setting import C_DEFAULT, Setting, Unit, compared
@@ -202,7 +203,7 @@ def bench(
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return in_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 def unit_of(record: Mapping[str, Any]) -> Unit:

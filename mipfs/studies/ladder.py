@@ -29,6 +29,7 @@ from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.numbers import number
+from mipfs.report.visible import in_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
@@ -143,7 +144,7 @@ class Comparison(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> Comparison:

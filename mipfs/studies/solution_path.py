@@ -13,6 +13,7 @@ import numpy as np
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
+from mipfs.report.visible import in_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Result, Status
 from mipfs.studies.steps import Place
@@ -232,7 +233,7 @@ class SolutionPath(Reported):
 
     def to_json(self) -> str:
         """`document` as JSON."""
-        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False)
+        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> SolutionPath:

@@ -1,0 +1,50 @@
+"""Text of others as it is shown: what a terminal or a browser would obey, and nobody would see, is written out.
+
+Names of features come from files, and a certificate's words from whoever wrote it. An escape code in one erases lines
+of a terminal, an override of the direction of text shows another order, and neither can be seen. Whatever prints
+text that is not ours prints it by way of this file.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+
+OBEYED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode's categories: control codes, formats (directions, joiners), halves of characters, ends of lines."""
+SPACES = re.compile("[ \n]+")
+OUTSIDE = re.compile("[^\n\x20-\x7e]")
+"""What may have to be written out in a JSON text, where line ends stand between strings only."""
+
+
+def visible(text: str) -> str:
+    r"""The text with every such character as Python writes it, ``\x1b`` or ``\u202e``."""
+    return text if text.isprintable() else "".join(map(_one, text))
+
+
+def in_one_line(text: str) -> str:
+    """The same of a message of ours that may have several lines."""
+    return visible(SPACES.sub(" ", text).strip())
+
+
+def escaped(text: str) -> str:
+    """The same as HTML."""
+    return html.escape(visible(text))
+
+
+def in_json(text: str) -> str:
+    """A JSON text of the same meaning with such characters as JSON escapes them."""
+    return text if text.isascii() and "\x7f" not in text else OUTSIDE.sub(_in_json, text)
+
+
+def _one(character: str) -> str:
+    return repr(character)[1:-1] if unicodedata.category(character) in OBEYED else character
+
+
+def _in_json(found: re.Match[str]) -> str:
+    character = found[0]
+    if unicodedata.category(character) not in OBEYED:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[k : k + 2].hex()}" for k in range(0, len(units), 2))
