@@ -168,11 +168,11 @@ def test_a_wrong_classifier_at_large_means_is_refused_and_the_right_one_accepted
         taken = {what: stated[what] for what in ("objective", "selected", "weights", "intercept", "columns", "scaling")}
         gap = (other.objective - honest["bound"]) / other.objective
         for claimed in (gap, 0.99e-4, None):
-            report = checked(result, data, tmp_path, edit=lambda d, c=claimed: d.update(taken, gap=c))
-            assert not report.accepted
+            wrong = taken | {"gap": claimed}
+            assert not checked(result, data, tmp_path, edit=lambda d, wrong=wrong: d.update(wrong)).accepted
         lie = taken | {"objective": result.objective, "gap": honest["gap"]}  # its weights, the optimum's objective
         assert not checked(result, data, tmp_path, edit=lambda d, lie=lie: d.update(lie)).accepted
-    for factor in np.geomspace(1.001, 3.0, 6).tolist() + [1 / 1.001, 1 + 1e-7]:
+    for factor in (*np.geomspace(1.001, 3.0, 6).tolist(), 1 / 1.001, 1 + 1e-7):
         wrong = {"objective": result.objective * factor, "gap": None}
         assert not checked(result, data, tmp_path, edit=lambda d, wrong=wrong: d.update(wrong)).accepted
 
