@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.exact import shorts
+from mipfs.check.exact import rounded, shorts
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
@@ -201,9 +201,14 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     short = target - data.y * scores
     loss, error, doubt = statement.loss_at(short, off)
     most = TOLD * abs(regular + loss - (at.rho if statement.margin == "rho" else 0.0))
-    unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples)
+    unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples) if statement.is_sum else np.arange(data.n_samples)
     if error > most and unsure.size:
-        short[unsure] = shorts(Z, data.y, unsure, exact, at_zero, target)
+        rows = (Z if isinstance(Z, np.ndarray) else Z.tocsr())[unsure]
+        whole, exponent = shorts(rows, data.y[unsure], exact, at_zero, target)
+        exactly = statement.exact_loss(whole, exponent)
+        if exactly is not None:
+            return exactly
+        short[unsure] = rounded(whole, exponent)
         off[unsure] = U * np.abs(short[unsure]) + tiny
         loss, error, _ = statement.loss_at(short, off)
     return loss, error

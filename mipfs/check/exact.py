@@ -5,13 +5,13 @@ All numbers of (P) are floats, so that a margin is a whole number times a power 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mipfs.check.rounding import Array, Integers
+from mipfs.check.rounding import Array
 
 AT_ONCE = 1 << 18
 """Values that are held as Python's integers at a time, each of some 60 bytes."""
@@ -19,37 +19,42 @@ DIGITS = 53
 """Binary digits of a float."""
 
 
-def shorts(X: Any, y: Array, rows: Integers, weights: Sequence[Fraction], b: Fraction, target: float) -> Array:
-    """How far the margins of some samples fall short: target − y_i(x_i'w + b), each rounded once, (r,).
+def shorts(X: Any, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> tuple[list[int], int]:
+    """How far margins fall short: target − y_i(x_i'w + b), as whole numbers (n,) and the exponent of a power of two.
 
     Parameters
     ----------
     X : (n, k) array, or sparse matrix, of the columns that have weights
     y : (n,) labels
-    rows : (r,) the samples
     weights, b : rational numbers whose denominators are powers of two
     """
     by_row = X if isinstance(X, np.ndarray) else X.tocsr()
     step = max(1, AT_ONCE // max(1, len(weights)))
-    parts = (rows[start : start + step] for start in range(0, rows.size, step))
-    found = [_of_rows(_dense(by_row[part]), y[part], weights, b, target) for part in parts]
-    return np.concatenate([np.empty(0), *found])
+    ends = [(start, min(start + step, y.size)) for start in range(0, y.size, step)]
+    parts = [_of_rows(_dense(by_row[low:high]), y[low:high], weights, b, target) for low, high in ends]
+    least = min(exponent for _, exponent in parts)
+    return [one << (exponent - least) for whole, exponent in parts for one in whole], least
+
+
+def rounded(whole: Iterable[int], exponent: int) -> Array:
+    """The floats nearest to whole_i·2^exponent."""
+    above, below = 1 << max(exponent, 0), 1 << max(-exponent, 0)
+    return np.array([(one * above) / below for one in whole], dtype=float)  # a quotient is rounded correctly
 
 
 def _dense(X: Any) -> Array:
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
 
 
-def _of_rows(X: Array, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> Array:
+def _of_rows(X: Array, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> tuple[list[int], int]:
     terms = [*_products(X, weights), (np.full(y.size, b.numerator, dtype=object), _exponent(b))]
     goal = Fraction(target)
     least = min([_exponent(goal), *(exponent for _, exponent in terms)])
     total = np.zeros(y.size, dtype=object)
     for whole, exponent in terms:
         total += whole << (exponent - least)
-    total = (goal.numerator << (_exponent(goal) - least)) - np.where(y > 0, total, -total)
-    above, below = (1 << max(least, 0)), (1 << max(-least, 0))
-    return np.array([(one * above) / below for one in total.tolist()], dtype=float)  # a quotient is rounded correctly
+    found: list[int] = ((goal.numerator << (_exponent(goal) - least)) - np.where(y > 0, total, -total)).tolist()
+    return found, least
 
 
 def _products(X: Array, weights: Sequence[Fraction]) -> Iterator[tuple[Any, int]]:

@@ -8,12 +8,13 @@ v_i = (2/D) y_i Σ_k α_k counts_ki is off by 4 ulp at most, and Δ is rounded d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.check import exact_joint
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.rounding import Array, Arrays, Document, Integers, U, require
 from mipfs.check.statement import Statement
@@ -128,26 +129,43 @@ class Measure:
 
     def _worst_table(self, missed: Array, lifted: Array) -> float:
         """The maximum over all (a, b). Δ rises with b, so its end and the largest sum bound a stretch of b at once."""
+        best = [-math.inf]
+        for base, a, b in self._stretches(missed, lifted, best):
+            best[0] = max(best[0], float((self._other(a, b) + lifted[b]).max()) - base)
+        return best[0]
+
+    def _stretches(self, missed: Array, lifted: Array, least: Sequence[float]) -> Iterator[tuple[float, int, Integers]]:
+        """Of every a, the best first, the stretches of b that may exceed least[0], which may rise meanwhile."""
         starts = np.arange(0, self.N + 1, max(STRETCH, (self.N + 1) // STRETCHES))
         ends, tops = np.append(starts[1:], self.N + 1), np.maximum.reduceat(lifted, starts)
         hopes = np.array(
             [float((self.delta(a, ends - 1) + tops).max()) - missed[self.P - a] for a in range(self.P + 1)]
         )
-        best = -math.inf
         for a in np.argsort(-hopes, kind="stable").tolist():
-            if hopes[a] <= best:
+            if hopes[a] <= least[0]:
                 break
             base = missed[self.P - a]
-            for c in np.flatnonzero(self.delta(a, ends - 1) + tops - base > best):
-                b = np.arange(starts[c], ends[c])
-                best = max(best, float((self._other(a, b) + lifted[b]).max()) - base)
-        return best
+            for c in np.flatnonzero(self.delta(a, ends - 1) + tops - base > least[0]):
+                yield float(base), a, np.arange(starts[c], ends[c])
+
+    def near(self, missed: Array, lifted: Array, off: float) -> Iterator[tuple[int, int]]:
+        """The (a, b), but those of the samples themselves, whose values are the maximum if all are off by `off`."""
+        if self.name in ("error", "f1", "fbeta"):
+            level = max(0.0, self._worst_table(missed, lifted)) - 2.0 * off
+            for base, a, stretch in self._stretches(missed, lifted, [level - off]):
+                values = self._other(a, stretch) + lifted[stretch] - base
+                yield from ((a, b) for b in stretch[values >= level].tolist())
+            return
+        firsts = np.arange(max(0, self.k - self.N), min(self.P, self.k) + 1)
+        values = self._other(firsts, self.k - firsts) + lifted[self.k - firsts] - missed[self.P - firsts]
+        level = max(0.0, float(values.max())) - 2.0 * off
+        yield from ((a, self.k - a) for a in firsts[values >= level].tolist())
 
 
 class JointStatement(Statement):
     """(P) with a structural loss."""
 
-    LOSSES = ("structural",)
+    LOSSES, is_sum = ("structural",), False
 
     def __init__(self, document: Document, data: Instance) -> None:
         super().__init__(document, data)
@@ -168,6 +186,15 @@ class JointStatement(Statement):
         require(math.isfinite(worst), "a loss is beyond floating point")
         value = self.C * worst
         return value, self.C * error + 4 * U * value, 4.0 * self.C * off
+
+    def exact_loss(self, whole: Sequence[int], exponent: int) -> tuple[float, float] | None:
+        """L and its error at margins −whole_i·2^exponent, in rational arithmetic; None where too many values tie."""
+        signs = (-self.data.y).astype(int).tolist()
+        worst = exact_joint.worst(self.measure, [sign * one for sign, one in zip(signs, whole, strict=True)], exponent)
+        if worst is None:
+            return None
+        value = self.C * float(worst)
+        return value, 4 * U * value
 
 
 class JointDuals(Duals):

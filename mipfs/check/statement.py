@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -99,6 +99,8 @@ class Statement:
     """(P) as the JSON states it; a subclass knows other losses."""
 
     LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
+    is_sum = True
+    """Whether the loss is a sum over the samples."""
 
     def __init__(self, document: Document, data: Instance) -> None:
         params, C, M = document["params"], document["params"]["C"], document["params"]["M"]
@@ -251,6 +253,10 @@ class Statement:
         require(np.all((x >= self.low) & (x <= self.high)), "an extra variable lies outside its bounds")
         require(np.all(fractional | ~self.whole | (x == np.rint(x))), "an extra variable is no whole number")
         return x
+
+    def exact_loss(self, whole: Sequence[int], exponent: int) -> tuple[float, float] | None:
+        """L and its error where all margins fall short by whole_i·2^exponent; None where that is not at hand."""
+        return None
 
     def reduced(self, cost: Array, multipliers: Iterable[Any], ends: tuple[Array, Array]) -> tuple[list[float], Array]:
         """Numbers whose sum is at most y'(row bounds) + the extra variables' part, and (c − ½ s − A'y) rounded down.

@@ -24,6 +24,8 @@ Integers = npt.NDArray[np.int64]
 U = 2.0**-53
 TOLD = 1e-12
 """Error of the loss, relative to the objective, from which on its margins are computed in twice the precision."""
+JOINTLY, EXACTLY = 1e-9, 1 << 18
+"""The same for the loss of a measure, which is in doubt earlier, and the numbers that are looked at exactly at most."""
 SPLITTER = 2.0**27 + 1.0
 """x·SPLITTER cuts x into two halves of 26 bits (Veltkamp 1968)."""
 
@@ -70,7 +72,7 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
 
     Parameters
     ----------
-    loss : mipfs.losses.base.Loss, or one of a measure, which is never summed again
+    loss : mipfs.losses.base.Loss, or one of a measure, of which a few scores are summed exactly
     block : Block, of n samples and k columns
     y, c : (n,) labels and loss weights
     at : Weights of the k columns
@@ -79,13 +81,16 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
     n, k = block.shape
     scores = block.scores(at.w, at.b)
     scores *= y
-    value, size = float(loss.value(scores, c)), _size(block, at)
+    value, size, is_sum = float(loss.value(scores, c)), _size(block, at), hasattr(loss, "at_slacks")
     off = 2.0 * (k + 8) * U * size
-    if not hasattr(loss, "at_slacks"):  # of sums over samples too, and of Δ
-        off += 8.0 * (n + loss.measure.divisor + 16) * U * (size + 1.0)
+    if not is_sum:  # of sums over the samples too, and of Δ
+        off += 8.0 * (n + 16) * U * (size + 1.0)
     scores -= off
     error = float(loss.value(scores, c)) - value
-    if error > TOLD * (beside + value) and hasattr(loss, "at_slacks"):
+    if not is_sum:
+        exactly = _of_measure(loss.measure, block, at) if error > JOINTLY * (beside + value) else None
+        return (value, error) if exactly is None else (float(c[0]) * exactly, 4.0 * U * float(c[0]) * exactly)
+    if error > TOLD * (beside + value):
         scores += off
         slacks = np.asarray(loss.target - scores)
         rows = np.arange(n) if loss.has_free_slacks else np.flatnonzero(slacks > -2.0 * off)
@@ -93,6 +98,19 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
         value = float(loss.at_slacks(slacks, c))
         error = float(loss.at_slacks(slacks + (2.0 * U * np.abs(slacks) + 4.0 * (k + 8) * U * off), c)) - value
     return value, error + 2.0 * (n + 16) * U * value
+
+
+def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
+    """The largest Δ(ȳ) − w'a(ȳ), or 0, of exact scores; None where they are too many, or nothing computes it."""
+    n, k = block.shape
+    if n * k > EXACTLY:
+        return None
+    w = [Fraction(high) + Fraction(low) for high, low in zip(at.w.tolist(), at.w_rest.tolist(), strict=True)]
+    moved = sum((one * Fraction(c) for one, c in zip(w, block.center.tolist(), strict=True)), Fraction(0))
+    rows = block.dense(np.zeros(k)).tolist()
+    scores = [sum((one * Fraction(x) for one, x in zip(w, row, strict=True) if x), -moved) for row in rows]
+    found = measure.excess(scores)
+    return None if found is None else float(found)
 
 
 def _size(block: Block, at: Weights) -> float:

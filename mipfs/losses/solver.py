@@ -229,10 +229,19 @@ class Solver(ABC):
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         squares, loss = 0.5 * self.size * float(u[:k] @ u[:k]), self.loss.value(m, self.c)
         if self.loss.vanishes and loss > 0.0 and n:
-            factor = self._clearing(ids, w, b, float(m.min()))
+            least, move = self._centred(m)
+            factor = self._clearing(ids, w, b + move, least)
             if squares * factor * factor < squares + loss:
-                w, b, squares, loss = factor * w, factor * b, squares * factor * factor, 0.0
+                w, b, squares, loss = factor * w, factor * (b + move), squares * factor * factor, 0.0
         return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
+
+    def _centred(self, m: Array) -> tuple[float, float]:
+        """The least margin once both classes have the same, of margins m (n,), and how far b moves for that."""
+        least = float(m.min())
+        if not self.bias:
+            return least, 0.0
+        ends = [float(np.min(m, where=self.data.y == sign, initial=np.inf)) for sign in (1.0, -1.0)]
+        return (0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])) if np.all(np.isfinite(ends)) else (least, 0.0)
 
     def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> float:
         """The factor that lifts all margins of (w, b), of which `least` is the least, to 1; inf where none does.

@@ -6,6 +6,9 @@ Where k > P, or k < P for the recall, no labelling has Δ = 0, and y is not amon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
 from mipfs.errors import UsageError
@@ -34,6 +37,14 @@ class AtK(Table):
         loss = 1.0 - a / self.whole
         best = int(np.argmax(loss + up[a] + down[self.k - a]))
         return self.labelled(top, others, int(a[best]), self.k - int(a[best]), float(loss[best]), scores)
+
+    def excess(self, scores: Sequence[Fraction]) -> Fraction:
+        """The largest of the values for every a, or 0."""
+        (up, down), most = self.sums(scores), min(self.P, self.k)
+        each = (
+            1 - Fraction(a, self.whole) + up[a] + down[self.k - a] for a in range(max(0, self.k - self.N), most + 1)
+        )
+        return max(Fraction(0), *each)
 
 
 def create(name: str, y: Array, k: int | None = None) -> AtK:

@@ -10,10 +10,17 @@ grows, so the places are in order and divide and conquer over j finds them in O(
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+
 import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Ranking, Violated
+
+PAIRS = 1 << 17
+"""Pairs of a positive and a negative that are looked at in rational arithmetic at most."""
 
 
 @compiled()
@@ -65,6 +72,20 @@ class AveragePrecision(Ranking):
         counts[top], counts[others] = above, self.P - found
         loss = float(np.sum(above / (rank + above))) / self.P
         return self.made(counts, loss, scores)
+
+    def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
+        """Σ over the negatives of the largest sum of their δ from the last positive on."""
+        if self.P * self.N > PAIRS:
+            return None
+        rising, total = sorted(scores[i] for i in self.positive.tolist()), Fraction(0)
+        others = sorted((scores[j] for j in self.negative.tolist()), reverse=True)
+        for j, score in enumerate(others, 1):
+            each = (
+                Fraction(i, (i + j) * (i + j - 1) * self.P) - 2 * (one - score) / (self.P * self.N)
+                for i, one in zip(range(self.P, 0, -1), rising, strict=True)
+            )
+            total += max(accumulate(each, initial=Fraction(0)))
+        return total
 
 
 def create(name: str, y: Array) -> AveragePrecision:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -76,6 +79,10 @@ class Measure(ABC):
     def violated(self, scores: Array) -> Violated:
         """The admissible ȳ of largest Δ(ȳ) − w'a(ȳ) at w'x_i = scores_i, shape (n,); ties are always broken alike."""
 
+    def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
+        """The value at `violated`, or 0 where that is more, in rational arithmetic; None where nothing computes it."""
+        return None
+
     def direction(self, counts: npt.ArrayLike) -> Array:
         """v with v_i = (2/D) y_i k_i of counts k (n,), or of sums of them."""
         return np.asarray(self.y * (np.asarray(counts, dtype=float) * (2.0 / self.divisor)))
@@ -98,6 +105,13 @@ class Table(Measure):
         np.cumsum(top[::-1], out=up[1:])
         np.cumsum(others, out=down[1:])
         return top, others, (-2.0 / self.n) * up[::-1], (2.0 / self.n) * down
+
+    def sums(self, scores: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
+        """up (P + 1,) and down (N + 1,) in rational arithmetic."""
+        share, zero = Fraction(2, self.n), Fraction(0)
+        top, others = ([scores[int(i)] for i in part] for part in (self.positive, self.negative))
+        up, down = accumulate(sorted(top), initial=zero), accumulate(sorted(others, reverse=True), initial=zero)
+        return [-share * one for one in up][::-1], [share * one for one in down]
 
     def labelled(self, top: Array, others: Array, a: int, b: int, loss: float, scores: Array) -> Violated:
         """The labelling with a of the positives and b of the negatives on top."""

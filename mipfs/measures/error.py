@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
 from mipfs.measures.base import Array, Measure, Violated
@@ -18,6 +21,11 @@ class Error(Measure):
         """Sample i is mislabelled iff 1/n − (2/n) y_i f_i > 0."""
         counts = (self.y * scores < 0.5).astype(self.count_type)
         return self.made(counts, float(np.count_nonzero(counts)) / self.n, scores)
+
+    def excess(self, scores: Sequence[Fraction]) -> Fraction:
+        """Σ max(0, 1 − 2 y_i f_i)/n."""
+        signed = zip(self.y.astype(int).tolist(), scores, strict=True)
+        return sum((max(Fraction(0), 1 - 2 * y * f) for y, f in signed), Fraction(0)) / self.n
 
 
 def create(name: str, y: Array) -> Error:

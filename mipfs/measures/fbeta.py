@@ -7,10 +7,16 @@ O((P + N) log P). For β < 1 that can fail, and the full search is what is used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Table, Violated
+
+CELLS, NEAR = 1 << 24, 1 << 12
+"""Pairs (a, b) that are looked at in floating point at most, and those near the best one that are computed exactly."""
 
 
 @compiled()
@@ -81,6 +87,23 @@ class FBeta(Table):
         search = divide_and_conquer if self.beta >= 1.0 else full_search
         a, b = search(up, down, self.beta * self.beta)
         return self.labelled(top, others, a, b, self._loss(a, b), scores)
+
+    def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
+        """The largest value of the pairs that come near it in floating point, or 0."""
+        up, down = self.sums(scores)
+        if len(up) * len(down) > CELLS:
+            return None
+        first, second = (np.array([float(one) for one in part]) for part in (up, down))
+        weight, b = Fraction(self.beta * self.beta), np.arange(second.size)
+        gains = [(1.0 + float(weight)) * a / (a + b + float(weight) * self.P) for a in range(first.size)]
+        rows = [1.0 - gain + second + one for gain, one in zip(gains, first.tolist(), strict=True)]
+        level = max(0.0, *(float(row.max()) for row in rows))
+        level -= 1e-14 * (1.0 + float(np.abs(first).max()) + float(np.abs(second).max()))
+        near = [(a, int(one)) for a, row in enumerate(rows) for one in np.flatnonzero(row >= level)]
+        if len(near) > NEAR:
+            return None
+        each = (1 - (1 + weight) * a / (a + one + weight * self.P) + up[a] + down[one] for a, one in near)
+        return max([Fraction(0), *each])
 
 
 def create(name: str, y: Array, beta: float = 1.0) -> FBeta:

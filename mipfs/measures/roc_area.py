@@ -6,6 +6,11 @@ pair is iff f_i − f_j < ½. One sort of the positives against the negatives pl
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+
 import numpy as np
 
 from mipfs.measures.base import Array, Ranking, Violated
@@ -29,6 +34,16 @@ class RocArea(Ranking):
         counts[self.negative] = np.searchsorted(np.sort(positives), negatives, side="left")
         swapped = int(counts[self.positive].sum(dtype=np.int64))
         return self.made(counts, swapped / self.divisor, scores)
+
+    def excess(self, scores: Sequence[Fraction]) -> Fraction:
+        """Σ over the pairs of max(0, 1 − 2(f_i − f_j)), over PN."""
+        rising = sorted(scores[j] for j in self.negative.tolist())
+        above = [*accumulate(reversed(rising), initial=Fraction(0))]
+        total = Fraction(0)
+        for i in self.positive.tolist():
+            swapped = len(rising) - bisect_right(rising, scores[i] - Fraction(1, 2))
+            total += swapped * (1 - 2 * scores[i]) + 2 * above[swapped]
+        return total / (self.P * self.N)
 
 
 def create(name: str, y: Array) -> RocArea:

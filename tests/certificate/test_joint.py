@@ -13,6 +13,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
+from mipfs.check import exact_joint
 from mipfs.check.joint import JointDuals, JointStatement, Measure
 from mipfs.check.leaves import Tree, least_bound
 from mipfs.check.rounding import Rejected
@@ -329,3 +330,43 @@ def test_a_damaged_sidecar_is_rejected_and_never_crashes(name: str, tmp_path: Pa
         report = checked(result, data, tmp_path, tamper)
         assert not report.accepted
         assert report.reason
+
+
+@pytest.mark.parametrize(("name", "given"), cases())
+@pytest.mark.parametrize("seed", range(6))
+def test_the_largest_excess_is_that_of_rational_arithmetic(name: str, given: dict[str, float], seed: int) -> None:
+    """Ours, the checker's, and within its error that of floats: as over all labellings, which none of them lists."""
+    rng = np.random.default_rng(seed)
+    y = labels(rng, 5 if name in ("roc-auc", "average-precision") else 7)
+    ours, measure = get_measure(name, y, **given), Measure({"measure": name, **given}, y)  # type: ignore[arg-type]
+    losses, V = labellings(name, y, **given)  # type: ignore[arg-type]
+    for f in (rng.normal(size=y.size), rng.integers(-1, 2, y.size) * 0.5, np.zeros(y.size), 1e6 + rng.random(y.size)):
+        whole = [int(Fraction(value) * 2**60) for value in f.tolist()]
+        scores = [Fraction(one, 2**60) for one in whole]
+        exact, checkers = ours.excess(scores), exact_joint.worst(measure, whole, -60)
+        assert exact is not None
+        assert checkers is not None
+        assert abs(exact - checkers) <= Fraction(1, 2**200)
+        near = max(0.0, float(np.max(losses - V @ f)))
+        assert float(exact) == pytest.approx(near, abs=1e-13 * (1 + np.abs(f).max()))
+        found, error = measure.worst(f)
+        assert abs(Fraction(found) - exact) <= Fraction(error)
+        assert error <= 1e-13 * (1 + np.abs(f).max())
+    far = 1e3 * y
+    if measure.k == measure.P:  # the labels themselves are admissible
+        assert measure.worst(far) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["f1", "roc-auc", "average-precision", "prbep", "error"])
+def test_exact_excesses_agree_on_some_hundred_samples(name: str) -> None:
+    rng = np.random.default_rng(6)
+    y = labels(rng, 150)
+    f = rng.normal(size=150).round(2) + 0.3 * y
+    whole = [int(Fraction(value) * 2**60) for value in f.tolist()]
+    measure = Measure({"measure": name}, y)
+    exact = exact_joint.worst(measure, whole, -60)
+    ours = get_measure(name, y).excess([Fraction(one, 2**60) for one in whole])
+    assert exact is not None
+    assert ours is not None
+    assert abs(exact - ours) <= Fraction(1, 2**200)
+    assert float(exact) == pytest.approx(measure.worst(f)[0], abs=1e-12)

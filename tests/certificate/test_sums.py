@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 from mipfs.readers import duals as stored
+from tests.certificate.trees import checked, document_of
 from tests.exact_objective import entropy, exact_objective, margins_of
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
@@ -132,3 +134,63 @@ def exact_dual(problem: Problem, alpha: list[Fraction]) -> Fraction:
     if problem.loss == "squared-hinge":
         return sum((a - a * a / (2 * one) for a, one in zip(alpha, c, strict=True)), Fraction(0))
     return sum((one * entropy(a / one) for a, one in zip(alpha, c, strict=True)), Fraction(0))
+
+
+# --- large means and a large C ----------------------------------------------------------------------------------------
+
+
+def separable(seed: int) -> tuple[Instance, float]:
+    """Columns of mean 1e3 to 1e5, each of which separates alone, and a C from 1e6 to 1e8 (once to 1e12)."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(100) < 0.5, 1.0, -1.0)
+    mean, C = 10.0 ** rng.uniform(3, 5), 10.0 ** rng.uniform(6, 12 if seed % 4 == 0 else 8)
+    X = y[:, None] * (rng.exponential(1.0, (100, 4)) + rng.uniform(0.5, 2.0, 4)) + mean
+    return Instance.from_arrays(X, y, scale=("none", "none", "standard")[seed % 3]), C  # type: ignore[arg-type]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("seed", range(16))
+def test_a_wrong_classifier_at_large_means_is_refused_and_the_right_one_accepted(seed: int, tmp_path: Path) -> None:
+    """Of 64 such forgeries 13 were accepted, up to 87% above the optimum, as were objectives three times too large."""
+    data, C = separable(seed)
+    result = mipfs.solve(Problem(data, M=1, C=C), gap=1e-4)
+    assert result.status.name == "OPTIMAL"
+    report = mipfs.verify(result, data)
+    assert report.accepted, report.reason
+    assert report.gap <= 1e-4
+    honest = document_of(result)
+    assert abs(Fraction(result.objective) / exact_objective(honest, data) - 1) <= Fraction(1, 10**12)
+    for name in data.feature_names:
+        other = mipfs.solve(Problem(data, M=1, C=C, forced_in=(name,)), gap=1e-4)
+        if other.objective <= result.objective * (1 + 2e-4):
+            continue
+        stated = json.loads(other.to_json())
+        taken = {what: stated[what] for what in ("objective", "selected", "weights", "intercept", "columns", "scaling")}
+        gap = (other.objective - honest["bound"]) / other.objective
+        for claimed in (gap, 0.99e-4, None):
+            wrong = taken | {"gap": claimed}
+            assert not checked(result, data, tmp_path, edit=lambda d, wrong=wrong: d.update(wrong)).accepted
+        lie = taken | {"objective": result.objective, "gap": honest["gap"]}  # its weights, the optimum's objective
+        assert not checked(result, data, tmp_path, edit=lambda d, lie=lie: d.update(lie)).accepted
+    for factor in (*np.geomspace(1.001, 3.0, 6).tolist(), 1 / 1.001, 1 + 1e-7):
+        wrong = {"objective": result.objective * factor, "gap": None}
+        assert not checked(result, data, tmp_path, edit=lambda d, wrong=wrong: d.update(wrong)).accepted
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(30))
+def test_honest_results_at_large_means_are_accepted_and_worth_what_they_say(seed: int) -> None:
+    """Almost separable, of every loss: the objective is that of the stored numbers, and refused by nobody."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    X = rng.normal(size=(60, 4)) + 3.0 * y[:, None] + 10.0 ** rng.uniform(0, 6, 4)
+    X[:2] -= 5.0 * y[:2, None] * (seed % 2)
+    data = Instance.from_arrays(X, y, scale=("none", "standard")[seed % 5 % 2])  # type: ignore[arg-type]
+    loss = LOSSES[seed % 3]
+    problem = Problem(data, M=2, C=10.0 ** rng.uniform(-6, 10), loss=loss, bias=seed % 7 != 3)
+    result = mipfs.solve(problem, gap=1e-3, time_limit=2.0)
+    report = mipfs.verify(result, data)
+    assert report.accepted, report.reason
+    assert abs(Fraction(result.objective) / exact_objective(json.loads(result.to_json()), data) - 1) <= Fraction(
+        1, 10**11
+    )

@@ -1,0 +1,108 @@
+"""The largest Δ(ȳ) − w'a(ȳ) of a measure in rational arithmetic, at scores that are whole numbers times a power of two.
+
+What floating point leaves in doubt is summed again: of a table the few (a, b) whose values come near the maximum, of a
+ranking every pair, or every negative at the few places that come near its best one. Harmonic numbers, which the average
+precision is made of, are whole multiples of 2^−`FINE`, off by one for every term.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mipfs.check.rounding import Array, U
+
+if TYPE_CHECKING:
+    from mipfs.check.joint import Measure
+
+FINE = 300
+"""Binary digits of a harmonic number: the terms of 2^40 samples are off by less than 1e-75."""
+MOST = 1 << 17
+"""Values that are computed exactly at most: so many ties leave the maximum to floating point."""
+
+
+def worst(measure: Measure, whole: Sequence[int], exponent: int) -> Fraction | None:
+    """The largest Δ(ȳ) − w'a(ȳ), at least 0, at scores whole_i·2^exponent; None where too many come near it."""
+    finer = max(0, exponent + 2)  # so that a half is a whole number too
+    scores = [value << finer for value in whole]
+    unit = Fraction(2) ** (exponent - finer)
+    positive = measure.positive.tolist()
+    top = sorted(one for one, is_positive in zip(scores, positive, strict=True) if is_positive)
+    others = sorted((one for one, is_positive in zip(scores, positive, strict=True) if not is_positive), reverse=True)
+    if measure.name == "roc-auc":
+        return _pairs(top, others, unit) / Fraction(measure.D)
+    if measure.name == "average-precision":
+        return _places(measure, top, others, unit)
+    return _labelling(measure, top, others, unit)
+
+
+def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
+    """Σ over the pairs of max(0, 1 − 2(f_i − f_j))."""
+    one, sums = round(1 / unit), [0, *accumulate(others)]
+    rising, total = others[::-1], 0
+    for score in top:
+        swapped = len(rising) - bisect_right(rising, score - one // 2)
+        total += swapped * (one - 2 * score) + 2 * sums[swapped]
+    return total * unit
+
+
+def _labelling(measure: Measure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+    """The maximum over all (a, b) but that of the samples themselves, which is 0."""
+    share = unit * 2 / Fraction(measure.D)
+    missed, lifted = ([0, *accumulate(part)] for part in (top, others))
+    near, best = list[tuple[int, int]](), Fraction(0)
+    low, high = (np.array([float(value * share) for value in part]) for part in (missed, lifted))
+    off = 16 * U * (1.0 + float(np.abs(low).max()) + float(np.abs(high).max()))
+    for pair in measure.near(low, high, off):
+        near.append(pair)
+        if len(near) > MOST:
+            return None
+    for a, b in near:
+        best = max(best, _delta(measure, a, b) + share * (lifted[b] - missed[measure.P - a]))
+    return best
+
+
+def _delta(measure: Measure, a: int, b: int) -> Fraction:
+    """Δ with a positives and b negatives labelled +1."""
+    if measure.name == "error":
+        return Fraction(measure.P - a + b, measure.P + measure.N)
+    if measure.name in ("f1", "fbeta"):
+        weight = Fraction(measure.weight)
+        return 1 - (1 + weight) * a / (a + b + weight * measure.P)
+    return 1 - Fraction(a, measure.whole)
+
+
+def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction) -> Fraction | None:
+    """Σ over the negatives of the largest sum of what it adds to be lifted over the last positives, one by one.
+
+    That is i/(i + j − 1) − i/(i + j) = j/(i + j) − (j − 1)/(i + j − 1), over P, for the j-th negative and the i-th
+    positive: over i = P − r + 1 … P a difference of harmonic numbers.
+    """
+    P, count, total = measure.P, 0, Fraction(0)
+    H = [0, *accumulate((1 << FINE) // m for m in range(1, P + len(others) + 1))]
+    sums, share, fine = [0, *accumulate(top)], unit * 2 / Fraction(measure.D), Fraction(1, P << FINE)
+    rounded = np.array([float(value * unit) for value in top])
+    for j, score in enumerate(others, 1):
+        best = Fraction(0)
+        for r in _near(measure, rounded, float(score * unit), j):
+            lost = j * (H[P + j] - H[P + j - r]) - (j - 1) * (H[P + j - 1] - H[P + j - 1 - r])
+            best = max(best, lost * fine - share * (sums[r] - r * score))
+            count += 1
+        if count > MOST + 4 * len(others):
+            return None
+        total += best
+    return total
+
+
+def _near(measure: Measure, top: Array, score: float, j: int) -> Iterator[int]:
+    """Over how many positives the j-th negative may be lifted to add most."""
+    P, i = measure.P, np.arange(measure.P, 0, -1)
+    lost, moved = i / ((i + j) * (i + j - 1.0) * P), 2.0 * (top - score) / measure.D
+    sums = np.cumsum(lost - moved)
+    size = float(lost.sum()) + 2.0 * (float(np.abs(top).sum()) + P * abs(score)) / measure.D
+    yield from (np.flatnonzero(sums >= max(0.0, float(sums.max())) - 8 * (P + 16) * U * size) + 1).tolist()
