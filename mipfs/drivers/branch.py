@@ -12,7 +12,8 @@ numbers, on which the tree must split too, they are LPs over shared cuts (`mipfs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from mipfs.backends.declared import check_size
 from mipfs.capability import ATOMS, PAIRS
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
+from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
 from mipfs.drivers.hands import Hands, hands_of
 from mipfs.drivers.pacing import Search
 from mipfs.drivers.rows_tree import RowsTree
@@ -162,6 +164,26 @@ def _report(run: Run, tree: Tree, bound: float) -> None:
     run.record()
 
 
+def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier | None]:
+    """The tree that a run goes on with, None where it begins anew; and an earlier one that proves more as yet."""
+    assert run.resume is not None
+    taken_up(run, run.resume)
+
+    def of(arrays: Arrays) -> Tree:
+        tree = make()
+        tree_state.restored(tree, arrays)
+        return tree
+
+    earlier = Earlier.among(run.resume.arrays, lambda arrays: of(arrays).finish())
+    arrays = own(run.resume.arrays)
+    tree = of(arrays)
+    bound = min(tree.bound, run.objective)
+    run.raise_bound(max(bound, -math.inf if earlier is None else earlier.bound))
+    if is_asked_for_more(tree.cutoff, tree.closed_at):
+        return None, better(earlier, Earlier(bound, tree.finish(), arrays))
+    return tree, earlier
+
+
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     if run.options.active is not None or not run.problem.data.block().is_stored:
@@ -186,17 +208,16 @@ def search(run: Run) -> Steps:
     supports = begun[0]
     if options.pool is not None:
         supports.pool = taken_over(options.pool, problem)
-    tol = max(1e-10, 0.02 * options.gap)
-    tree = _tree(run, supports, tol)
+    make = partial(_tree, run, supports, max(1e-10, 0.02 * options.gap))
+    tree, earlier = (None, None) if run.resume is None else _gone_on(run, make)
+    is_new = tree is None
+    tree = make() if tree is None else tree
     beside = Search(tree)
-    if run.resume is None:
+    if is_new:
         beside.before_root()
         tree.plant()
-    else:
-        taken_up(run, run.resume)
-        tree_state.restored(tree, dict(run.resume.arrays))
     _report(run, tree, tree.bound)
-    yield partial(tree_state.saved, tree)
+    yield partial(tree_state.saved, tree, earlier)
     with hands_of(tree) as hands:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
@@ -213,9 +234,11 @@ def search(run: Run) -> Steps:
             if not run.closed:
                 beside.go_on(batch / BATCH)
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
-            yield partial(tree_state.saved, tree, [node for node, _ in waiting])
+            yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
         _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment
     run.raise_bound(min(tree.bound, run.objective))
-    yield partial(tree_state.saved, tree)
-    run.outcome.proof, run.outcome.pool = tree.finish(), supports.pool
+    yield partial(tree_state.saved, tree, earlier)
+    is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound
+    run.outcome.proof = earlier.proof if earlier is not None and is_less else tree.finish()
+    run.outcome.pool = supports.pool
     run.outcome.found = supports.near_optimal()

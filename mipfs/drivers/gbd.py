@@ -21,6 +21,7 @@ import numpy.typing as npt
 from mipfs.capability import ALL_LOSSES, Capability
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
+from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
 from mipfs.drivers.milp_master import by_milp
@@ -107,10 +108,9 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     supports, first = begun
     subproblem, pool, tol = supports.subproblem, _pool(run), max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
-    if run.resume is not None and master_state.has_tree(run.resume):
-        master, rounded = master_state.restored(run, supports, pool)
-    else:
-        start = (yield from by_milp(run, supports, pool, first)) if published == "milp" else None
+    master, rounded, earlier = master_state.gone_on(run, supports, pool)
+    if master is None:
+        start = (yield from by_milp(run, supports, pool, first)) if published == "milp" and earlier is None else None
         master, rounded = _planted(run, supports, pool, first, start, tol), -1
     run.raise_bound(min(master.bound, run.objective))
     while run.stop() is None:
@@ -138,10 +138,10 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
         supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
-        yield partial(master_state.saved, master, supports, rounded)
-    yield partial(master_state.saved, master, supports, rounded)
+        yield partial(master_state.saved, master, supports, rounded, earlier)
+    yield partial(master_state.saved, master, supports, rounded, earlier)
     run.outcome.found = supports.near_optimal()
-    _leave(run, master)
+    _leave(run, master, earlier)
 
 
 def _planted(
@@ -174,10 +174,12 @@ def _is_done(supports: Supports, node: Node) -> bool:
     return supports.has_ties_only(node.lb > 0, node.free & (not full), node.bound, sizes)
 
 
-def _leave(run: Run, master: Master) -> None:
+def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
     """Leave the proof in the run, and take off its bound what rounding the dual vectors may cost."""
     assert master.record is not None
-    run.outcome.proof = combined = master.record.finish(master.open_nodes())
+    is_less = earlier is not None and min(master.bound, run.objective) < earlier.bound
+    combined = earlier.proof if earlier is not None and is_less else master.record.finish(master.open_nodes())
+    run.outcome.proof = combined
     if combined is not None and not run.wants_all:
         combined.tree.trim(run.bound)
     cost = 0.0 if combined is None else combined.rounding(run.problem)

@@ -62,8 +62,7 @@ class Master:
 
     Attributes
     ----------
-    floor : float, the least bound of the nodes that are done
-    closed_at : float, the least cutoff at which nodes were closed so far
+    floor, closed_at : float, the least bound of the nodes that are done, and of those that more could be said of
     """
 
     def __init__(
@@ -135,7 +134,6 @@ class Master:
         is_done : callable
             Whether a node can be closed below it, for nothing in it is asked for.
         """
-        self.closed_at = min(self.closed_at, cutoff)
         while not must_stop():
             if self._current is None:
                 self._current = self._pop(cutoff)
@@ -178,17 +176,22 @@ class Master:
             node.bound = float(values[best] + self.penalty @ sigma)
             node.evidence = Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
-            self._close(node)
+            self._close(node, is_told=node.settled)
             return None
         node.settled = True
         return Point(sigma, sigma, True)
 
-    def _close(self, node: Node) -> None:
-        """Keep the bound of a node that is done."""
-        self.floor = min(self.floor, node.bound)
+    def _close(self, node: Node, *, is_told: bool = False) -> None:
+        """Keep the bound of a node that is done; `is_told` where no more can be said of it."""
+        self._done(node.bound, is_told=is_told)
         if self.record is not None:
             self.record.close(node)
         self._current = None
+
+    def _done(self, bound: float, *, is_told: bool = False) -> None:
+        self.floor = min(self.floor, bound)
+        if not is_told:
+            self.closed_at = min(self.closed_at, bound)
 
     def _refute(self, node: Node, ray: Multipliers | None) -> None:
         """Drop a node without any selection, by its cardinality or by a Farkas ray."""
@@ -322,7 +325,7 @@ class Master:
         other = bound + np.abs(reduced) * (1.0 - 1e-12)
         fix = node.free & (other >= cutoff)
         if fix.any():
-            self.floor = min(self.floor, float(other[fix].min()))
+            self._done(float(other[fix].min()))
             if self.record is not None and evidence is not None:
                 features = np.flatnonzero(fix)
                 self.record.fix(node, features, (reduced[features] < 0).astype(np.int64), evidence)

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.earlier import Earlier, better, is_asked_for_more, own
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
+from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.proof import Multipliers, stored_multipliers
-from mipfs.run.checkpoint import State
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
@@ -34,12 +35,7 @@ def why_none(options: Any) -> str:
     return ""
 
 
-def has_tree(state: State) -> bool:
-    """Whether the run had come so far that it has a tree: a MILP per iteration comes before."""
-    return "master_totals" in state.arrays
-
-
-def saved(master: Master, supports: Supports, rounded: int) -> Arrays:
+def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | None = None) -> Arrays:
     """Everything that the search needs to go on.
 
     Parameters
@@ -47,6 +43,7 @@ def saved(master: Master, supports: Supports, rounded: int) -> Arrays:
     master : Master with a record
     supports : Supports
     rounded : how often the relaxed σ was rounded in the tree
+    earlier : Earlier, optional, the tree that it began anew after
     """
     record, nodes = master.record, master.open_nodes()
     assert record is not None
@@ -60,6 +57,7 @@ def saved(master: Master, supports: Supports, rounded: int) -> Arrays:
         **supports.arrays(),
         **_of_evidence([*used]),
         **_of_nodes(nodes, number),
+        **({} if earlier is None else earlier.kept),
         "master_totals": np.array(totals, dtype=float),
         "master_used": np.array([len(record.used), record.lost]),
         "master_rows": np.array([rows, idle]),
@@ -67,17 +65,39 @@ def saved(master: Master, supports: Supports, rounded: int) -> Arrays:
     }
 
 
-def restored(run: Run, supports: Supports, pool: CutPool) -> tuple[Master, int]:
+def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None, int, Earlier | None]:
+    """The master that a run goes on with, and how often σ was rounded; an earlier tree that proves more as yet.
+
+    No master where the run begins its tree, anew or at last: a MILP per iteration comes before.
+    """
+    if run.resume is None or "master_totals" not in run.resume.arrays:
+        return None, -1, None
+
+    def proof_of(arrays: Arrays) -> Any:
+        master = _restored(run.problem, pool, arrays)[0]
+        assert master.record is not None
+        return master.record.finish(master.open_nodes())
+
+    arrays, earlier = own(run.resume.arrays), Earlier.among(run.resume.arrays, proof_of)
+    supports.take_up(arrays)
+    master, rounded = _restored(run.problem, pool, arrays)
+    bound = min(master.bound, run.objective)
+    run.raise_bound(bound if earlier is None else max(bound, earlier.bound))
+    if not is_asked_for_more(supports.cutoff, master.closed_at):
+        return master, rounded, earlier
+    cuts = {name: array for name, array in arrays.items() if not name.startswith(("dual_", "found_", "beaten_"))}
+    return None, -1, better(earlier, Earlier(bound, proof_of(arrays), cuts))
+
+
+def _restored(problem: Problem, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
-    assert run.resume is not None
-    arrays, problem, record = dict(run.resume.arrays), run.problem, Record(run.problem, pool)
+    record = Record(problem, pool)
     proofs.restored(record.tree, arrays)
     evidence = _evidence(arrays)
     count, lost = arrays["master_used"].tolist()
     record.used, record.lost = evidence[:count], bool(lost)
     for place, one in enumerate(record.used):
         one.place = place
-    supports.take_up(arrays)
     scale, *totals, rounded = arrays["master_totals"].tolist()
     master = Master(problem.selection, problem.penalty, pool, scale, np.zeros(problem.atoms.count), record)
     current, following = arrays["master_waiting"].tolist()

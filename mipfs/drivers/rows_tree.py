@@ -247,21 +247,22 @@ class RowsTree(Tree):
             low = sigma.astype(float)
             self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
             return
-        if node.bound < self.cutoff:
+        if is_told := node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
             whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
             if bound > node.bound:
-                self.shut(node.place, self.proof.add_dual(whole, q), pricing.none.y, bound)
+                self.shut(node.place, self.proof.add_dual(whole, q), pricing.none.y, bound, is_told=True)
                 return
-        self.shut(node.place, node.dual, node.y, node.bound)
+        self.shut(node.place, node.dual, node.y, node.bound, is_told=is_told)
 
     def pop(self, count: int) -> list[Node]:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
         nodes: list[Node] = []
+        cutoff = self.cutoff
         while self._heap and len(nodes) < count:
             node = self._pop()
-            if node.bound >= self.cutoff or self.has_ties_only(node):
+            if node.bound >= cutoff or self.has_ties_only(node):
                 self.shut(node.place, node.dual, node.y, node.bound)
             else:
                 nodes.append(node)
@@ -284,7 +285,7 @@ class RowsTree(Tree):
         if atoms.size == 0:
             return place, states
         place = self.proof.screen(place, dual, self.shown(y))
-        self.floor = min(self.floor, self.cutoff)
+        self.done(self.cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
         return place, states
@@ -305,10 +306,10 @@ class RowsTree(Tree):
         self.lost = self.lost or ray is None
         self.proof.refute(place, ray)
 
-    def shut(self, place: int, dual: int, y: Array, bound: float) -> None:
-        """Close a node that is done, and keep its bound."""
+    def shut(self, place: int, dual: int, y: Array, bound: float, *, is_told: bool = False) -> None:
+        """Close a node that is done, and keep its bound; `is_told` where no more can be said of it."""
         self.proof.close(place, dual, self.shown(y))
-        self.floor = min(self.floor, bound)
+        self.done(bound, is_told=is_told)
 
     def shown(self, y: Array) -> Multipliers | None:
         """The multipliers as the proof keeps them; None where the rows play no part."""

@@ -76,6 +76,10 @@ class Tree:
     run : Run
     supports : Supports
     tol : relative gap to which the relaxation of a node without a clear fate is solved
+
+    Attributes
+    ----------
+    floor, closed_at : float, the least bound of the nodes that are done, and of those that more could be said of
     """
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
@@ -84,7 +88,7 @@ class Tree:
         lb, ub = problem.selection.sigma_bounds()
         self.proof = empty_proof(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
-        self.floor, self.loss = math.inf, 0.0
+        self.floor, self.closed_at, self.loss = math.inf, math.inf, 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
@@ -236,7 +240,7 @@ class Tree:
             self.n_nodes += int(joined.solved[t])
             self.steps += int(joined.steps[t])
             self.stalled += int(joined.stalled[t])
-            self.floor = min(self.floor, float(piece.totals[7]))
+            self.done(float(piece.totals[7]))
             for left in all_left:
                 node = made(t, left)
                 if left.why == subtree.LEAF:
@@ -267,13 +271,13 @@ class Tree:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
         sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
-        if node.bound < self.cutoff:
+        if is_told := node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
             whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, only, math.inf)[0]
             if bound > node.bound:
                 node = Node(bound, node.place, self.proof.add_dual(whole, q), only, node.warm)
-        self.close(node.place, node.dual, node.bound)
+        self.close(node.place, node.dual, node.bound, is_told=is_told)
 
     def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
         """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
@@ -331,7 +335,7 @@ class Tree:
         if features.size == 0:
             return place, states
         place = self.proof.screen(place, dual)
-        self.floor = min(self.floor, self.cutoff if cutoff is None else cutoff)
+        self.done(self.cutoff if cutoff is None else cutoff)
         states = states.copy()
         states[goes_in], states[goes_out] = INSIDE, OUTSIDE
         return place, states
@@ -349,10 +353,16 @@ class Tree:
                 self.stop[0] = 1
         return future.result()
 
-    def close(self, place: int, dual: int, bound: float) -> None:
-        """Keep the bound of a node that is done."""
+    def close(self, place: int, dual: int, bound: float, *, is_told: bool = False) -> None:
+        """Keep the bound of a node that is done; `is_told` where no more can be said of it."""
         self.proof.close(place, dual)
+        self.done(bound, is_told=is_told)
+
+    def done(self, bound: float, *, is_told: bool = False) -> None:
+        """Keep the bound of what is done."""
         self.floor = min(self.floor, bound)
+        if not is_told:
+            self.closed_at = min(self.closed_at, bound)
 
     def finish(self) -> Proof | None:
         """The proof of the bound: open nodes are closed with the dual vectors that they have."""

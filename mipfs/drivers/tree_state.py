@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.rows_tree import RowsNode, RowsTree
 from mipfs.drivers.tree import Node, Tree
 from mipfs.inner.boolean_node import Warm
@@ -16,7 +17,7 @@ from mipfs.proof import saved as proofs
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-TOTALS = ("floor", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
+TOTALS = ("floor", "closed_at", "n_nodes", "steps", "stalled", "rescued", "rounded", "loss")
 
 
 def why_none(problem: Problem, options: Any) -> str:
@@ -31,12 +32,13 @@ def why_none(problem: Problem, options: Any) -> str:
     return ""
 
 
-def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
+def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()) -> Arrays:
     """Everything that the tree needs to go on.
 
     Parameters
     ----------
     tree : Tree or RowsTree
+    earlier : Earlier, optional, the tree that it began anew after
     taken : nodes that are being explored, and count as open
     """
     nodes, alive = [*taken, *tree.open()], tree.relaxation.alive
@@ -63,13 +65,13 @@ def saved(tree: Tree, taken: Sequence[Node] = ()) -> Arrays:
         kept["node_age"] = np.array([node.age for node in rows], dtype=np.int64)
         kept["node_anew"] = np.array([node.anew for node in rows], dtype=np.bool_)
         kept["tree_lost"] = np.array(tree.lost)
-    return kept | proofs.saved(tree.proof)
+    return kept | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
 
 
 def restored(tree: Tree, arrays: Arrays) -> None:
     """Fill a tree that was not planted with what `saved` kept."""
     for name, value in zip(TOTALS, arrays["tree_totals"].tolist(), strict=True):
-        setattr(tree, name, value if name in ("floor", "loss") else int(value))
+        setattr(tree, name, value if name in ("floor", "closed_at", "loss") else int(value))
     proofs.restored(tree.proof, arrays)
     tree.narrow(arrays["tree_alive"])
     if isinstance(tree, RowsTree):

@@ -1,0 +1,67 @@
+"""What the run proved that a resumed one goes on after, where its tree cannot be gone on with.
+
+A run that is asked for more than the one before it, for a smaller gap or a longer list, begins its tree anew: nodes
+were closed that it needs. But the bound of a run never falls, so the earlier proof is kept until the new tree proves
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+PREFIX = "earlier_"
+"""What names of arrays begin with that are an earlier tree's, in the state of a run."""
+SAME = 1e-12
+"""Cutoffs that differ by less than this, relative, are one."""
+
+
+def is_asked_for_more(cutoff: float, closed_at: float) -> bool:
+    """Whether nodes were closed below the present cutoff of which more could be said."""
+    return cutoff > closed_at + SAME * abs(closed_at)
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """An earlier tree.
+
+    Attributes
+    ----------
+    bound : float
+    proof : what proves it; None where that was lost
+    arrays : of its state, without those of a tree before it
+    """
+
+    bound: float
+    proof: Any
+    arrays: Arrays
+
+    @classmethod
+    def among(cls, kept: Mapping[str, npt.NDArray[Any]], proof_of: Callable[[Arrays], Any]) -> Earlier | None:
+        """The one that stands in a state, if any; `proof_of` makes the proof of its arrays."""
+        if f"{PREFIX}bound" not in kept:
+            return None
+        arrays = {name.removeprefix(PREFIX): array for name, array in kept.items() if name.startswith(PREFIX)}
+        bound = float(arrays.pop("bound"))
+        return cls(bound, proof_of(arrays), arrays)
+
+    @property
+    def kept(self) -> Arrays:
+        """It as arrays, for the state of a run."""
+        return {f"{PREFIX}{name}": array for name, array in {**self.arrays, "bound": np.array(self.bound)}.items()}
+
+
+def own(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """The arrays of a state without those of an earlier tree."""
+    return {name: array for name, array in kept.items() if not name.startswith(PREFIX)}
+
+
+def better(one: Earlier | None, other: Earlier) -> Earlier:
+    """The one of the larger bound."""
+    return other if one is None or other.bound > one.bound else one
