@@ -115,7 +115,7 @@ def look(draw: Draw, result: Any, verdict: Verdict) -> None:
     verdict.counts.add(status)
     if reason == "TIME_LIMIT" and draw.options["time_limit"] == PATIENCE:
         verdict.fault("slow", f"{status} after {result.seconds:.1f} s and {len(result.trace)} records")
-    if reason == "NUMERICAL" or status == "NUMERICAL":
+    if "NUMERICAL" in (reason, status) or reason == "STALLED":
         verdict.counts.add("numerical")
     if not draw.allowed:
         if status in ("OPTIMAL", "FEASIBLE") or math.isfinite(result.objective):
@@ -238,6 +238,10 @@ def listed(draw: Draw, result: Any, verdict: Verdict) -> None:
         room = AGREE * abs(own.upper)
         if own.is_sure and not own.lower - room <= value <= own.upper + room:
             verdict.fault("list", f"{entry['selected']} is listed with {value!r}, its value is {own.upper!r}")
+        if "weights" in entry:
+            stored = stored_value(draw, entry, chosen)
+            if not abs(stored - value) <= AGREE * abs(value):
+                verdict.fault("list", f"{entry['selected']} is listed with {value!r}, its weights give {stored!r}")
     if not near["complete"]:
         verdict.counts.add("incomplete")
         return
@@ -247,12 +251,17 @@ def listed(draw: Draw, result: Any, verdict: Verdict) -> None:
     if full:
         worst = max(entries.values())
         limit = min(limit, worst - AGREE * abs(worst))
+    ties = [entry.get("ties") for entry in near["supports"]]
+    added = 0
     for chosen, value in exact.below(limit):
         if value.upper > limit or chosen in entries or not value.is_sure:
             continue
         same = value.lower - AGREE * abs(value.lower)
         if any(less < chosen and objective >= same for less, objective in entries.items()):
-            continue  # it only adds what has no weight
+            added += 1  # it only adds what has no weight
+            continue
         names = sorted(draw.names[g] for g in chosen)
         verdict.fault("list", f"complete, but {names} of value {value.upper!r} is missing below {limit!r}")
         return
+    if None not in ties and sum(ties) < added:
+        verdict.fault("list", f"complete with {ties} ties, but {added} supports add what has no weight to those listed")

@@ -138,7 +138,8 @@ def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], cl
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")
-    return Classifier(chosen, ids, weights, b, rho)
+    held = np.flatnonzero(weights)
+    return Classifier(chosen, ids[held], weights[held], b, rho)
 
 
 def _intercept(statement: Statement, ids: Integers, weights: Array, stated: float) -> Fraction:

@@ -64,8 +64,6 @@ class NearOptimal:
         self.values = [number(entry["objective"], "an objective") for entry in entries]
         self.sets = [frozenset(ids.tolist()) for ids in self.supports]
         self.listed = set(self.sets)
-        ties = all(type(entry.get("ties")) in (int, type(None)) for entry in entries)
-        require(ties, "the number of ties of a near-optimal support is no number")
         require(len(self.listed) == len(entries), "a near-optimal support is listed twice")
         require(self.values == sorted(self.values), "the near-optimal supports are not in order")
         full = self.size is not None and len(entries) >= self.size
@@ -121,7 +119,7 @@ class NearOptimal:
                 least[k] = max(least[k], sum_below([g[d], *cost[d, ids].tolist()]))
         worst = 0.0
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
-            low = self.statement.reported(low)
+            low = self.statement.reported(max(low, 0.0))  # no value is negative
             gap = gap_between(objective, low)
             shown = gap <= ACCURACY
             require(

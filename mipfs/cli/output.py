@@ -13,7 +13,7 @@ from mipfs.cli.text import say, show_blocks
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
 from mipfs.plumbing.signals import held
-from mipfs.proof.sidecar import sidecar_of
+from mipfs.proof.pair import sidecar_of
 from mipfs.readers.beside import labels_of, names_of
 from mipfs.readers.files import description_of
 from mipfs.report.visible import in_json
@@ -134,7 +134,7 @@ def _read_beside(path: Path) -> list[Path]:
     """What is read along with a data file or a result."""
     try:
         return [description_of(path), sidecar_of(path), names_of(path), labels_of(path, "y")]
-    except (DataError, ValueError):
+    except (DataError, UsageError, ValueError):
         return []  # no data file at all: its reader will say so
 
 

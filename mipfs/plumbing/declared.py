@@ -39,6 +39,8 @@ LONG = 60
 """Characters of a value that a message repeats."""
 MANY_DIGITS = 20
 """Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
+UNLIMITED = 2.0**31 - 1.0
+"""The upper end of a range from which on it is none to speak of: the largest integer of many libraries."""
 LONG_ONES = (collections.abc.Sequence, list)
 SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
 _REFUSED = object()
@@ -75,7 +77,7 @@ class Within:
         positive = kind == NUMBER and low == 0 and opens == "("
         what = "a positive number" if positive else kind
         what = f"{what} of {self.of}" if self.of else what
-        if math.isinf(high):
+        if high >= UNLIMITED:
             return what if positive or math.isinf(low) else f"{what} {'>' if opens == '(' else '>='} {low:g}"
         if positive or math.isinf(low):
             return f"{what} {'below' if closes == ')' else 'up to'} {high:g}"
@@ -210,7 +212,8 @@ def _taken(value: Any, kind: Any) -> Any:
         return bool(value) if isinstance(value, (bool, np.bool_)) else _REFUSED
     origin = get_origin(plain) or plain
     if origin is Literal:
-        same = [one for one in get_args(plain) if type(one) is type(value) and one == value]
+        same = [one for one in get_args(plain) if isinstance(value, type(one)) and one == value]
+        same = [] if isinstance(value, bool) and not isinstance(same[0] if same else True, bool) else same
         return same[0] if same else _REFUSED
     if origin in SEQUENCES:
         return _sequence(value, plain)

@@ -11,8 +11,9 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from mipfs.plumbing import signals
 
 _STREAM = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
 """What stands for an open stream, even where that leads to a file."""
+PATIENCE = 10.0
+"""Seconds that a block waits for those before it (`alone`)."""
 _NAME = 40
 """Characters of a name that its temporary file repeats: names end at 255 bytes."""
 
@@ -53,6 +56,34 @@ def save(files: Iterable[tuple[Path, bytes]]) -> None:
                 for left in (part.beside, part.kept):
                     with suppress(OSError):
                         left.unlink()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Let nobody else of this package into a folder's block meanwhile, thread or process, as far as its system can.
+
+    Whoever waits does so for `PATIENCE` seconds, and then goes on: a block is short.
+    """
+    with ExitStack() as stack:
+        try:
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+        except (ImportError, OSError):
+            yield
+            return
+        stack.callback(os.close, handle)  # which lets go of the lock
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(0.01)
+            except OSError:  # a file system that knows no locks
+                break
+            else:
+                break
+        yield
 
 
 def is_stream(path: Path) -> bool:

@@ -10,13 +10,16 @@ the process when two callers begin at once. So loops over pieces are shared amon
 
 A thread serves one job at a time and waits for the next. Jobs that come at once, from several threads of the user, have
 a thread each: one for all of them would make a short solve wait for the end of a long one. A forked child begins
-without any, and makes its own.
+without any, and makes its own. When the interpreter ends, what is still at work (of a daemon thread of the user) is
+told to stop and waited for: a library that comes back to an interpreter that is gone aborts the process.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -33,10 +36,17 @@ PATIENCE = 1.0
 
 
 class _Job(Generic[T]):
-    """A call that one of our threads makes."""
+    """A call that one of our threads makes.
 
-    def __init__(self, work: Callable[[], T]) -> None:
+    Parameters
+    ----------
+    work : callable
+    interrupt : callable that tells it to stop
+    """
+
+    def __init__(self, work: Callable[[], T], interrupt: Callable[[], object] = lambda: None) -> None:
         self._work: Callable[[], T] | None = work
+        self.interrupt = interrupt
         self._over = threading.Lock()
         self._over.acquire()
         self._value: T | None = None
@@ -50,6 +60,11 @@ class _Job(Generic[T]):
         except BaseException as error:
             self._error = error
         self._work = None  # what it held is let go of before the caller goes on
+
+    def here(self) -> None:
+        """Be done by the thread that asks."""
+        self.do()
+        self.end()
 
     def end(self) -> None:
         """Wake who waits."""
@@ -86,6 +101,7 @@ class _Thread:
             job, self._job = self._job, None
             assert job is not None
             job.do()
+            _at_work.discard(job)
             _idle.append(self)
             job.end()
             del job
@@ -93,13 +109,36 @@ class _Thread:
 
 _idle: deque[_Thread] = deque()
 """Threads without a job; the last one that had some comes first, for what it needs is still in a cache."""
+_at_work: set[_Job[Any]] = set()
+_ended = threading.Event()
+"""The interpreter ends: no thread begins a job any more."""
 
+
+def _end() -> None:
+    """Have all jobs come to their end."""
+    _ended.set()
+    jobs, latest = list(_at_work), time.monotonic() + PATIENCE
+    for job in jobs:
+        job.interrupt()
+    for job in jobs:
+        job.wait(max(0.0, latest - time.monotonic()))
+
+
+def _in_a_child() -> None:
+    """None of these threads is in a forked child."""
+    _idle.clear()
+    _at_work.clear()
+
+
+atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a child has none of these threads: it makes its own
+    os.register_at_fork(after_in_child=_in_a_child)
 
 
 def call(
-    work: Callable[[], T], must_stop: Callable[[], bool] | None = None, interrupt: Callable[[], object] | None = None
+    work: Callable[[], T],
+    must_stop: Callable[[], bool] = lambda: False,
+    interrupt: Callable[[], object] = lambda: None,
 ) -> T:
     """What a call returns that one of our threads makes; signals and limits are heard here meanwhile.
 
@@ -109,21 +148,20 @@ def call(
     must_stop : callable, optional
         Asked every `POLL_SECONDS`.
     interrupt : callable, optional
-        Tells the work that it must stop; called from this thread, once: when `must_stop` says so, or an exception
-        comes, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
+        Tells the work that it must stop; called from another thread than the work's, when `must_stop` says so, or an
+        exception comes, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
     """
-    job, asked = _Job(work), False
+    job, asked = _Job(work, interrupt), False
     try:
         _begin(job)
         over = job.wait(FIRST_LOOK)
         while not over:
-            if not asked and interrupt is not None and must_stop is not None and must_stop():
+            if not asked and must_stop():
                 asked = True
                 interrupt()
             over = job.wait(POLL_SECONDS)
     except BaseException:
-        if interrupt is not None and not asked:
-            interrupt()
+        interrupt()
         job.wait(PATIENCE)
         raise
     return job.result()
@@ -151,13 +189,20 @@ def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None
 
 
 def _begin(job: _Job[Any]) -> None:
-    """Have a thread do a job; this one, where no other is to be had: when the interpreter ends, none can be begun."""
+    """Have a thread do a job; this one, where no other is to be had.
+
+    Once the interpreter ends, that is what its own thread does, whose last functions may still solve; the others are
+    daemons, which wait here for the end.
+    """
+    if _ended.is_set():
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
+        return job.here()
     try:
         thread = _idle.pop() if _idle else _Thread()
     except IndexError:  # another caller was faster
         return _begin(job)
     except RuntimeError:
-        job.do()
-        job.end()
-        return None
+        return job.here()
+    _at_work.add(job)
     return thread.begin(job)

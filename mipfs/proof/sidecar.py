@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.declared import checked, shown
+from mipfs.proof import pair
 from mipfs.proof.fitted import within
 from mipfs.proof.proof import Proof
 from mipfs.readers.arrays import load_arrays
@@ -75,29 +76,6 @@ class Claim:
         return stream.getvalue()
 
 
-def sidecar_of(path: Path) -> Path:
-    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link.
-
-    Raises
-    ------
-    UsageError
-        The path ends in no name.
-    """
-    if not path.name:
-        raise UsageError(f"{path}: this is no file name; give one, such as result.json")
-    place = Path(os.path.realpath(path)) if os.path.islink(path) else path
-    return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
-
-
-def held_by(result: Result) -> Path:
-    """The sidecar that a saved result names, beside it or, of a link, beside the file itself."""
-    assert result.certificate is not None
-    assert result.path is not None
-    name = Path(str(result.certificate.get("file"))).name
-    beside = result.path.with_name(name)
-    return beside if os.path.exists(beside) else Path(os.path.realpath(result.path)).with_name(name)
-
-
 def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | None, Mapping[str, Any] | None]:
     """The contents of the sidecar called `name`, and the entry "certificate" about it.
 
@@ -112,11 +90,18 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
         content = claim.packed() if content is None else content
         found = {} if claim is result.claim else {"found": float(result.bound)}
         return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
-    if result.certificate is not None and result.path is not None:
-        held = held_by(result)
-        if os.path.isfile(held) and _sha256(held) == result.certificate.get("sha256"):
-            return held.read_bytes(), {**result.certificate, "file": name}
+    content = held(result)
+    if result.certificate is not None and content is not None:
+        return content, {**result.certificate, "file": name}
     return None, result.certificate
+
+
+def held(result: Result) -> bytes | None:
+    """The contents of the sidecar that a result was loaded with; None where that is missing or another file."""
+    if result.sidecar is not None or result.certificate is None or result.path is None:
+        return result.sidecar
+    found = pair.find(result.path, result.certificate, exactly=True)
+    return found.path.read_bytes() if found.found else None
 
 
 def may_be_cut(result: Result) -> bool:
@@ -167,12 +152,14 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
         raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
     if not Path(str(result.certificate.get("file"))).name:
         return Report(False, "the certificate names no file")
-    path = held_by(result)
-    if not os.path.isfile(path):
-        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=path)
-    if _sha256(path) != result.certificate.get("sha256"):
-        return Report(False, f"{path.name} is not the file that the result was written with: its SHA-256 differs")
-    return _checked(document, _read(path), data, given, verbose)
+    if result.sidecar is not None:
+        return _checked(document, _read(result.path, result.sidecar), data, given, verbose)
+    found = pair.find(result.path, result.certificate, exactly=True)
+    if not found.found and not os.path.isfile(found.path):
+        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=found.path)
+    if not found.found:
+        return Report(False, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs")
+    return _checked(document, _read(found.path), data, given, verbose)
 
 
 def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
@@ -216,15 +203,10 @@ def _checked(
         return check(document, arrays, data, given=given, told=told, **reading)
 
 
-def _read(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    """The arrays of a sidecar."""
+def _read(path: Path, content: bytes | None = None) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays of a sidecar, of its contents where these are at hand."""
     try:
-        return load_arrays(path)
+        return load_arrays(path, content)
     except DataError as error:
         remedy = "give the file that `mipfs solve --json` wrote"
         raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

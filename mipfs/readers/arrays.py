@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import tokenize
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,13 @@ _UNREADABLE = (
 """What zipfile and NumPy raise for a damaged or hostile archive (RuntimeError: encrypted, unknown compression)."""
 
 
-def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def load_arrays(path: Path, content: bytes | None = None) -> dict[str, npt.NDArray[Any]]:
     """All arrays of an .npz file by name.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes, optional, what the file held when it was read before
 
     Raises
     ------
@@ -31,7 +38,8 @@ def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         No such file or no archive, something in it that is no plain array, or one that does not fit into memory.
     """
     try:
-        with opened(path) as stream, zipfile.ZipFile(stream) as archive:
+        source = opened(path) if content is None else nullcontext(io.BytesIO(content))
+        with source as stream, zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
             needed = sum(_checked(archive, member) for member in members)
             if needed > memory():

@@ -43,7 +43,7 @@ def figure(chart: Chart) -> str:
 
 def embedded(document: Any) -> str:
     """A document inside a page: as JSON in which no character can end the element that it stands in."""
-    text = json.dumps(_visible(document), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<script type="application/json">{text}</script>'
@@ -65,7 +65,7 @@ def without_data(text: str) -> str:
 
 def _framed(kind: str, title: str, inner: str, note: str, behind: str, data: Any) -> str:
     said = f'<p class="note">{escaped(note)}</p>' if note else ""
-    hidden = "" if data is None else embedded(data)
+    hidden = "" if data is None else embedded(_visible(data))
     caption = f"<figcaption>{escaped(title)}</figcaption>" if title else ""
     return f'<figure class="chart {kind}" data-kind="{kind}">{caption}{inner}{said}{behind}{hidden}</figure>'
 

@@ -35,7 +35,7 @@ SCHEMA = 1
 CERTIFICATE_LIMIT = 50.0
 Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
-_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated")
+_IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar")
 """Fields that are not in the JSON."""
 
 
@@ -182,6 +182,7 @@ class Result(Plotted):
     declare : callable or None, what `formulation` calls; it holds the data, and is not part of the JSON
     stated : mapping
         What the file that it was loaded from has beside these fields, its gap and what is unknown; for `verify`.
+    sidecar : bytes or None, a small certificate as it was loaded with the JSON; not part of that
     """
 
     status: Status
@@ -220,6 +221,7 @@ class Result(Plotted):
     alpha: npt.NDArray[np.float64] | None = field(default=None, repr=False)
     declare: Callable[[], Formulation] | None = field(default=None, repr=False)
     stated: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    sidecar: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "trace", Trace(self.trace))
@@ -321,7 +323,7 @@ class Result(Plotted):
             | ({"upper": r.upper} if math.isfinite(r.upper) else {})
             for r in self.trace
         ]
-        return in_json(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+        return in_json(json.dumps(result_json.plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
     @declared
@@ -356,7 +358,7 @@ class Result(Plotted):
     def save(self, path: str | Path, *, certificate_limit: Megabytes = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
-        Both or neither: the certificate is moved to its place first, then the JSON that holds its SHA-256.
+        Both or neither, whatever moment it is ended at, and whoever else saves there (`mipfs.proof.pair`).
         `certificate` and `path` are set then. A pipe or a device gets the JSON alone.
 
         Parameters
@@ -378,18 +380,16 @@ class Result(Plotted):
         CertificateWarning
             The file claims less than the run found.
         """
-        from mipfs.proof.sidecar import packed, sidecar_of
+        from mipfs.proof import pair
+        from mipfs.proof.sidecar import packed
 
         path = Path(path)
         if output_file.is_stream(path):
             output_file.save([(path, f"{self.to_json()}\n".encode())])
             return
-        sidecar = sidecar_of(path)
-        content, certificate = packed(self, sidecar.name, 1e6 * certificate_limit)
+        content, certificate = packed(self, pair.sidecar_of(path).name, 1e6 * certificate_limit)
         claimed = self._claiming(certificate)
-        document = claimed.to_json()
-        files = [] if content is None else [(sidecar, content)]
-        output_file.save([*files, (path, f"{document}\n".encode())])
+        pair.save(path, f"{claimed.to_json()}\n".encode(), content)
         object.__setattr__(self, "certificate", certificate)
         object.__setattr__(self, "path", path)
         if claimed.bound < self.bound:
@@ -414,28 +414,12 @@ class Result(Plotted):
     @classmethod
     @declared
     def load(cls, path: str | Path) -> Result:
-        """Read a JSON file; see `from_json`."""
-        from mipfs.readers.files import opened
+        """Read a JSON file, with the certificate that belongs to it; see `from_json`."""
+        from mipfs.proof import pair
 
-        with opened(Path(path)) as stream:
-            content = stream.read()
-        try:
-            text = content.decode("utf-8")
-        except UnicodeDecodeError:
-            raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
-        return cls.from_json(text, path=path)
+        def parsed() -> tuple[Result, Mapping[str, Any] | None]:
+            found = cls.from_json(result_json.read(path), path=path)
+            return found, found.certificate
 
-
-def _plain(value: Any) -> Any:
-    """The same value in JSON's own types, with null for what is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+        result, sidecar = pair.read(Path(path), parsed)
+        return result if sidecar is None else replace(result, sidecar=sidecar.content if sidecar.found else None)

@@ -7,11 +7,47 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
+
+import numpy as np
+
+from mipfs.errors import DataError
+from mipfs.readers.files import opened
 
 DEPTH = 40
 """Nesting of a document: ours has six levels."""
+
+
+def read(path: str | Path) -> str:
+    """The text of a file.
+
+    Raises
+    ------
+    DataError
+        No such file, or no text.
+    """
+    with opened(Path(path)) as stream:
+        content = stream.read()
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError("not a text file", "give a file written by `mipfs solve --json`", path=path) from None
+
+
+def plain(value: Any) -> Any:
+    """The same value in JSON's own types, with null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def parsed(text: str) -> Any:

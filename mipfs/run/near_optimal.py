@@ -15,7 +15,7 @@ import math
 import numbers
 from bisect import insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,9 @@ class Evaluated:
 
     def __getitem__(self, key: bytes) -> Value:
         return self._known[key]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._known)
 
     def __len__(self) -> int:
         return len(self._known)

@@ -46,8 +46,7 @@ def relaxed(
         if moved is None:
             run.upper = np.inf
             return None
-        part, extra = moved
-        atoms, part = atoms[part > 0.0], part[part > 0.0]
+        atoms, part, extra = moved
     data, names = problem.data, problem.atoms.names
     held = problem.atoms.columns(atoms)
     columns = merged(held.ids, held.scale)[0]
@@ -70,18 +69,19 @@ def relaxed(
     return shown | ({} if mixture is None else {"mixture": mixture}) | ({} if extra is None else {"extra": extra})
 
 
-def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Array, dict[str, float] | None] | None:
-    """σ (k,) of the atoms, moved so that it meets the rows, and values of the extra variables; None for none."""
+def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, dict[str, float] | None] | None:
+    """σ > 0 of atoms, moved so that it meets the rows, and values of the extra variables; None where that fails."""
     selection, extra = run.problem.selection, run.problem.named_rows().extra
     if selection.is_plain and not selection.forced_in and not selection.forced_out:  # of any number of atoms
         total, M = float(part.sum()), selection.M
-        return part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
+        return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
     sigma = np.zeros(run.problem.atoms.count)
     sigma[atoms] = part
     found = run.oracle.nearby(sigma, ROOM)
-    if found is None or np.any(np.delete(found[0], atoms) > 0.0):
+    if found is None:
         return None
-    return found[0][atoms], dict(zip(extra.names, map(float, found[1]), strict=True)) if len(extra) else None
+    held: Integers = np.flatnonzero(found[0]).astype(np.int64)
+    return held, found[0][held], dict(zip(extra.names, map(float, found[1]), strict=True)) if len(extra) else None
 
 
 def _member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:

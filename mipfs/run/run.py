@@ -216,7 +216,9 @@ class Run:
         """Make the iteration record and hand it to the observers."""
         n_selected = 0 if self.incumbent is None else self.incumbent.selected.size
         counters = dict(self.counters)
-        values = [*self._reported, self.problem.reported(self.upper)]
+        upper = self.problem.reported(self.upper)
+        upper = min(upper, self.trace[-1].upper) if self.trace else upper  # as it is stated it may be an ulp above
+        values = [*self._reported, upper]
         record = Record(self.elapsed, self.iteration, values[0], values[1], n_selected, counters, values[2])
         last = self.trace[-1] if self.trace else None
         if last is None or (last.objective, last.bound, last.upper) != tuple(values):

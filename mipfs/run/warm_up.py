@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType, ModuleType
 from typing import Any, cast
@@ -25,6 +25,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
+from mipfs.errors import NumericalError
 from mipfs.losses.projection import project
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
@@ -191,8 +192,9 @@ def _compile(kind: Kind, asked: Asked) -> None:
             limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
             asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
             asked.run.interrupted = asked.came
-            for _ in kind.driver.run(asked.run):
-                pass
+            with suppress(NumericalError):  # if a solver fails, the run that follows says so
+                for _ in kind.driver.run(asked.run):
+                    pass
 
 
 def tiny(kind: Kind, share: float) -> Problem:

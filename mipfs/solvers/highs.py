@@ -194,7 +194,7 @@ class Model:
         status, found, values = self._apart(self._ready.getDualRay)  # type: ignore[attr-defined]  # may solve an LP
         return np.array(values) if found and _is_done(status) else None
 
-    def run(self, must_stop: Callable[[], bool] | None = None) -> str:
+    def run(self, must_stop: Callable[[], bool] = lambda: False) -> str:
         """Have HiGHS solve it, once; the status of that as in `MilpSolution`, or "open": unbounded or infeasible."""
         h = self._ready
         done, said = _is_done(self._apart(h.run, must_stop)), _words().get(h.getModelStatus(), "failed")
@@ -235,7 +235,7 @@ class Model:
         with self._at_work:
             return self._h
 
-    def _apart(self, work: Callable[[], Any], must_stop: Callable[[], bool] | None = None) -> Any:
+    def _apart(self, work: Callable[[], Any], must_stop: Callable[[], bool] = lambda: False) -> Any:
         """What a call of HiGHS returns that a thread of ours makes."""
 
         def alone() -> Any:

@@ -23,7 +23,7 @@ import numpy as np
 from mipfs import drivers, formulation
 from mipfs.backends.declared import TooLargeError
 from mipfs.drivers import kelley, rounding
-from mipfs.errors import UsageError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.declared import Seconds, declared
 from mipfs.plumbing.signals import heard
@@ -308,6 +308,8 @@ class _Climb:
             return _missed(name, f"too large: {error}")
         except UsageError as error:
             return _missed(name, f"skipped: {error}")
+        except NumericalError:
+            return _missed(name, "numerical")
         if name == "boolean":
             self._boolean = found
         return found

@@ -91,7 +91,8 @@ def claim_all(proof: Proof, data: Instance, M: int, C: float = 1.0) -> Report:
     """Check a proof without an incumbent, of a bound that every dual vector reaches."""
     document = {
         "data_sha256": data.sha256, "scaling": {"kind": data.scaling, "shift": {}, "scale": {}}, "bound": None,
-        "status": "NO_SOLUTION", "objective": None, "selected": [], "weights": {}, "columns": {}, "intercept": None,
+        "status": "NO_SOLUTION", "objective": None, "gap": None, "selected": [], "weights": {},
+        "columns": {}, "intercept": None,
         "n_features": data.n_features, "labels": {"negative": -1, "positive": 1}, "rows": [],
         "certificate": {"kind": "tree", "bound": -1e30, "gap": 1e-4},
         "params": {"M": M, "C": C, "lambda": 0.0, "loss": "hinge", "bias": True, "gap": 1e-4},

@@ -348,7 +348,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for wrong, message in (
         (["-p", "measure=f2"], "measure 'f2' is not known"),
         (["-p", "measure=fbeta"], "needs beta"),
-        (["-p", "measure=fbeta", "-p", "beta=0"], "beta = 0 must be a positive number"),
+        (["-p", "measure=fbeta", "-p", "beta=0"], "beta = 0.0 must be a positive number"),
         (["-p", "measure=recall-at-k", "-p", "k=41"], "k = 41 must lie between 1 and 40"),
         (["-p", "measure=recall-at-k", "-p", "k=1.5"], "k must be a whole number"),
         ([], "structural needs a value for measure: -p measure=..."),
