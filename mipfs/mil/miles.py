@@ -18,7 +18,6 @@ from scipy import sparse
 
 from mipfs.errors import UsageError
 from mipfs.mil.bags import Bags, Integers
-from mipfs.plumbing.declared import Positive, checked
 
 Array = npt.NDArray[np.float64]
 
@@ -184,7 +183,10 @@ def checked_width(width: Any) -> float:
     UsageError
         It is no finite number above 0.
     """
-    return float(checked("width", width, Positive))
+    number = isinstance(width, (int, float, np.number)) and not isinstance(width, bool)
+    if not (number and 0 < width < math.inf):
+        raise UsageError(f"width = {width!r} must be a positive number, or None for the mean distance of rows")
+    return float(width)
 
 
 def check_nearest(nearest: Any) -> None:

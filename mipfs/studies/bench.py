@@ -9,7 +9,7 @@ says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,6 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
-from mipfs.plumbing.declared import Count, Seed, declared, shown
 from mipfs.plumbing.signals import heard
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import in_json
@@ -112,7 +111,6 @@ class Bench(Reported):
         save_plot(self, Path(path))
 
 
-@declared
 def bench(
     data: Instance,
     methods: Sequence[str],
@@ -125,11 +123,11 @@ def bench(
     beta: float | None = None,
     k: int | None = None,
     bias: bool = True,
-    seed: Seed = 0,
+    seed: int = 0,
     time_limit: float | None = 60.0,
-    jobs: Count = 1,
+    jobs: int = 1,
     client: Any = None,
-    records: Sequence[Mapping[str, Any]] = (),
+    records: Iterable[Record] = (),
     on_record: Callable[[Bench], object] | None = None,
 ) -> Bench:
     """Compare methods that select features, by nested cross-validation.
@@ -186,7 +184,7 @@ def bench(
         time_limit=time_limit,
     )  # fmt: skip
     units = setting.units()
-    done = {unit_of(record): dict(record) for record in records}
+    done = {unit_of(record): record for record in records}
     left = [unit for unit in units if unit not in done]
     interrupted = False
 
@@ -209,15 +207,7 @@ def _json(value: Any) -> str:
 
 
 def unit_of(record: Mapping[str, Any]) -> Unit:
-    """The unit that a record is of.
-
-    Raises
-    ------
-    UsageError
-        It says of none.
-    """
-    if not (isinstance(record, Mapping) and {"method", "M", "fold"} <= record.keys()):
-        raise UsageError(f"{shown(record)} is no record of a benchmark; give those of `Bench.records`")
+    """The unit that a record is of."""
     return Unit(record["method"], record["M"], record["fold"])
 
 
