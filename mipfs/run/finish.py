@@ -158,6 +158,8 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
     incumbent, extra = run.incumbent, run.problem.named_rows().extra
+    if not len(extra):  # of a million million products no vector is held
+        return {}
     values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))
     return {name: {**one, "value": (values or {}).get(name)} for name, one in stated_extra(extra).items()}
 
