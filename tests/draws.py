@@ -285,7 +285,7 @@ def _atoms(draft: _Drafting, data: Any) -> tuple[Any, tuple[str, ...], tuple[lis
     return Groups(data, members, scaling), tuple(members), tuple(members.values())
 
 
-def _rows(rng: Rng, p: int) -> Any:
+def rows_of(rng: Rng, p: int) -> Any:
     """One to three rows with decimal coefficients, at times over an extra variable with one bound, both or none."""
     from mipfs.selection.selection import Extras, Rows
 
@@ -335,7 +335,7 @@ def _problem(draft: _Drafting) -> tuple[Any, tuple[str, ...], tuple[list[int], .
     most = {"no M": None, "M = 1": min(1, count)}.get(M, int(rng.integers(0, count + 1)))
     problem = Problem(data, loss=loss, atoms=atoms, C=C, margin=margin, M=most, **more)
     if draft.chance(0.3, "rows"):
-        rows = _rows(rng, count)
+        rows = rows_of(rng, count)
         problem = problem.replace(rows=rows)
         if len(rows.extra):
             draft.tags.append("extra variable")

@@ -80,6 +80,13 @@ class Block:
         """Means of the values, not centred, shape (k,)."""
         return np.asarray(self.values.mean(axis=0), dtype=float).ravel()
 
+    def largest(self) -> Array:
+        """The largest |value| of every column, not centred, shape (k,)."""
+        values = self.values if self.is_stored else self.dense(np.zeros(self.center.size))
+        if sparse.issparse(values):
+            return np.asarray(abs(values).max(axis=0).toarray(), dtype=float).ravel()
+        return np.asarray(np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0)))
+
     def dense(self, off: Array | None = None) -> Array:
         """values − off as a dense copy, (n, k) in Fortran order; `off` (k,) is the centre by default."""
         full: Array = (

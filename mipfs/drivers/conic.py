@@ -160,7 +160,6 @@ def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     sigma = np.zeros(run.problem.atoms.count)
     sigma[list(at)] = list(at.values())
     solved = Subproblem(run.problem).solve(sigma, REFIT)
-    run.upper = solved.value
     return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
 

@@ -102,7 +102,7 @@ class Tree:
     @property
     def cutoff(self) -> float:
         """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
-        return self.supports.cutoff if self.run.incumbent is not None else math.inf
+        return self.supports.cutoff
 
     def relaxed(self, alive: Integers) -> Relaxation:
         """The node solver on some of the features."""

@@ -115,12 +115,7 @@ def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
 
 def _size(block: Block, at: Weights) -> float:
     """At least Σ_j |w_j x_ij| + |b| of every sample."""
-    values, w = block.values, np.abs(at.w)
-    if sparse.issparse(values):
-        largest = np.asarray(abs(values).max(axis=0).toarray(), dtype=float).ravel()
-    else:
-        largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
-    return float((largest + np.abs(block.center)) @ w) + abs(at.b)
+    return float((block.largest() + np.abs(block.center)) @ np.abs(at.w)) + abs(at.b)
 
 
 def _slacks(block: Block, y: Array, rows: Integers, at: Weights, target: float) -> Array:

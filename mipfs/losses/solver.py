@@ -18,6 +18,7 @@ from scipy import sparse
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
+from mipfs.losses.evaluated import U
 
 if TYPE_CHECKING:
     from mipfs.losses.base import Loss
@@ -34,7 +35,6 @@ leave some dozens of kinds."""
 AGAIN = 1e-3
 """A warm start begins at this share of the last step ρ, which was made for the end: at 1e-2 an SVM beside the last one
 takes up to three times the steps (w8a 32 for 11, usps 60 for 37), at 0.1 up to ten times, at 1e-4 as many."""
-UNIT_ROUNDOFF = 2.0**-53
 ATTEMPTS, RESTART = 6, 3
 """Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
 
@@ -253,13 +253,10 @@ class Solver(ABC):
             return np.inf
         data = self.data
         block = data.block(ids)
-        values = abs(block.values if block.is_stored else block.dense(np.zeros(ids.size)))
-        largest: Any = values.max(axis=0)
-        largest = np.asarray(largest.toarray() if sparse.issparse(largest) else largest).ravel()
         moved = np.abs(block.center) + np.abs(data.shift[ids]) / data.scale[ids]
-        size = abs(b) + float((largest + moved) @ np.abs(w))
-        safe = least - 4.0 * (ids.size + 8) * UNIT_ROUNDOFF * size
-        return 1.0 / safe + 4.0 * UNIT_ROUNDOFF if safe > 0.0 else np.inf
+        size = abs(b) + float((block.largest() + moved) @ np.abs(w))
+        safe = least - 4.0 * (ids.size + 8) * U * size
+        return 1.0 / safe + 4.0 * U if safe > 0.0 else np.inf
 
 
 class TakenOff:

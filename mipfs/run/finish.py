@@ -23,7 +23,7 @@ from mipfs.run.listed import values_by_name
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.single import at_hand, emptiness
-from mipfs.run.stored import stored as as_stored
+from mipfs.run.stored import stored as stored_classifier
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")
 
@@ -32,7 +32,7 @@ def result_of(run: Run, driver: str) -> Result:
     """The result of a finished run."""
     data = run.problem.data
     near = near_optimal(run)  # first: it may improve on the incumbent
-    weights, intercept = as_stored(run)
+    weights, intercept = stored_classifier(run)
     claim = claim_of(run)
     bound = run.claimed(run.bound)
     # What is claimed may leave open a gap that the run had closed.

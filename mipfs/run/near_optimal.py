@@ -12,10 +12,9 @@ adds features of weight 0 to another one has the same value. There may be millio
 from __future__ import annotations
 
 import math
-import numbers
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,8 @@ from mipfs.run.listed import shown, values_by_name
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
-    from mipfs.run.run import Run
+    from mipfs.proof.cuts import Dual
+    from mipfs.run.run import Incumbent, Run
 
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
@@ -48,16 +48,11 @@ def is_asked(run: Run) -> bool:
     Raises
     ------
     UsageError
-        A gap or a size out of its range.
+        A gap of 1 or more for the ρ-form, whose values are negative.
     """
     gap, size = run.options.pool_gap, run.options.pool_size
-    if gap is not None:
-        below = math.inf if run.problem.margin == "unit" else 1.0
-        if not (isinstance(gap, (int, float, np.number)) and 0 <= gap < below):
-            of = "a finite number >= 0" if math.isinf(below) else "in [0, 1) for the ρ-form"
-            raise UsageError(f"pool gap = {gap!r} must be {of}, for example 0.01")
-    if size is not None and (isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 1):
-        raise UsageError(f"pool size = {size!r} must be a whole number >= 1")
+    if gap is not None and gap >= 1.0 and run.problem.margin == "rho":
+        raise UsageError(f"pool_gap = {gap!r} must be in [0, 1) for the ρ-form, for example 0.01")
     return gap is not None or size is not None
 
 
@@ -243,8 +238,7 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         return None
     problem, options, names = run.problem, run.options, run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
-    each = shown(run, (sigma for sigma, _, _ in found.supports))
-    listed = sorted(((*as_stored(problem, one), dual) for one, dual in each), key=lambda one: one[0].objective)
+    listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
     run.outcome.beside = [dual for *_, dual in listed]
     best = problem.reported(listed[0][0].objective) if listed else math.nan
     supports, times = [], Counter[str]()
@@ -263,6 +257,22 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         "supports": supports,
         "share": {name: count / len(listed) for name, count in times.most_common()},
     }
+
+
+def _ranked(run: Run, supports: Iterable[Mask]) -> list[tuple[Incumbent, dict[str, float], float, Dual]]:
+    """Classifiers as they are stored, with their dual vectors, best first; the best of all becomes the incumbent.
+
+    Storing may turn the order of two that are equal but for an ulp. Of equal ones the incumbent stays the first.
+    """
+    each = [(one, *as_stored(run.problem, one), dual) for one, dual in shown(run, supports)]
+    if not each or run.incumbent is None:
+        return []
+    chosen = run.incumbent.selected
+    each.sort(key=lambda one: (one[1].objective, not np.array_equal(one[0].selected, chosen)))
+    found, best, *_ = each[0]
+    if best.objective <= as_stored(run.problem, run.incumbent)[0].objective:
+        run.incumbent = found
+    return [(stored, weights, intercept, dual) for _, stored, weights, intercept, dual in each]
 
 
 def gap_above(objective: float, best: float) -> float:

@@ -8,7 +8,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,7 @@ class Run:
         self.failed = False
         self.early: StopReason | None = None
         self.outcome = Outcome()
+        self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
         self.oracle = problem.selection.oracle()
@@ -143,7 +144,9 @@ class Run:
     @property
     def claimed(self) -> Claimed:
         """What the certificate claims for a bound: status, records and the result are about that."""
-        return Claimed.of(self.problem, self.outcome.proof_slack)
+        if self._claimed.relative != self.outcome.proof_slack:
+            self._claimed = replace(self._claimed, relative=self.outcome.proof_slack)
+        return self._claimed
 
     @property
     def cutoff(self) -> float:

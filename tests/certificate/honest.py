@@ -26,7 +26,7 @@ from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.problem import Problem
 from mipfs.result.result import Result
-from mipfs.selection.selection import Extras, Rows
+from mipfs.selection.selection import Rows
 from tests import additive_cases, draws
 
 Rng = np.random.Generator
@@ -72,26 +72,6 @@ def atoms_of(rng: Rng, kind: str, data: Instance) -> Any:
     return Tree(data, {names[0]: "left", names[1]: "left", "left": "top", names[2]: "top"}, scaling=scaling)
 
 
-def rows_of(rng: Rng, p: int) -> Rows:
-    """One to three rows with decimal coefficients, at times over an extra variable with one bound, both or none."""
-    r, e = int(rng.integers(1, 4)), int(rng.random() < 0.4)
-    A = np.round(rng.uniform(-1.0, 3.0, (r, p + e)), 1)
-    lb, ub = np.full(r, -np.inf), np.full(r, np.inf)
-    for i in range(r):
-        if e and i == 0 and rng.random() < 0.3:  # a sum that must be even, or a multiple of three
-            A[i], A[i, p], lb[i], ub[i] = 1.0, -float(rng.integers(2, 4)), 0.0, 0.0
-        elif rng.random() < 0.3:
-            lb[i] = round(float(rng.uniform(0.0, 2.5)), 1)
-        else:
-            ub[i] = round(float(rng.uniform(0.0, 3.0)), 1)
-    extra = Extras()
-    if e:
-        low, high = rng.choice([0.0, -np.inf]), rng.choice([1.5, np.inf])
-        extra = Extras(("extra_z",), np.array([low]), np.array([high]), np.array([rng.random() < 0.5]))
-    named = tuple(f"r{i}" for i in range(r))
-    return Rows(sparse.csr_array(A), lb, ub, named, ("",) * r, extra)
-
-
 def problem_of(seed: int) -> Problem:
     """A tiny problem of any kind."""
     rng = np.random.default_rng(seed)
@@ -116,7 +96,7 @@ def problem_of(seed: int) -> Problem:
     )  # fmt: skip
     if rng.random() < 0.5:
         assert problem.rows is not None
-        problem = problem.replace(rows=problem.rows.stack(rows_of(rng, p)))
+        problem = problem.replace(rows=problem.rows.stack(draws.rows_of(rng, p)))
     return problem
 
 
