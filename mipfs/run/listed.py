@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import no_dual
 from mipfs.run.run import Incumbent, Run
+from mipfs.run.stored import as_stored
 
 Array = npt.NDArray[np.float64]
 
@@ -38,21 +40,40 @@ def values_by_name(run: Run, sigma: npt.NDArray[np.bool_]) -> dict[str, float] |
     return dict(zip(extra.names, map(float, found), strict=True))
 
 
-def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[tuple[Incumbent, Dual]]:
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A listed support.
+
+    Attributes
+    ----------
+    found, stored : Incumbent, its classifier as it was solved, and with the value of the numbers that are stored
+    weights, intercept : what is stored, on the user's scale
+    dual : Dual, proves the value from below
+    """
+
+    found: Incumbent
+    stored: Incumbent
+    weights: dict[str, float]
+    intercept: float
+    dual: Dual
+
+
+def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown]:
     """The supports with their classifiers and dual vectors; without those whose objective rounding leaves in doubt.
 
     A run that was stopped ends soon: it shows as many as it comes to. A better classifier becomes the incumbent.
     """
-    subproblem = Subproblem(run.problem)
+    problem, subproblem = run.problem, Subproblem(run.problem)
     late = math.inf if run.closed else time.monotonic() + max(LEAST, SHARE * run.elapsed)
     for sigma in supports:
         if time.monotonic() > late:
             return
         solved = subproblem.solve(sigma.astype(float), EXACT)
         found, least = _classifier(run, sigma, solved), solved.cut(sigma.astype(float))
-        proven = float(run.problem.penalty[sigma].sum()) + max(0.0, least)
-        if found.objective - proven <= SHOWN * abs(found.objective):
-            yield found, solved.cut.dual if least > 0.0 else no_dual(run.problem)
+        proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
+        stored, weights, intercept = as_stored(problem, found)
+        if stored.objective - proven <= SHOWN * abs(stored.objective):
+            yield Shown(found, stored, weights, intercept, solved.cut.dual if least > 0.0 else no_dual(problem))
 
 
 def _classifier(run: Run, sigma: npt.NDArray[np.bool_], solved: Solved) -> Incumbent:

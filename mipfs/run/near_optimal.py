@@ -23,12 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
-from mipfs.run.listed import shown, values_by_name
+from mipfs.run.listed import Shown, shown, values_by_name
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
-    from mipfs.proof.cuts import Dual
-    from mipfs.run.run import Incumbent, Run
+    from mipfs.run.run import Run
 
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
@@ -239,14 +238,14 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     problem, options, names = run.problem, run.options, run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
     listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
-    run.outcome.beside = [dual for *_, dual in listed]
-    best = problem.reported(listed[0][0].objective) if listed else math.nan
+    run.outcome.beside = [one.dual for one in listed]
+    best = problem.reported(listed[0].stored.objective) if listed else math.nan
     supports, times = [], Counter[str]()
-    for one, weights, intercept, _ in listed:
-        sigma = one.sigma(problem.atoms.count)
-        objective, selected = problem.reported(one.objective), [names[int(j)] for j in one.selected]
+    for one in listed:
+        sigma = one.stored.sigma(problem.atoms.count)
+        objective, selected = problem.reported(one.stored.objective), [names[int(j)] for j in one.stored.selected]
         entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
-        entry |= {"weights": weights, "intercept": intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        entry |= {"weights": one.weights, "intercept": one.intercept, "ties": ties[np.packbits(sigma).tobytes()]}
         values = values_by_name(run, sigma)
         supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)
@@ -259,20 +258,21 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     }
 
 
-def _ranked(run: Run, supports: Iterable[Mask]) -> list[tuple[Incumbent, dict[str, float], float, Dual]]:
-    """Classifiers as they are stored, with their dual vectors, best first; the best of all becomes the incumbent.
+def _ranked(run: Run, supports: Iterable[Mask]) -> list[Shown]:
+    """The supports that can be shown, best first as they are stored; the best of all becomes the incumbent.
 
-    Storing may turn the order of two that are equal but for an ulp. Of equal ones the incumbent stays the first.
+    Storing may turn the order of two that are equal but for an ulp. Of equal ones the incumbent stays the first. Where
+    rounding leaves the best one's value in doubt, nothing is said of how far the others lie above it.
     """
-    each = [(one, *as_stored(run.problem, one), dual) for one, dual in shown(run, supports)]
+    each = list(shown(run, supports))
     if not each or run.incumbent is None:
         return []
-    chosen = run.incumbent.selected
-    each.sort(key=lambda one: (one[1].objective, not np.array_equal(one[0].selected, chosen)))
-    found, best, *_ = each[0]
-    if best.objective <= as_stored(run.problem, run.incumbent)[0].objective:
-        run.incumbent = found
-    return [(stored, weights, intercept, dual) for _, stored, weights, intercept, dual in each]
+    chosen, value = run.incumbent.selected, as_stored(run.problem, run.incumbent)[0].objective
+    each.sort(key=lambda one: (one.stored.objective, not np.array_equal(one.found.selected, chosen)))
+    if each[0].stored.objective > value:
+        return []
+    run.incumbent = each[0].found
+    return each
 
 
 def gap_above(objective: float, best: float) -> float:
