@@ -228,10 +228,10 @@ class Solver(ABC):
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
         squares, loss = 0.5 * self.size * float(u[:k] @ u[:k]), self.loss.value(m, self.c)
-        if self.loss.vanishes and loss > 0.0 and n:
+        if self.loss.vanishes and n:
             least, move = self._centred(m)
-            factor = self._clearing(ids, w, b + move, least)
-            if squares * factor * factor < squares + loss:
+            factor, doubt = self._clearing(ids, w, b + move, least)
+            if squares * factor * factor < squares + loss + doubt * float(self.c.max()):
                 w, b, squares, loss = factor * w, factor * (b + move), squares * factor * factor, 0.0
         return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
 
@@ -243,20 +243,20 @@ class Solver(ABC):
         ends = [float(np.min(m, where=self.data.y == sign, initial=np.inf)) for sign in (1.0, -1.0)]
         return (0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])) if np.all(np.isfinite(ends)) else (least, 0.0)
 
-    def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> float:
-        """The factor that lifts all margins of (w, b), of which `least` is the least, to 1; inf where none does.
+    def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
+        """The factor that lifts all margins of (w, b), of which `least` is the least, to 1, and what they are off by.
 
         At C = 1e8 a margin of 1 − 1e-16 costs as much as a weight of 1e-4. So it is as much more as rounding can take
         off any margin, on the user's scale too, where columns of large mean are multiplied and the intercept moves.
+        It is inf where nothing lifts them all.
         """
         if least <= 0.0:
-            return np.inf
+            return np.inf, 0.0
         data = self.data
         block = data.block(ids)
         moved = np.abs(block.center) + np.abs(data.shift[ids]) / data.scale[ids]
-        size = abs(b) + float((block.largest() + moved) @ np.abs(w))
-        safe = least - 4.0 * (ids.size + 8) * U * size
-        return 1.0 / safe + 4.0 * U if safe > 0.0 else np.inf
+        doubt = 4.0 * (ids.size + 8) * U * (abs(b) + float((block.largest() + moved) @ np.abs(w)))
+        return (1.0 / (least - doubt) + 4.0 * U if least > doubt else np.inf), doubt
 
 
 class TakenOff:
