@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -35,7 +35,7 @@ def convert(
     check_target(json, data_file)
     with heard(), progress("converting:", "done", not quiet) as tell:  # what is done by a Ctrl-C is gone on with
         place = write(
-            data_file, store, dtype=dtype, block=block, memory=memory, label=label, positive=positive,
+            data_file, store, dtype=cast(Any, dtype), block=block, memory=memory, label=label, positive=positive,
             n_features=n_features, progress=tell,
         )  # fmt: skip
     found = Manifest.of(place)

@@ -134,7 +134,7 @@ def _read_beside(path: Path) -> list[Path]:
     """What is read along with a data file or a result."""
     try:
         return [description_of(path), sidecar_of(path), names_of(path), labels_of(path, "y")]
-    except (DataError, ValueError):
+    except (DataError, UsageError, ValueError):
         return []  # no data file at all: its reader will say so
 
 

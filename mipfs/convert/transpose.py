@@ -15,40 +15,44 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any, Literal
 
 import numpy as np
 
 from mipfs.convert.finish import finish
 from mipfs.convert.kept import Grown, load_state, save_state
 from mipfs.convert.spill import Buffer
+from mipfs.data.checks import memory as of_machine
 from mipfs.errors import DataError, LabelError, UsageError
+from mipfs.plumbing.declared import Within, declared, shown
 from mipfs.readers import chunks
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import LABEL, Label
-from mipfs.readers.files import MANIFEST, format_of
+from mipfs.readers.files import MANIFEST, Width, format_of
 from mipfs.readers.memory_chunks import memory_chunks
 from mipfs.readers.sidecar import Sidecar
 from mipfs.readers.svmlight_chunks import svmlight_chunks
 from mipfs.readers.table_chunks import csv_chunks, parquet_chunks
 
-DTYPES = ("float64", "float32")
 MB = 1 << 20
 LEAST_MEMORY = 16
+MOST_MEGABYTES = 1 << 24
+"""Of a block or the memory that is asked for: more than any machine has, and no overflow in bytes."""
 """Megabytes that a buffer takes at least."""
 Progress = Callable[[int, int], None]
 
 
+@declared
 def convert(
     data: str | Path,
     store: str | Path,
     *,
-    dtype: str = "float64",
-    block: int = 32,
-    memory: int = 1024,
+    dtype: Literal["float64", "float32"] = "float64",
+    block: Annotated[int, Within(1, MOST_MEGABYTES, of="megabytes")] = 32,
+    memory: Annotated[int, Within(LEAST_MEMORY, MOST_MEGABYTES, of="megabytes")] = 1024,
     label: str | None = None,
-    positive: str | float | None = None,
-    n_features: int | None = None,
+    positive: str | float | bool | None = None,
+    n_features: Width | None = None,
     progress: Progress | None = None,
 ) -> Path:
     """Write a column store, which `mipfs.read` opens without reading it.
@@ -75,10 +79,8 @@ def convert(
         The folder exists; an option out of its range.
     """
     source, place = Path(data), Path(store)
-    if dtype not in DTYPES:
-        raise UsageError(f"dtype = {dtype!r} is unknown; it is one of {', '.join(DTYPES)}")
-    if block < 1 or memory < LEAST_MEMORY:
-        raise UsageError(f"block = {block}, memory = {memory}: at least 1 and {LEAST_MEMORY} megabytes are needed")
+    if not place.name or "\0" in str(place):
+        raise UsageError(f"{shown(str(store))} is no name of a folder that can be made; give one, such as data.store")
     if os.path.isdir(source):
         raise DataError("this is a folder", "give a data file", path=source)
     kind, folder = format_of(source), place.with_name(place.name + ".unfinished")
@@ -139,7 +141,7 @@ def _read(
             return state
         column: Label = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
         found = _chunks(kind, source, stream, column, n_features, state["position"])
-        samples, buffer = Samples(folder, source, state), Buffer(memory * MB, dtype)
+        samples, buffer = Samples(folder, source, state), Buffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
             values = _narrow(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
@@ -168,8 +170,6 @@ def _features(sidecar: Sidecar, kind: str, n_features: int | None) -> int | None
         if n_features is not None:
             raise UsageError(f"n_features = {n_features}: only svmlight leaves the number of features open")
         return None
-    if n_features is not None and n_features < 1:
-        raise UsageError(f"n_features = {n_features} must be at least 1")
     return n_features if sidecar.names is None else len(sidecar.names)
 
 

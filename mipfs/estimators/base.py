@@ -21,7 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
-from mipfs.estimators.samples import binary_instances, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
@@ -120,6 +120,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         names = getattr(self, "feature_names_in_", None)
         with scikit_errors():
+            check_parameters(self)
             instances = binary_instances(
                 X,
                 codes,

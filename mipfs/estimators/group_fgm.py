@@ -13,6 +13,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted
 from mipfs.estimators.relaxation import RelaxationClassifier
+from mipfs.plumbing.declared import checked
 
 GroupLists = Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]]
 
@@ -130,7 +131,7 @@ def named_groups(groups: Any, feature_names: Sequence[str]) -> Mapping[str, Sequ
         return {name: (j,) for j, name in enumerate(feature_names)}
     if isinstance(groups, Mapping):
         return {str(name): _listed(members) for name, members in groups.items()}
-    listed = list(groups)
+    listed = [*checked("groups", groups, Sequence[Any])]
     if listed and all(isinstance(members, (list, tuple, set, np.ndarray)) for members in listed):
         return {f"group{g + 1}": _listed(members) for g, members in enumerate(listed)}
     if len(listed) != len(feature_names):

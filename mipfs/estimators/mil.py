@@ -16,7 +16,7 @@ from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
 from mipfs.estimators.base import solved
 from mipfs.estimators.joint import constant_of, joint_problem, with_constant
-from mipfs.estimators.samples import binary_instances, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
 from mipfs.mil.algorithm import bag_values, needed, weights_of
 from mipfs.mil.bags import Bags
 from mipfs.mil.miles import Miles, mean_distance
@@ -160,6 +160,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         with scikit_errors():
+            check_parameters(self)
             if self.classes_.size < 2:
                 raise UsageError(f"y holds one class only, {self.classes_.tolist()[0]!r}; give two at least")
             grouped = Bags.of(bags, X.shape[0])

@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
+from mipfs.baselines.linear import Weight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved, stacked
 from mipfs.estimators.refit import refit
+from mipfs.plumbing.declared import Positive, checked
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -109,9 +111,7 @@ def plain_C(debias: Any) -> float:
     UsageError
         No positive number.
     """
-    if not (isinstance(debias, (int, float, np.number)) and 0 < debias < np.inf):
-        raise UsageError(f"debias = {debias!r} must be a positive number, the C of the refit, or None")
-    return float(debias)
+    return float(checked("debias", checked("debias", debias, Positive), Weight))
 
 
 def kept_sigma(problem: Problem, result: Result, everything: bool) -> Array:

@@ -13,6 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from mipfs.data.instance import Instance, Labels, Scaling
 from mipfs.errors import MipfsError
+from mipfs.plumbing.declared import arguments_of
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -25,6 +26,16 @@ def scikit_errors() -> Iterator[None]:
         yield
     except MipfsError as error:
         raise ValueError(str(error)) from None
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of an estimator that are not of the kinds that its constructor declares.
+
+    Raises
+    ------
+    UsageError
+    """
+    arguments_of(type(model).__init__, model.get_params(deep=False))
 
 
 def sample_weights(given: Any, n: int) -> Array:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.samples import binary_instances, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
 from mipfs.sketch.margin import Solved, solve_svm
 from mipfs.sketch.select import Choice, Sketch, choose
 
@@ -62,6 +62,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             X, y = validate_data(self, X, y, accept_sparse="csc", dtype=np.float64, order="F")
         with scikit_errors():
+            check_parameters(self)
             how = self._how()
             if self.supervised:
                 data, rows, solved = self._support_vectors(X, y, how)
@@ -140,7 +141,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.target_tags.required = bool(self.supervised)
+        tags.target_tags.required = self.supervised is True
         return tags
 
 

@@ -22,6 +22,7 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.mil.bags import Bags
 from mipfs.mil.miles import Miles, mean_distance
+from mipfs.plumbing.declared import Natural, declared
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
@@ -75,11 +76,12 @@ class BagClassifier:
         return self.labels.of(self.decision_function(X, bags))
 
 
+@declared
 def solve_bags(
     data: Instance,
     *,
     measure: str = "f1",
-    M: int | None = 10,
+    M: Natural | None = 10,
     C: float = 100.0,
     beta: float | None = None,
     k: int | None = None,
@@ -125,6 +127,7 @@ def solve_bags(
     return BagClassifier(result, rows, weights[rows], restricted(miles, rows), data.labels)
 
 
+@declared
 def embedded(data: Instance, *, width: float | None = None, nearest: int | None = None) -> tuple[Instance, Miles]:
     """The bags of an instance as samples, with a feature for every row: for any loss and driver.
 

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from mipfs.errors import UsageError
 from mipfs.mil.bags import Bags, Integers
+from mipfs.plumbing.declared import Positive, checked
 
 Array = npt.NDArray[np.float64]
 
@@ -183,10 +184,7 @@ def checked_width(width: Any) -> float:
     UsageError
         It is no finite number above 0.
     """
-    number = isinstance(width, (int, float, np.number)) and not isinstance(width, bool)
-    if not (number and 0 < width < math.inf):
-        raise UsageError(f"width = {width!r} must be a positive number, or None for the mean distance of rows")
-    return float(width)
+    return float(checked("width", width, Positive))
 
 
 def check_nearest(nearest: Any) -> None:

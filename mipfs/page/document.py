@@ -18,6 +18,7 @@ from mipfs.page.of_study import comparison_html, path_html, reported_html
 from mipfs.page.parts import anchor, article
 from mipfs.page.side_by_side import overview
 from mipfs.plumbing import output_file
+from mipfs.plumbing.declared import check_fields, declared
 from mipfs.report import figure
 from mipfs.report.blocks import Reported
 from mipfs.report.charts import Detail
@@ -49,6 +50,9 @@ class Item:
     study: Reported
     score: Any = None
 
+    def __post_init__(self) -> None:
+        check_fields(self, "name", "study")
+
 
 def html(items: Sequence[Item], title: str = "") -> str:
     """The page of one or several items.
@@ -79,6 +83,7 @@ def html(items: Sequence[Item], title: str = "") -> str:
     raise UsageError(f"the page would be larger than {MOST / 1e6:g} MB; give fewer results")
 
 
+@declared
 def write(path: str | Path, items: Sequence[Item], title: str = "") -> int:
     """Write the page of `html` to a file, and return its size in bytes.
 

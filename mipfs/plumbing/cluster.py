@@ -11,6 +11,7 @@ from threading import Event
 from typing import Any
 
 from mipfs.errors import MissingExtraError, UsageError
+from mipfs.plumbing.declared import shown
 
 LOG = logging.getLogger("mipfs")
 ANSWER = 5.0
@@ -61,7 +62,7 @@ def check_client(client: Any) -> None:
     except ImportError:
         raise MissingExtraError("distributed", "dask", "client") from None
     if not isinstance(client, Client) or client.asynchronous:
-        raise UsageError(f"client = {client!r} is no dask.distributed.Client (one that is not asynchronous)")
+        raise UsageError(f"client = {shown(client)} is no dask.distributed.Client (one that is not asynchronous)")
 
 
 def refused(error: BaseException) -> BaseException:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import inspect
+import itertools
 import math
 import numbers
 import types
@@ -40,6 +41,7 @@ MANY_DIGITS = 20
 """Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
 UNLIMITED = 2.0**31 - 1.0
 """The upper end of a range from which on it is none to speak of: the largest integer of many libraries."""
+LONG_ONES = (collections.abc.Sequence, list)
 SEQUENCES = (tuple, list, collections.abc.Sequence, collections.abc.Iterable)
 _REFUSED = object()
 
@@ -235,21 +237,20 @@ def _number(value: Any, kind: type, within: Within) -> Any:
 
 
 def _sequence(value: Any, kind: Any) -> Any:
-    """A tuple of names, functions and the like, each looked at; of a Sequence, which may be long, the first item."""
-    try:
-        first = next(iter(value), _REFUSED) if hasattr(value, "__getitem__") else _REFUSED
-        iter(value)
-    except TypeError:  # an array without dimensions has the method, and no items
-        return _REFUSED
-    if isinstance(value, (str, bytes, Mapping)):
+    """Items of one kind: a tuple, each of them looked at; of a Sequence, which may be long, the first one."""
+    origin = get_origin(kind) or kind
+    needed = collections.abc.Collection if origin in LONG_ONES else collections.abc.Iterable
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, needed):
         return _REFUSED
     inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
-    if (get_origin(kind) or kind) in (collections.abc.Sequence, list):
-        if not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
-            return _REFUSED
-        return value if first is _REFUSED or _is_one_of(first, inner) else _REFUSED
-    items = tuple(value)
-    return items if all(_is_one_of(one, inner) for one in items) else _REFUSED
+    is_long = origin in LONG_ONES or (origin is collections.abc.Iterable and isinstance(value, range))
+    try:
+        items = tuple(itertools.islice(value, 1)) if is_long else tuple(value)
+    except TypeError:  # an array without dimensions has the methods, and no items
+        return _REFUSED
+    if not all(_is_one_of(one, inner) for one in items):
+        return _REFUSED
+    return value if is_long else items
 
 
 def _is_one_of(value: Any, hint: Any) -> bool:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mipfs.errors import UsageError
 from mipfs.plumbing import output_file, signals
 
 Read = TypeVar("Read")
@@ -33,7 +34,15 @@ ATTEMPTS, PAUSE = 100, 0.005
 
 
 def sidecar_of(path: Path) -> Path:
-    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link."""
+    """RESULT.cert.npz beside RESULT.json, where the file itself is if that is a link.
+
+    Raises
+    ------
+    UsageError
+        The path ends in no name.
+    """
+    if not path.name:
+        raise UsageError(f"{path}: this is no file name; give one, such as result.json")
     place = Path(os.path.realpath(path)) if os.path.islink(path) else path
     return place.with_name(place.name.removesuffix(".json") + ".cert.npz")
 

@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.proof.fitted import within
 from mipfs.proof.proof import Proof
 from mipfs.readers.arrays import load_arrays
+from mipfs.selection.selection import Rows
 
 if TYPE_CHECKING:
     from mipfs.check.tree import Report
-    from mipfs.data.instance import Instance
     from mipfs.proof.evidence import Combined
     from mipfs.result.result import Result
-    from mipfs.selection.selection import Extras, Rows
+    from mipfs.selection.selection import Extras
 
 MISSING = (
     "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
@@ -134,6 +136,11 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     """
     from mipfs.check.tree import Report
 
+    if not hasattr(result, "to_json"):
+        raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
+    kinds = {"data": (data, Instance), "rows": (rows, Rows | None), "verbose": (verbose, bool)}
+    for name, (value, kind) in kinds.items():
+        checked(name, value, kind)
     document = json.loads(result.to_json()) | dict(result.stated)
     raw = getattr(data.block().values, "raw", None) or data  # of columns that are made, what they are made of
     given = None if rows is None else stated(rows, raw.feature_names)

@@ -15,11 +15,12 @@ from mipfs.data import checks
 from mipfs.data.instance import SCALINGS, Instance, Labels, Scaling
 from mipfs.data.names import Numbered, NumberedIndex
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
 from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.csv_file import read_csv
-from mipfs.readers.files import format_of
+from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame, is_frame
 from mipfs.readers.labels import applied, apply_labels, map_labels, signed
 from mipfs.readers.npz import read_npz
@@ -35,12 +36,13 @@ READERS: dict[str, Callable[[Path, Label, bool], Table]] = {"csv": read_csv, "pa
 """What reads a file whose labels stand in a column: path, label, and whether it must have labels. By `format_of`."""
 
 
+@declared
 def read(
     path: Any,
     scale: Scaling | None = None,
     label: str | None = None,
-    positive: str | float | None = None,
-    n_features: int | None = None,
+    positive: str | float | bool | None = None,
+    n_features: Width | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
 
@@ -243,8 +245,6 @@ def _load(
     if kind == "svmlight":
         if label is not None:
             raise UsageError(f"label = {label!r}: the labels of an svmlight file stand first on each line")
-        if n_features is not None and n_features < 1:
-            raise UsageError(f"n_features = {n_features} must be at least 1")
         if given is not None and n_features is not None and len(given) != n_features:
             message = f"[features] has {len(given)} names, but {n_features} features are asked for"
             sidecar.fail(message, "make the two agree", "features", "names")

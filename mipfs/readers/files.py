@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Annotated, cast
 
 from mipfs.errors import DataError
+from mipfs.plumbing.declared import Within
 
 FORMATS = {
     ".svm": "svmlight",
@@ -27,6 +28,8 @@ FORMATS = {
 }
 MAX_FEATURES = 100_000_000
 """A larger index or shape is taken for an error: its matrix alone would need gigabytes."""
+Width = Annotated[int, Within(1, MAX_FEATURES)]
+"""How many features a file is said to have."""
 MANIFEST, DESCRIPTION = "manifest.json", "description.toml"
 """In a column store: what makes a folder one, and the .toml that stood beside its data."""
 _PACKED = (".gz", ".bz2")
@@ -99,8 +102,8 @@ def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
         raise DataError("no such file", "check the path", path=path) from None
     except (EOFError, zlib.error):
         raise DataError("the compressed file is truncated or damaged", "fetch or pack it again", path=path) from None
-    except OSError as error:
-        reason = error.strerror or str(error)  # a bad gzip header has no strerror
+    except (OSError, ValueError) as error:  # of a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)  # a bad gzip header has no strerror
         raise DataError(f"cannot be read: {reason}", "check the file", path=path) from None
 
 

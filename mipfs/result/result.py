@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import CertificateWarning, DataError, UsageError
 from mipfs.plumbing import output_file
+from mipfs.plumbing.declared import Within, declared
 from mipfs.report.blocks import Block
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import in_json
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
+Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
 _IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar")
 """Fields that are not in the JSON."""
@@ -324,6 +326,7 @@ class Result(Plotted):
         return in_json(json.dumps(result_json.plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod
+    @declared
     def from_json(cls, text: str, *, path: str | Path | None = None) -> Result:
         """Read what `to_json` wrote; `path` is named in the messages.
 
@@ -351,7 +354,8 @@ class Result(Plotted):
         stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
         return cls(**values, path=None if path is None else Path(path), stated=stated)
 
-    def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
+    @declared
+    def save(self, path: str | Path, *, certificate_limit: Megabytes = CERTIFICATE_LIMIT) -> None:
         """Write the JSON to a file and, where there is one, the certificate beside it as ``RESULT.cert.npz``.
 
         Both or neither, whatever moment it is ended at, and whoever else saves there (`mipfs.proof.pair`).
@@ -379,8 +383,6 @@ class Result(Plotted):
         from mipfs.proof import pair
         from mipfs.proof.sidecar import packed
 
-        if not certificate_limit > 0:
-            raise UsageError(f"certificate limit = {certificate_limit!r} must be a number of megabytes > 0, or inf")
         path = Path(path)
         if output_file.is_stream(path):
             output_file.save([(path, f"{self.to_json()}\n".encode())])
@@ -410,6 +412,7 @@ class Result(Plotted):
         return replace(self, certificate=certificate, bound=bound, trace=trace, relaxed=relaxed)
 
     @classmethod
+    @declared
     def load(cls, path: str | Path) -> Result:
         """Read a JSON file, with the certificate that belongs to it; see `from_json`."""
         from mipfs.proof import pair

@@ -9,7 +9,7 @@ says so.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing import output_file
+from mipfs.plumbing.declared import Count, Seed, declared, shown
 from mipfs.plumbing.signals import heard
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.visible import in_json
@@ -111,6 +112,7 @@ class Bench(Reported):
         save_plot(self, Path(path))
 
 
+@declared
 def bench(
     data: Instance,
     methods: Sequence[str],
@@ -123,11 +125,11 @@ def bench(
     beta: float | None = None,
     k: int | None = None,
     bias: bool = True,
-    seed: int = 0,
+    seed: Seed = 0,
     time_limit: float | None = 60.0,
-    jobs: int = 1,
+    jobs: Count = 1,
     client: Any = None,
-    records: Iterable[Record] = (),
+    records: Sequence[Mapping[str, Any]] = (),
     on_record: Callable[[Bench], object] | None = None,
 ) -> Bench:
     """Compare methods that select features, by nested cross-validation.
@@ -184,7 +186,7 @@ def bench(
         time_limit=time_limit,
     )  # fmt: skip
     units = setting.units()
-    done = {unit_of(record): record for record in records}
+    done = {unit_of(record): dict(record) for record in records}
     left = [unit for unit in units if unit not in done]
     interrupted = False
 
@@ -207,7 +209,15 @@ def _json(value: Any) -> str:
 
 
 def unit_of(record: Mapping[str, Any]) -> Unit:
-    """The unit that a record is of."""
+    """The unit that a record is of.
+
+    Raises
+    ------
+    UsageError
+        It says of none.
+    """
+    if not (isinstance(record, Mapping) and {"method", "M", "fold"} <= record.keys()):
+        raise UsageError(f"{shown(record)} is no record of a benchmark; give those of `Bench.records`")
     return Unit(record["method"], record["M"], record["fold"])
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from mipfs.baselines.linear import check_size, check_weight
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.errors import DataError, UsageError
 from mipfs.measures import MEASURES, get_measure, value
+from mipfs.plumbing.declared import Declared, Seed, Within
 from mipfs.studies.bench_methods import ACCURACY, get_method
 from mipfs.studies.folds import Fold, fold
 
@@ -33,7 +34,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Declared):
     """What a benchmark does.
 
     Attributes
@@ -59,8 +60,8 @@ class Setting:
     beta: float | None = None
     k: int | None = None
     bias: bool = True
-    seed: int = 0
-    time_limit: float | None = 60.0
+    seed: Seed = 0
+    time_limit: Annotated[float, Within(above=0, of="seconds")] | None = 60.0
     source: str = ""
     data_sha256: str = ""
     scaling: str = "none"
@@ -86,10 +87,6 @@ class Setting:
             check_size(M_, data.n_features)
         for C in made.C:
             check_weight(C)
-        if made.time_limit is not None and not 0 < made.time_limit < math.inf:
-            raise UsageError(f"time limit = {made.time_limit!r} must be a number of seconds > 0, or None")
-        if isinstance(made.seed, bool) or not isinstance(made.seed, (int, np.integer)) or made.seed < 0:
-            raise UsageError(f"seed = {made.seed!r} must be an integer >= 0")
         fold(data, made.folds, made.seed, 0)
         made._check_inner(data)
         made._check_measure(data)

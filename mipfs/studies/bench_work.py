@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.plumbing.cluster import check_client
+from mipfs.plumbing.declared import Count, checked
 from mipfs.studies import bench_unit
 from mipfs.studies.bench_setting import Setting, Unit
 from mipfs.studies.bench_unit import Record
@@ -37,11 +38,11 @@ def records(
     Raises
     ------
     UsageError
-        `jobs` out of its range.
+        `jobs` out of its range, or a client that is none.
     """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise UsageError(f"jobs = {jobs!r} must be an integer >= 1")
+    jobs = min(checked("jobs", jobs, Count), max(1, len(units)))
     if client is not None:
+        check_client(client)
         yield from _of_client(data, setting, units, client)
     elif jobs == 1 or len(units) < 2:
         yield from (bench_unit.run(data, setting, unit) for unit in units)

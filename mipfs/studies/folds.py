@@ -67,9 +67,13 @@ def _checked(data: Instance, k: int) -> int:
     return int(k)
 
 
+SEEDS = 2**32
+"""Seeds of scikit-learn are below; larger ones are taken modulo."""
+
+
 def _splits(data: Instance, k: int, seed: int) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     """The rows of training and of test of every fold."""
     from sklearn.model_selection import StratifiedKFold
 
-    folds = StratifiedKFold(int(k), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(int(k), shuffle=True, random_state=seed % SEEDS)
     return list(folds.split(np.zeros(data.n_samples), data.y))

@@ -25,6 +25,7 @@ from mipfs.backends.declared import TooLargeError
 from mipfs.drivers import kelley, rounding
 from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.declared import Seconds, declared
 from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
@@ -182,11 +183,12 @@ class Comparison(Reported):
         return draw(ladder_chart(self), ax, "plot_ladder()")
 
 
+@declared
 def compare(
     model: Any,
     *,
     rungs: Sequence[str] | None = None,
-    time_limit: float | None = 60.0,
+    time_limit: Seconds | None = 60.0,
     callback: Callable[[Record], object] | None = None,
     observers: Iterable[Observer] = (),
     verbose: bool = False,
@@ -218,8 +220,6 @@ def compare(
     """
     problem = formulation.compile(model)
     chosen = _chosen(rungs)
-    if time_limit is not None and not time_limit >= 0:
-        raise UsageError(f"time limit = {time_limit!r} must be a number of seconds >= 0")
     params = {**parameters(problem), "time_limit": time_limit}
     if problem.selection.minimise(problem.penalty)[0] is None:
         ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)

@@ -20,6 +20,7 @@ from typing import Any
 from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Seed, declared
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
@@ -33,6 +34,7 @@ from mipfs.studies.solution_path import Point, SolutionPath
 from mipfs.studies.steps import Place, Steps, place_text, steps_of
 
 
+@declared
 def path(
     model: Any,
     *,
@@ -43,7 +45,7 @@ def path(
     driver: str | None = None,
     folds: int | None = None,
     one_se: bool = False,
-    seed: int = 0,
+    seed: Seed = 0,
     cold: bool = False,
     on_begin: Callable[[str], object] | None = None,
     on_point: Callable[[Point], object] | None = None,
