@@ -44,8 +44,11 @@ def _call(argv: Sequence[str] | None) -> int:
 
     from mipfs.cli.app import app
     from mipfs.cli.typed import ARGUMENTS
+    from mipfs.errors import UsageError
 
     args = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    if any("\0" in argument for argument in args):
+        raise UsageError("an argument holds a NUL character, which no name has; leave it out")
     typed = ARGUMENTS.set(args)
     try:
         code = typer.main.get_command(app).main(args=args, prog_name="mipfs", standalone_mode=False)

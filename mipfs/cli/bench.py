@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Callable
@@ -105,7 +106,7 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
         asked["M"] = list(parse_whole(asked["M"]))
     if "C" in asked:
         asked["C"] = parse_numbers("C", asked["C"])
-    if file is not None and file.exists():
+    if file is not None and os.path.exists(file):
         said = load(file)[0].document()
         asked = {name: said[name] for name in given if name in said} | asked
     if "methods" not in asked:

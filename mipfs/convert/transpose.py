@@ -84,7 +84,8 @@ def convert(
     if os.path.isdir(source):
         raise DataError("this is a folder", "give a data file", path=source)
     kind, folder = format_of(source), place.with_name(place.name + ".unfinished")
-    if (place / MANIFEST).is_file() and folder.is_dir() and not (folder / "store").exists():
+    done, begun, made = (os.path.exists(path) for path in (place / MANIFEST, folder, folder / "store"))
+    if done and begun and not made:
         shutil.rmtree(folder)  # it was killed after the last step
         return place
     if os.path.lexists(place):

@@ -215,8 +215,9 @@ def _save(
         for path, content in made.items():
             if not force and os.path.exists(path) and path.read_bytes() != _bytes(content()):
                 raise UsageError(f"{path} is there already and holds something else; give another --out, or --force")
-    except OSError as error:
-        raise UsageError(f"{data}: cannot be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # of a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{data}: cannot be written: {reason}; give another place for it") from None
     output_file.save((path, _bytes(content())) for path, content in made.items())
     return data
 

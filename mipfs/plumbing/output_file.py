@@ -110,7 +110,7 @@ def check(path: Path, inputs: Sequence[str | Path] = ()) -> None:
     if not is_stream(path):
         place = _place(path)
         if not os.access(place.parent, os.W_OK):
-            reason = "no such folder" if not place.parent.exists() else "the folder is not yours to write in"
+            reason = "no such folder" if not os.path.exists(place.parent) else "the folder is not yours to write in"
             raise _cannot(path, reason)
 
 

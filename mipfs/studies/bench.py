@@ -9,6 +9,7 @@ says so.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -257,7 +258,7 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     DataError, UsageError
         The file is no benchmark, or one of other data or another setting.
     """
-    if not Path(path).exists():
+    if not os.path.exists(path):
         return ()
     theirs, records, _ = load(path)
     Setting.of(compared(data), **asked).check_shared(theirs, str(path))
@@ -271,7 +272,7 @@ def check_complete(path: str | Path) -> None:
     ------
     UsageError
     """
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         return
     try:
         _, records, complete = load(path)
