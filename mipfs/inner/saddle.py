@@ -25,6 +25,8 @@ from mipfs.inner.polytope import Polytope
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+LEAST_GAP = 1e-15
+"""Values are at most 1, so that round-off is about this large: products that are to be smaller vanish, and divide."""
 STEPS = 60
 """Newton steps per call at most."""
 SHRINK = 0.1
@@ -73,9 +75,9 @@ class Saddle:
         B : (m, K), a column for every labelling: those of the last call first
         d : (K,)
         S : Polytope of the atoms, those of the last call first
-        gap : float > 0
+        gap : float >= 0; below `LEAST_GAP` it is that
         """
-        d, f = np.append(0.0, d), S.free
+        d, f, gap = np.append(0.0, d), S.free, max(gap, LEAST_GAP)
         self._grow(B, d, S)
         count = d.size + 2 * int(np.count_nonzero(f)) + int(S.bounded)
         target, step, anew = gap / count, 1.0, False
