@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.drivers.master_node import Node, Point
+from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.multipliers import broken_row, farkas
@@ -118,6 +119,7 @@ class Master:
             self._current.upper = upper
             self._current.weights = weights
 
+    @apart
     def relax(
         self,
         cutoff: float,
@@ -307,7 +309,7 @@ class Master:
             return -math.inf, np.zeros(self.selection.n_features), None
         share = mu[binding] / total
         ids = np.array(self._cuts)[binding]
-        y = self._model.multipliers() * self.scale
+        y = self._model.multipliers(duals) * self.scale
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)

@@ -22,6 +22,7 @@ from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import rounded
+from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.solvers import highs
 
@@ -166,6 +167,7 @@ class Cutting:
         # the LP is solved in units of L(0), which may be as small as C
         self._scale = float(problem.c_i.sum())
 
+    @apart
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         problem, t = self.problem, len(pool)

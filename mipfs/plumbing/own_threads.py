@@ -22,9 +22,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import partial, wraps
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 FIRST_LOOK = 0.002
@@ -35,18 +37,26 @@ PATIENCE = 1.0
 """Seconds that an exception, such as Ctrl-C, waits for the job to hear that it must stop."""
 
 
+Watch = tuple[Callable[[], bool], Callable[[], object]]
+"""Whether what is at work must stop, and what tells it so."""
+
+
+class _GivenUp(BaseException):
+    """Ends a job for which nobody waits any more."""
+
+
 class _Job(Generic[T]):
     """A call that one of our threads makes.
 
     Parameters
     ----------
     work : callable
-    interrupt : callable that tells it to stop
+    watch : Watch, optional
     """
 
-    def __init__(self, work: Callable[[], T], interrupt: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, work: Callable[[], T], watch: Watch | None = None) -> None:
         self._work: Callable[[], T] | None = work
-        self.interrupt = interrupt
+        self._watch, self._lock, self._is_given_up = watch, threading.Lock(), False
         self._over = threading.Lock()
         self._over.acquire()
         self._value: T | None = None
@@ -59,7 +69,7 @@ class _Job(Generic[T]):
             self._value = self._work()
         except BaseException as error:
             self._error = error
-        self._work = None  # what it held is let go of before the caller goes on
+        self._work = self._watch = None  # what they held is let go of before the caller goes on
 
     def here(self) -> None:
         """Be done by the thread that asks."""
@@ -69,6 +79,33 @@ class _Job(Generic[T]):
     def end(self) -> None:
         """Wake who waits."""
         self._over.release()
+
+    def inside(self, work: Callable[[], S], watch: Watch) -> S:
+        """What a call within this one returns; while it is made, it is the one that is told to stop."""
+        with self._lock:
+            if self._is_given_up:
+                raise _GivenUp
+            before, self._watch = self._watch, watch
+        try:
+            return work()
+        finally:
+            with self._lock:
+                self._watch = before
+
+    def look(self) -> None:
+        """Tell what is at work to stop where it must."""
+        watch = self._watch
+        if watch is not None and watch[0]():
+            with self._lock:
+                if self._watch is watch:  # else what must stop is over
+                    watch[1]()
+
+    def give_up(self) -> None:
+        """Tell what is at work to stop, and have nothing else begin within this call."""
+        with self._lock:
+            self._is_given_up = True
+            if self._watch is not None:
+                self._watch[1]()
 
     def wait(self, seconds: float) -> bool:
         """Whether it is over, at the latest after so many seconds."""
@@ -100,16 +137,19 @@ class _Thread:
             self._given.acquire()
             job, self._job = self._job, None
             assert job is not None
+            _own.job = job
             job.do()
             _at_work.discard(job)
             _idle.append(self)
             job.end()
-            del job
+            del job, _own.job
 
 
 _idle: deque[_Thread] = deque()
 """Threads without a job; the last one that had some comes first, for what it needs is still in a cache."""
 _at_work: set[_Job[Any]] = set()
+_own = threading.local()
+"""Of a thread of ours: the job that it does."""
 _ended = threading.Event()
 """The interpreter ends: no thread begins a job any more."""
 
@@ -119,7 +159,7 @@ def _end() -> None:
     _ended.set()
     jobs, latest = list(_at_work), time.monotonic() + PATIENCE
     for job in jobs:
-        job.interrupt()
+        job.give_up()
     for job in jobs:
         job.wait(max(0.0, latest - time.monotonic()))
 
@@ -140,31 +180,44 @@ def call(
     must_stop: Callable[[], bool] = lambda: False,
     interrupt: Callable[[], object] = lambda: None,
 ) -> T:
-    """What a call returns that one of our threads makes; signals and limits are heard here meanwhile.
+    """What a call returns that one of our threads makes: this one, if it is one of them.
+
+    The thread that is not ours waits, and hears signals and limits meanwhile.
 
     Parameters
     ----------
     work : callable
     must_stop : callable, optional
-        Asked every `POLL_SECONDS`.
+        Asked every `POLL_SECONDS`, by the thread that waits.
     interrupt : callable, optional
-        Tells the work that it must stop; called from another thread than the work's, when `must_stop` says so, or an
-        exception comes, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
+        Tells the work that it must stop; called by the thread that waits, when `must_stop` says so, or an exception
+        comes there, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
     """
-    job, asked = _Job(work, interrupt), False
+    own = getattr(_own, "job", None)
+    if own is not None:
+        return cast("_Job[Any]", own).inside(work, (must_stop, interrupt))
+    job = _Job(work, (must_stop, interrupt))
     try:
         _begin(job)
         over = job.wait(FIRST_LOOK)
         while not over:
-            if not asked and must_stop():
-                asked = True
-                interrupt()
+            job.look()
             over = job.wait(POLL_SECONDS)
     except BaseException:
-        interrupt()
+        job.give_up()
         job.wait(PATIENCE)
         raise
     return job.result()
+
+
+def apart(function: Callable[P, T]) -> Callable[P, T]:
+    """Have one of our threads make all calls of a function: one that solves again and again changes threads once."""
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        return call(partial(function, *args, **kwargs))
+
+    return called
 
 
 def share(work: Callable[[int, int], object], pieces: int, threads: int) -> None:

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.own_threads import apart
 from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
 from mipfs.proof.proof import Proof
 from mipfs.selection.selection import Selection
@@ -26,6 +27,7 @@ WHOLE = 1e-6
 """Distance from a whole number up to which a relaxed σ_j or extra variable counts as one."""
 
 
+@apart
 def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection, cost: Array, wanted: float) -> float:
     """Close an open node of the proof; the bound on cost'σ that its leaves reach, inf when no selection is in it.
 

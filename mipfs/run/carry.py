@@ -18,6 +18,7 @@ from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss
 from mipfs.losses.labellings import combination, feasible
+from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.solvers import highs
@@ -132,6 +133,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
 
 
+@apart
 def _binding(pool: CutPool, problem: Problem) -> list[int]:
     """Positions of the cuts that were binding on the way to min c'σ + max over the pool, σ in the relaxed S.
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import NumericalError
+from mipfs.plumbing.own_threads import apart
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
 
@@ -17,6 +18,7 @@ MAX_ROUNDS = 300
 """Rounds of the search for a minimum set before an irreducible one is accepted."""
 
 
+@apart
 def smallest_conflict(selection: Selection, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
     """The smallest set of rows without a common selection.
 

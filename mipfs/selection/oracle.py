@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
+from mipfs.plumbing.own_threads import apart
 from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.solvers import highs
@@ -109,6 +110,7 @@ class SelectionOracle:
         ub[list(outside)] = 0.0
         return lb, ub
 
+    @apart
     def _cheapest(self, cost: Array, lb: Array, ub: Array, late: Callable[[], bool]) -> Mask | None:
         """The cheapest selection in a box (p,) by HiGHS's word, but certainly one of S; None when it finds none."""
         if np.any(lb > ub) or self.selection.refuted_by(lb, ub) >= 0:
@@ -256,6 +258,7 @@ class SelectionOracle:
         y = np.where(np.abs(ray) > RAY_DUST, ray, 0.0) * self._relaxed.units
         return lagrangian_bound(np.zeros(low.size), self.selection.all_rows, low, high, y)[0] > 0.0
 
+    @apart
     def _proved(
         self, cost: Array, lb: Array, ub: Array, sigma: Mask | None, late: Callable[[], bool]
     ) -> tuple[Mask | None, float]:
@@ -361,6 +364,7 @@ class SelectionOracle:
         signs = np.where(a[cover] > 0, 1.0, -1.0)
         return columns[cover], signs, float(k - 1 - np.count_nonzero(signs < 0))
 
+    @apart
     def _extra_values(self, chosen: Array) -> Array | None:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features

@@ -49,6 +49,11 @@ class System:
         return iter((self.matrix, self.low, self.high))
 
     @cached_property
+    def transposed(self) -> Any:
+        """The matrix, transposed: a view, which SciPy takes as long to make as to multiply by."""
+        return self.matrix.T
+
+    @cached_property
     def sizes(self) -> Any:
         """|matrix|, transposed."""
         return abs(self.matrix).T.tocsr()
@@ -77,7 +82,7 @@ def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Ar
     dust = np.abs(y) * system.largest <= DUST * float(np.abs(cost).max(initial=0.0))
     y = np.where(np.isfinite(limit) & ~dust, y, 0.0)
     parts = y * np.where(np.isfinite(limit), limit, 0.0)
-    reduced = cost - system.matrix.T @ y
+    reduced = cost - system.transposed @ y
     size = np.abs(cost) + system.sizes @ np.abs(y)
     end = np.where(reduced > 0, low, high)
     reduced[~np.isfinite(end) & (np.abs(reduced) <= NEARLY * size)] = 0.0

@@ -281,9 +281,10 @@ class SelectionModel:
         values[p:] *= self.columns
         return MilpSolution(solution.status, values, solution.bound)
 
-    def multipliers(self) -> Array:
-        """The LP's multipliers (r,) of the rows of S as they stand, the cardinality row first."""
-        return self.program.multipliers()[: self.units.size] * self.units
+    def multipliers(self, whole: Array | None = None) -> Array:
+        """The LP's multipliers (r,) of the rows of S as they stand, the cardinality row first; of `whole`, if known."""
+        whole = self.program.multipliers() if whole is None else whole
+        return whole[: self.units.size] * self.units
 
     def ray(self) -> Array | None:
         """HiGHS's Farkas ray (r,) in the model's own units, its largest entry 1; None without one."""

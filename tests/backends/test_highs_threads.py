@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -162,3 +163,30 @@ def test_one_thread_for_blas_ends_with_the_last_block() -> None:
 
 def blas() -> list[int]:
     return [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_a_loop_on_our_thread_hears_its_limit_and_ends_with_ctrl_c() -> None:
+    asked, n_solved = Counter[str](), 0
+
+    def stop() -> bool:
+        asked[threading.current_thread().name] += 1
+        return True
+
+    @own_threads.apart
+    def loop(model: highs.Model) -> str:
+        nonlocal n_solved
+        assert threading.current_thread().name == "mipfs solver"
+        said = highs.solve(model, stop=stop).status
+        while True:  # until the caller gives it up
+            assert highs.solve(knapsack(1, 8)).status in ("optimal", "stopped")
+            n_solved += 1
+            if n_solved == 3:
+                assert said == "stopped"
+                threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        loop(knapsack(1, 60))
+    assert set(asked) == {"MainThread"}, "who waits is asked"
+    assert time.monotonic() - began < 1.5
+    assert not own_threads._at_work
