@@ -40,7 +40,7 @@ READERS: dict[str, Callable[[Path, Label, bool], Table]] = {"csv": read_csv, "pa
 def read(
     path: Any,
     scale: Scaling | None = None,
-    label: str | None = None,
+    label: Any = None,
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
 ) -> Instance:
@@ -59,8 +59,8 @@ def read(
         Default: ``[data] scale`` of the .toml, otherwise ``none``. ``standard``: mean 0, divisor n, constant
         columns left as they are; ``unit``: each column divided by its norm.
     label : str, optional
-        The label column of a data frame, CSV and Parquet (default ``label``) or array of npz (default ``y``), which may
-        stand in a file of its own, ``y.npy``.
+        The label column of a data frame (whose names may be numbers), CSV and Parquet (default ``label``) or array of
+        npz (default ``y``), which may stand in a file of its own, ``y.npy``.
     positive : str or number, optional
         The label that becomes +1. Default: the larger number, or the last in sorted order.
     n_features : int, optional

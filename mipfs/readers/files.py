@@ -94,7 +94,11 @@ def plainly_opened(path: Path) -> Iterator[IO[bytes]]:
 @contextmanager
 def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
     try:
-        if stat.S_ISCHR(os.stat(path).st_mode):
+        try:
+            mode = os.stat(path).st_mode
+        except ValueError as error:  # a name that no file can have
+            raise DataError(f"cannot be read: {error}", "check the path", path=path) from None
+        if stat.S_ISCHR(mode):
             raise DataError("this is a terminal or a device, which has no end", "give a file", path=path)
         with how(path) as stream:
             yield stream
@@ -102,8 +106,8 @@ def _told(path: Path, how: Callable[[Path], IO[bytes]]) -> Iterator[IO[bytes]]:
         raise DataError("no such file", "check the path", path=path) from None
     except (EOFError, zlib.error):
         raise DataError("the compressed file is truncated or damaged", "fetch or pack it again", path=path) from None
-    except (OSError, ValueError) as error:  # of a name that no file can have
-        reason = getattr(error, "strerror", None) or str(error)  # a bad gzip header has no strerror
+    except OSError as error:
+        reason = error.strerror or str(error)  # a bad gzip header has no strerror
         raise DataError(f"cannot be read: {reason}", "check the file", path=path) from None
 
 

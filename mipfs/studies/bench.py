@@ -240,7 +240,7 @@ def load(path: str | Path) -> tuple[Setting, tuple[Record, ...], bool]:
         return Setting.from_document(document["params"]), records, bool(document["complete"])
     except OSError as error:
         raise DataError("cannot be read", (error.strerror or str(error)).lower(), path=path) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, UsageError) as error:
         raise DataError(f"is no benchmark ({error})", "give what `mipfs bench -o FILE` wrote", path=path) from None
 
 

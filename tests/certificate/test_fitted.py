@@ -106,5 +106,5 @@ def test_what_was_proven_is_saved_whole(options: Options, tmp_path: Path) -> Non
 def test_a_limit_is_a_positive_number(limit: float, tmp_path: Path) -> None:
     problem, driver, _ = wdbc("plain")
     result = mipfs.solve(problem, driver, iteration_limit=1)
-    with pytest.raises(UsageError, match="certificate limit"):
+    with pytest.raises(UsageError, match=r"certificate_limit = .* must be a positive number of megabytes"):
         result.save(tmp_path / "result.json", certificate_limit=limit)

@@ -173,7 +173,7 @@ def bad(**changes: Any) -> Instance:
         (draw(1), {"width": -1.0}, UsageError, "width = -1.0 must be a positive number"),
         (draw(1), {"nearest": 0}, UsageError, "nearest = 0 must be an integer"),
         (draw(1), {"measure": "f2"}, UsageError, "measure 'f2' is not known"),
-        (draw(1), {"M": 1.5}, UsageError, "M = 1.5 must be an integer"),
+        (draw(1), {"M": 1.5}, UsageError, "M = 1.5 must be a whole number"),
         (draw(1), {"driver": "kelley"}, UsageError, "cannot carry the loss 'structural'"),
     ],
 )

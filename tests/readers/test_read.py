@@ -162,9 +162,9 @@ def test_refused_files(folder, files, arguments, message):
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("a.svm", {"scale": "std"}, "scale = 'std' is unknown; it is one of none, standard, unit"),
+        ("a.svm", {"scale": "std"}, "scale = 'std' is unknown; it is one of 'none', 'standard', 'unit'"),
         ("a.svm", {"label": "y"}, "label = 'y': the labels of an svmlight file stand first on each line"),
-        ("a.svm", {"n_features": 0}, "n_features = 0 must be at least 1"),
+        ("a.svm", {"n_features": 0}, "n_features = 0 must be a whole number from 1 to 1e+08 or None"),
         ("c.csv", {"n_features": 3}, "n_features = 3: only svmlight leaves the number of features open"),
     ],
 )

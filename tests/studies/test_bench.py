@@ -264,9 +264,9 @@ def test_memory_is_what_the_system_gave() -> None:
         ({"measure": "fbeta"}, "needs beta"),
         ({"beta": 2.0}, "the accuracy has no beta"),
         ({"measure": "recall-at-k", "k": 50}, "k = 50"),
-        ({"time_limit": 0.0}, r"time limit = 0\.0 must be a number of seconds > 0"),
-        ({"seed": -1}, "seed = -1 must be an integer >= 0"),
-        ({"jobs": 0}, "jobs = 0 must be an integer >= 1"),
+        ({"time_limit": 0.0}, r"time_limit = 0\.0 must be a positive number of seconds"),
+        ({"seed": -1}, "seed = -1 must be a whole number >= 0"),
+        ({"jobs": 0}, "jobs = 0 must be a whole number >= 1"),
     ],
 )
 def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
