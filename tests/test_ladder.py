@@ -174,7 +174,7 @@ def test_limits_callbacks_and_bad_arguments() -> None:
     assert seen
     with pytest.raises(UsageError, match="rung 'lp' is not known"):
         mipfs.compare(problem, rungs=["lp"])
-    with pytest.raises(UsageError, match="time limit = -1"):
+    with pytest.raises(UsageError, match="time_limit = -1 must be"):
         mipfs.compare(problem, time_limit=-1)
     with pytest.raises(UsageError, match="no problem to solve"):
         mipfs.compare(3)

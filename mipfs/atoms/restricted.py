@@ -25,6 +25,8 @@ def restricted(atoms: Atoms, ids: Integers) -> Features | Groups:
     if isinstance(atoms, Features):
         scale = kept_scaling(atoms.scale)
         return Features(atoms.data.only(ids), scale if isinstance(scale, str) else atoms.scale[ids])
+    if not ids.size:  # which may be of any kind
+        return Features(atoms.data.only(ids))
     columns = atoms.columns(ids)
     used, place = np.unique(columns.ids, return_inverse=True)
     parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]

@@ -161,6 +161,11 @@ def checked(name: str, value: Any, hint: Any) -> Any:
     if all(get_origin(kind) is Literal for kind in kinds):
         choices = [repr(choice) for kind in kinds for choice in get_args(kind)]
         raise UsageError(f"{said} is unknown; it is one of {', '.join(choices)}")
+    for kind in kinds:  # of a list with a wrong item, what is wrong with that
+        inner = next((one for one in get_args(kind) if one is not Ellipsis), Any)
+        if (get_origin(kind) or kind) in SEQUENCES and isinstance(value, (list, tuple)):
+            for item in value:
+                checked(name, item, inner)
     words = [*map(_words, kinds), *(["None"] if len(kinds) < len(several) else [])]
     raise UsageError(f"{said} must be {' or '.join(dict.fromkeys(words))}")
 
@@ -267,7 +272,9 @@ def _words(kind: Any) -> str:
     if origin is Literal:
         return ", ".join(map(repr, get_args(plain)))
     if origin in SEQUENCES:
-        return "a list of names" if str in get_args(plain) else "a list"
+        items = {str: "names", int: "whole numbers", float: "numbers"}
+        of = [items[inner] for inner in (_apart(one)[0] for one in get_args(plain)) if inner in items]
+        return f"a list of {of[0]}" if of else "a list"
     names: dict[Any, str] = {bool: "true or false", str: "text", Path: "a path", collections.abc.Mapping: "a dict"}
     names[collections.abc.Callable] = "a function"
     usual = f"of the kind {getattr(origin, '__name__', origin)}"

@@ -20,7 +20,7 @@ from typing import Any
 from mipfs import drivers
 from mipfs.drivers.default import DEFAULT
 from mipfs.errors import UsageError
-from mipfs.plumbing.declared import Seed, declared
+from mipfs.plumbing.declared import Positive, Seed, declared
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.report.numbers import number, percent
@@ -39,7 +39,7 @@ def path(
     model: Any,
     *,
     M: Iterable[int] | None = None,
-    C: Iterable[float] | None = None,
+    C: Iterable[Positive] | None = None,
     lam: Iterable[float] | None = None,
     rows: Rows | Sequence[Any] | None = None,
     driver: str | None = None,

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mipfs import solve
 from mipfs.atoms.groups import Groups, spans
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.losses.hinge import LOSS as hinge
+from mipfs.problem import Problem
 
 
 def draw(seed: int, n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
@@ -123,3 +125,14 @@ def test_spans() -> None:
 def test_refused(groups: dict[str, list[object]], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Groups(Instance.from_arrays(np.eye(3), [1, -1, 1]), groups)
+
+
+@pytest.mark.parametrize("driver", ["kelley", "two_layer", "branch", "gbd"])
+def test_where_no_group_may_be_used(driver: str) -> None:
+    """A problem restricted to no group is one without columns."""
+    X, y = draw(1, 12, 4)
+    data = Instance.from_arrays(X, y)
+    problem = Problem(data, M=0, C=1.0, loss="squared-hinge", atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3"]}))
+    result = solve(problem, driver, iteration_limit=4)
+    assert (result.selected, result.weights) == ((), {})
+    assert 0.0 <= result.bound <= result.objective

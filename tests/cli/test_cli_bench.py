@@ -101,7 +101,7 @@ def test_going_on_with_a_file(cli: Cli, tmp_path: Path) -> None:
         (("--methods", "rfe", "--M", "2", "--plot", "x.jpg"), "a plot is one of .png"),
         (("--methods", "rfe", "--M", "2", "--C", "a"), "write numbers separated by commas"),
         (("--methods", "rfe", "--M", "99"), "M = 99 must be an integer from 1 to 12"),
-        (("--methods", "rfe", "--M", "2", "--jobs", "0"), "jobs = 0 must be an integer >= 1"),
+        (("--methods", "rfe", "--M", "2", "--jobs", "0"), "jobs = 0 must be a whole number >= 1"),
         (("--methods", "rfe", "--M", "2", "-o", CREDIT), "is read here, and would be overwritten"),
     ],
 )

@@ -61,7 +61,7 @@ def test_parameters_and_rows_reach_the_problem(cli: Cli, tmp_path: Path) -> None
         (("-p", "T=3"), "compare has no parameter 'T'"),
         (("-p", "M=1", "-p", "B=2"), "another name"),
         (("--rungs", "lp"), "rung 'lp' is not known"),
-        (("--time-limit", "-1"), "time limit"),
+        (("--time-limit", "-1"), "time_limit = -1.0 must be"),
         (("-p", "M=99"), "M = 99"),
     ],
 )

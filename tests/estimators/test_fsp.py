@@ -123,7 +123,7 @@ def test_ctrl_c_ends_the_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     ("parameters", "message"),
     [
         ({"M": -1}, "M = -1 must lie between 0 and 6, the number of features"),
-        ({"M": 2.5}, "M = 2.5 must be an integer"),
+        ({"M": 2.5}, "M = 2.5 must be a whole number"),
         ({"C": 0.0}, "C = 0.0 must be a positive number"),
         ({"lam": -1.0}, "lambda of 'x1' is -1"),
         ({"lam": [1.0, 2.0]}, r"lambda has shape \(2,\)"),

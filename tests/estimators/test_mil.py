@@ -178,7 +178,7 @@ def test_data_frames_and_names() -> None:
         ({}, {"y": np.ones(Y.size)}, "y holds one class only, 1.0; give two at least"),
         ({}, {"X": np.full_like(X, 0.1)}, "all rows are the same"),
         ({"width": 0}, {}, "width = 0 must be a positive number"),
-        ({"nearest": 1.5}, {}, "nearest = 1.5 must be an integer"),
+        ({"nearest": 1.5}, {}, "nearest = 1.5 must be a whole number"),
         ({"scale": "sd"}, {}, "scale = 'sd' is unknown"),
         ({"M": -1}, {}, "M = -1 must lie between 0"),
         ({"C": 0}, {}, "C = 0 must be a positive number"),

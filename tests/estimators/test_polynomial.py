@@ -77,8 +77,8 @@ def test_more_than_two_classes() -> None:
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [({"M": None}, "give M"), ({"gamma": -1}, "gamma"), ({"degree": 5}, "degree"), ({"keep": "x"}, "keep"),
-     ({"debias": 0}, "debias"), ({"M": 2.5}, "integer")],
+    [({"M": None}, "M = None must be"), ({"gamma": -1}, "gamma"), ({"degree": 5}, "degree"), ({"keep": "x"}, "keep"),
+     ({"debias": 0}, "debias"), ({"M": 2.5}, "a whole number")],
 )  # fmt: skip
 def test_parameters_out_of_range(options: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):

@@ -148,7 +148,7 @@ def test_pickled_and_cloned(given: Any) -> None:
     ("given", "message"),
     [
         (mipfs.BSSSelector(40), "r = 40 must be above 40, the rank of the matrix"),
-        (mipfs.BSSSelector(1.5), "r = 1.5 must be a whole number >= 1"),
+        (mipfs.BSSSelector(1.5), "r = 1.5 must be a whole number"),
         (mipfs.BSSSelector(scale="big"), "scale = 'big' is unknown"),
         (mipfs.BSSSelector(rank=3, projections=4), "rank = 3 has no meaning for approx-bss"),
         (mipfs.LeverageSelector(5, random_state=-1), "seed = -1 must be a whole number >= 0"),
