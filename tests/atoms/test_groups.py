@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mipfs import solve
 from mipfs.atoms.groups import Groups, spans
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -127,12 +126,11 @@ def test_refused(groups: dict[str, list[object]], message: str) -> None:
         Groups(Instance.from_arrays(np.eye(3), [1, -1, 1]), groups)
 
 
-@pytest.mark.parametrize("driver", ["kelley", "two_layer", "branch", "gbd"])
-def test_where_no_group_may_be_used(driver: str) -> None:
-    """A problem restricted to no group is one without columns."""
+def test_restricted_to_no_group() -> None:
+    """A master whose faces use no atom asks for a problem without columns (`mipfs.inner.face_interior`)."""
     X, y = draw(1, 12, 4)
     data = Instance.from_arrays(X, y)
-    problem = Problem(data, M=0, C=1.0, loss="squared-hinge", atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3"]}))
-    result = solve(problem, driver, iteration_limit=4)
-    assert (result.selected, result.weights) == ((), {})
-    assert 0.0 <= result.bound <= result.objective
+    problem = Problem(data, M=0, C=1.0, atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3"]}))
+    view = problem.restricted(np.empty(0, dtype=np.int64))
+    assert (view.atoms.count, view.data.n_features) == (0, 0)
+    assert view.evaluate([], np.empty(0), 0.0) == problem.evaluate([], np.empty(0), 0.0) == 12.0
