@@ -166,7 +166,7 @@ def _check(
         certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
     )
     tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
-    level = statement.unit(bound if listed is None else max(bound, listed.least))
+    level = statement.unit(bound if listed is None or not listed.complete else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)

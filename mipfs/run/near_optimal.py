@@ -12,7 +12,7 @@ adds features of weight 0 to another one has the same value. There may be millio
 from __future__ import annotations
 
 import math
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,11 +63,13 @@ class Value:
     ----------
     objective, lower : float, of (P) with the unit margin at its classifier, and what its dual vector proves
     is_padded : bool, whether it may be another one with features of weight 0
+    stands_at : float, the least bound of a node that was closed since it holds this one's ties: it is listed from there
     """
 
     objective: float
     lower: float
     is_padded: bool
+    stands_at: float = math.inf
 
 
 class Evaluated:
@@ -120,17 +122,17 @@ class Evaluated:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of them as arrays, for the state of a run."""
-        values = [[one.objective, one.lower, one.is_padded] for one in self._known.values()]
+        values = [[one.objective, one.lower, one.is_padded, one.stands_at] for one in self._known.values()]
         return {
             "found_keys": np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1]),
-            "found_values": np.array(values, dtype=float).reshape(-1, 3),
+            "found_values": np.array(values, dtype=float).reshape(-1, 4),
             "found_counted": np.array(self._counted),
         }
 
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on with those that `arrays` kept."""
-        for key, (objective, lower, padded) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
-            self._known[key.tobytes()] = Value(objective, lower, bool(padded))
+        for key, (objective, lower, padded, at) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
+            self._known[key.tobytes()] = Value(objective, lower, bool(padded), at)
         self._counted = kept["found_counted"].tolist()
 
     def limit(self, values: Sequence[float]) -> float:
@@ -176,14 +178,15 @@ class Evaluated:
             return False
         key = rows[fits[0]].tobytes()
         one = self._known[key]  # it stands in the list wherever one of its ties does
-        self._known[key] = replace(one, lower=min(one.lower, level))
+        self._known[key] = replace(one, stands_at=min(one.stands_at, level))
         return True
 
     def listed(self) -> list[tuple[Mask, Value]]:
         """The supports that are not proven above the limit, best first, without those that are another one's ties."""
         ranked = sorted(self._known.items(), key=lambda item: item[1].objective)
         limit, count = self.limit(()), self.run.problem.atoms.count
-        near = {key: one for key, one in ranked if one.lower - ROUNDING * abs(one.lower) <= limit}
+        least = {key: min(one.lower, one.stands_at) for key, one in ranked}
+        near = {key: one for key, one in ranked if least[key] - ROUNDING * abs(least[key]) <= limit}
         kept = _minimal(near, self._dear)
         bits = {key: np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool) for key in kept}
         return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
@@ -272,7 +275,11 @@ def _ranked(run: Run, supports: Iterable[Mask]) -> list[Shown]:
     if each[0].stored.objective > value:
         return []
     run.incumbent = each[0].found
-    return each
+    if run.options.pool_gap is None:
+        return each
+    best, *values = (run.problem.reported(one.stored.objective) for one in each)  # it may be better than in the search
+    limit = best + run.options.pool_gap * abs(best)
+    return each[: 1 + bisect_right(values, limit + NEAR * abs(limit))]
 
 
 def gap_above(objective: float, best: float) -> float:

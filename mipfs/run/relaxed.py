@@ -20,6 +20,8 @@ Integers = npt.NDArray[np.int64]
 Members = Sequence[tuple[float, Integers]]
 """Selections of S with their shares: their mixture is σ."""
 
+SAME = 1e-10
+"""How far apart, relative, the values at ρ as it was and at ρ as a reader takes it may lie."""
 ROOM = 1e-7
 """How far σ may be moved so that it meets the rows: solvers meet them to 1e-9, and mixtures of their points."""
 
@@ -59,6 +61,11 @@ def relaxed(
     intercept = on_users_scale(problem, columns, on_users, rho * b)
     at = on_the_data(problem, columns, on_users, intercept, rho)
     run.upper, run.outcome.mixed = problem.value_at(atoms, columns, at, part)[0], atoms
+    if problem.margin == "rho":  # a reader takes ρ from the value; where rounding takes that to another one, it is open
+        there = on_the_data(problem, columns, on_users, intercept, 0.5 / run.upper)
+        if problem.value_at(atoms, columns, there, part)[0] > run.upper * (1.0 + SAME):
+            run.upper = np.inf
+            return None
     shown = {
         "upper": problem.reported(run.upper),
         "lower": problem.reported(run.bound),

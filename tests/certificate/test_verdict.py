@@ -20,6 +20,7 @@ from mipfs.errors import DataError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 from mipfs.selection.rows import Extras, Rows
+from tests import draws
 from tests.certificate.trees import Arrays, arrays_of, checked, directly, document_of, make_data, no_incumbent
 from tests.certificate.truth import Truth
 
@@ -375,3 +376,13 @@ def test_a_relaxation_s_value_is_what_the_oracle_has() -> None:
             best = min(best, svm_value(truth.X * sigma, data.y, truth.c, True, "squared-hinge").upper)
     assert result.relaxed["upper"] <= best * (1 + 1e-6)
     assert result.relaxed["upper"] >= best * (1 - 2e-2)
+
+
+def test_a_list_that_rounding_left_empty_is_no_reason_to_refuse() -> None:
+    """Screening then reached for a limit of infinity: rows that refute a leaf after screening refuted nothing."""
+    draw = draws.draw(4792)
+    result = mipfs.solve(draw.problem, draw.driver, **draw.options)
+    assert result.near_optimal is not None
+    assert not result.near_optimal["complete"]
+    report = mipfs.verify(result, draw.problem.data)
+    assert report.accepted, report.reason
