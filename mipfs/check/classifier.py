@@ -77,6 +77,7 @@ def _check_places(statement: Statement, document: Document, used: set[int]) -> N
         ("scale", data.scale, places.keys()),
         ("center", data.center, centred),
     ):
+        require(what in document["scaling"] or what == "center", f"the {what} of the selected features is not stated")
         stated = dict(document["scaling"].get(what, {}))
         require(stated.keys() == names, f"the {what} is not that of the selected features")
         for name, one in stated.items():

@@ -386,3 +386,11 @@ def test_a_list_that_rounding_left_empty_is_no_reason_to_refuse() -> None:
     assert not result.near_optimal["complete"]
     report = mipfs.verify(result, draw.problem.data)
     assert report.accepted, report.reason
+
+
+@pytest.mark.parametrize("what", ["shift", "scale"])
+def test_the_scaling_stands_there_of_no_feature_too(what: str, tmp_path: Path) -> None:
+    data = make_data(np.random.default_rng(3))
+    result = mipfs.solve(Problem(data, M=0))
+    assert checked(result, data, tmp_path).accepted
+    assert not checked(result, data, tmp_path, edit=lambda document: document["scaling"].pop(what)).accepted
