@@ -14,6 +14,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs.check.rounding import Rejected, above, below, gap_between, number, rational, sum_below
+from mipfs.check.tree import check
 from mipfs.check.verdict import closes
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError
@@ -389,8 +390,10 @@ def test_a_list_that_rounding_left_empty_is_no_reason_to_refuse() -> None:
 
 
 @pytest.mark.parametrize("what", ["shift", "scale"])
-def test_the_scaling_stands_there_of_no_feature_too(what: str, tmp_path: Path) -> None:
+def test_the_scaling_stands_there_of_no_feature_too(what: str) -> None:
     data = make_data(np.random.default_rng(3))
     result = mipfs.solve(Problem(data, M=0))
-    assert checked(result, data, tmp_path).accepted
-    assert not checked(result, data, tmp_path, edit=lambda document: document["scaling"].pop(what)).accepted
+    document, arrays = document_of(result), arrays_of(result)
+    assert check(document, arrays, data).accepted
+    document["scaling"].pop(what)
+    assert not check(document, arrays, data).accepted
