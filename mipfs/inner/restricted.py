@@ -10,7 +10,6 @@ multipliers give.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -164,8 +163,6 @@ class Cutting:
         self._constants: list[float] = []
         self._slopes: list[Array] = []
         self._mu = np.empty(0)
-        # the LP is solved in units of L(0), which may be as small as C
-        self._scale = float(problem.c_i.sum())
 
     @apart
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
@@ -173,30 +170,31 @@ class Cutting:
         problem, t = self.problem, len(pool)
         costs = np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members])
         inner = np.append(self._mu, np.full(t - self._mu.size, 0.0 if self._mu.size else 1.0 / t))
-        best: tuple[float, Array, Any] = (math.inf, inner, None)
-        lp, shares = self._master(costs / self._scale), np.empty(0)
+        solved = self._solved(pool, inner)
+        scale = solved.value or 1.0  # the LP's unit: Σc may be millions of times the value
+        best: tuple[float, Array, Any] = (solved.value, inner, solved)
+        lp, shares = self._master(costs / scale), np.empty(0)
         for slopes, constant in zip(self._slopes, self._constants, strict=True):
-            _add_row(lp, self._row(slopes, pool) / self._scale, constant / self._scale)
+            _add_row(lp, self._row(slopes, pool) / scale, constant / scale)
         for _ in range(MAX_CUTS):
-            sigma = pool.mixture(inner, problem.atoms.count)
-            solved = self._subproblem.solve(sigma, 1e-9)
             if solved.value < best[0]:
                 best = (solved.value, inner, solved)
             self._alphas.append(solved.svm.alpha)
             self._constants.append(self._loss.dual_value(solved.svm.alpha, problem.c_i))
             self._slopes.append(solved.cut.slopes)
-            _add_row(lp, self._row(solved.cut.slopes, pool) / self._scale, self._constants[-1] / self._scale)
+            _add_row(lp, self._row(solved.cut.slopes, pool) / scale, self._constants[-1] / scale)
             solution = highs.solve(lp, stop=must_stop)
             if solution.status == "stopped":
                 break
             if solution.values is None or solution.status != "optimal":
                 raise NumericalError("HiGHS finds no optimum of the restricted problem's master")
             shares = np.maximum(lp.multipliers()[1:], 0.0)
-            if best[0] - solution.bound * self._scale <= tol or must_stop():
+            if best[0] - solution.bound * scale <= tol or must_stop():
                 break
             outer = np.maximum(solution.values[:t], 0.0)
             outer /= outer.sum()
             inner = 0.5 * outer + 0.5 * best[1]
+            solved = self._solved(pool, inner)
         alpha = solved.svm.alpha
         if shares.sum() > 0.5:
             kept = np.flatnonzero(shares)
@@ -206,6 +204,10 @@ class Cutting:
             best[0], feasible(problem, alpha), best[1], problem.atoms.columns(best[2].ids).ids,
             best[2].svm.w, best[2].svm.b,
         )  # fmt: skip
+
+    def _solved(self, pool: Pool, mu: Array) -> Any:
+        """The subproblem at a mixture of the pool's selections."""
+        return self._subproblem.solve(pool.mixture(mu, self.problem.atoms.count), 1e-9)
 
     def _master(self, costs: Array) -> highs.Model:
         """min c'μ + η over the simplex, still without cuts."""
