@@ -36,9 +36,9 @@ from mipfs.readers.table_chunks import csv_chunks, parquet_chunks
 
 MB = 1 << 20
 LEAST_MEMORY = 16
+"""Megabytes that a buffer takes at least."""
 MOST_MEGABYTES = 1 << 24
 """Of a block or the memory that is asked for: more than any machine has, and no overflow in bytes."""
-"""Megabytes that a buffer takes at least."""
 Progress = Callable[[int, int], None]
 
 

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
 CERTIFICATE_LIMIT = 50.0
-Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
 """Megabytes that the certificate of a run takes at most which a limit stopped, unless the user asks for more."""
+Megabytes = Annotated[float, Within(above=0, of="megabytes", finite=False)]
+"""A limit on a size, infinite where there is none."""
 _IN_MEMORY = ("claim", "path", "pool", "alpha", "declare", "state", "stated", "sidecar")
 """Fields that are not in the JSON."""
 
