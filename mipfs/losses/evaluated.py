@@ -1,13 +1,13 @@
 """L at a classifier, and how far rounding may have taken it off: the margins in twice the precision where that matters.
 
 At C = 1e8 a margin that is 1 but for rounding costs as much as a weight of 1e-4, on columns of mean 1e5 one of 3. So a
-loss that floats leave open is summed again of products and sums with their rounding errors (Dot2 of Ogita, Rump and
+loss that floats leave open is summed again of products and sums with their rounding errors (Ogita, Rump and
 Oishi 2005): what is left is a rounding of the short itself, and some (k u)² of what it is the sum of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,8 @@ TOLD = 1e-12
 """Error of the loss, relative to the objective, from which on its margins are computed in twice the precision."""
 JOINTLY, EXACTLY = 1e-9, 1 << 18
 """The same for the loss of a measure, which is in doubt earlier, and the numbers that are looked at exactly at most."""
+AT_ONCE = 1 << 18
+"""Products of a dense block that are held at once."""
 SPLITTER = 2.0**27 + 1.0
 """x·SPLITTER cuts x into two halves of 26 bits (Veltkamp 1968)."""
 
@@ -49,6 +51,13 @@ class Weights:
     def of(cls, w: Array, b: float) -> Weights:
         """Of floats."""
         return cls(w, b, np.zeros(w.size))
+
+    @classmethod
+    def products(cls, w: Array, scale: Array, b: Fraction) -> Weights:
+        """Weights times a scale each, neither near what underflows, and a rational intercept."""
+        high, low = _product(w, scale)
+        intercept, rest = _pair(b)
+        return cls(high, intercept, low, rest)
 
     @classmethod
     def exactly(cls, w: list[Fraction], b: Fraction) -> Weights:
@@ -120,28 +129,40 @@ def _size(block: Block, at: Weights) -> float:
 
 def _slacks(block: Block, y: Array, rows: Integers, at: Weights, target: float) -> Array:
     """target − y(x'w + b) of some samples, nearly as if it was rounded once, (r,)."""
-    total, lost = np.zeros(block.shape[0]), np.zeros(block.shape[0])
-    for place, x, w, rest in _columns(block.values, rows, at):
-        product, error = _product(x, w)
-        total[place], missing = _sum(total[place], product)
-        lost[place] += error + missing + rest * x
+    total, lost = _scores(block.values, rows, at, _size(block, at))
     b, rest = at.at_zero(block.center)
-    total, missing = _sum(total[rows], b)
-    lost = lost[rows] + (missing + rest)
+    total, missing = _sum(total, b)
+    lost += missing + rest
     slack, missing = _sum(target, -y[rows] * total)
     return np.asarray(slack + (missing - y[rows] * lost))
 
 
-def _columns(values: Any, rows: Integers, at: Weights) -> Iterator[tuple[Integers, Array, float, float]]:
-    """Of column after column: samples, its values there, and its weight."""
-    for j, (w, rest) in enumerate(zip(at.w.tolist(), at.w_rest.tolist(), strict=True)):
-        if w == 0.0:
-            continue
-        if sparse.issparse(values):
-            part = slice(values.indptr[j], values.indptr[j + 1])
-            yield values.indices[part], values.data[part], w, rest
-        else:
-            yield rows, values[rows, j], w, rest
+def _scores(values: Any, rows: Integers, at: Weights, size: float) -> tuple[Array, Array]:
+    """x'w of some samples in two floats each, (r,), where no Σ_j |w_j x_ij| is above `size`.
+
+    Let σ be a power of two above 2·size. Then p̄ = fl(fl(σ + p) − σ) is p on a grid of uσ, sums of such p̄ are exact in
+    any order, and p − p̄, of at most uσ, is exact and summed as floats (Rump, Ogita and Oishi 2008): k u times k uσ is
+    lost at most.
+    """
+    sigma = 2.0 ** (math.frexp(size)[1] + 1)
+    if sparse.issparse(values):
+        column = np.repeat(np.arange(at.w.size), np.diff(values.indptr))
+        product, lost = _product(values.data, at.w[column])
+        on_grid = (sigma + product) - sigma
+        lost += (product - on_grid) + at.w_rest[column] * values.data
+        summed = (np.bincount(values.indices, each, values.shape[0]) for each in (on_grid, lost))
+        total, missing = (np.asarray(each[rows], dtype=float) for each in summed)
+        return total, missing
+    total, missing = np.zeros(rows.size), np.zeros(rows.size)
+    step = max(1, AT_ONCE // max(1, rows.size))
+    for first in range(0, at.w.size, step):
+        part = slice(first, first + step)
+        x = values[rows, part]
+        product, lost = _product(x, at.w[part])
+        on_grid = (sigma + product) - sigma
+        total += on_grid.sum(axis=1)
+        missing += (lost + (product - on_grid) + at.w_rest[part] * x).sum(axis=1)
+    return total, missing
 
 
 def _sum(a: Any, b: Any) -> tuple[Any, Any]:
@@ -151,7 +172,7 @@ def _sum(a: Any, b: Any) -> tuple[Any, Any]:
     return total, (a - (total - part)) + (b - part)
 
 
-def _product(x: Array, w: float) -> tuple[Array, Array]:
+def _product(x: Array, w: Array) -> tuple[Array, Array]:
     """x·w, rounded, and what rounding took off (Dekker 1971)."""
     product = x * w
     (x_high, x_low), (w_high, w_low) = _halves(x), _halves(w)

@@ -24,6 +24,8 @@ Integers = npt.NDArray[np.int64]
 
 LOST = 1e-12
 """What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""
+TINY, HUGE = 1e-250, 1e250
+"""Products between them are exact in two floats."""
 LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
@@ -69,9 +71,18 @@ def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) ->
     return float(Fraction(b) - _moved(problem, ids, weights))
 
 
+def _is_apart(weights: Array, scale: Array) -> bool:
+    """Whether no product, nor half of a factor, is near what overflows or underflows."""
+    size = np.abs(weights * scale)
+    fits = np.maximum(size, np.maximum(np.abs(weights), scale)) < HUGE
+    return bool(np.all(fits & ((weights == 0.0) | (size > TINY))))
+
+
 def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
     """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
-    unit, scale = Fraction(rho), problem.data.scale[ids].tolist()
-    w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale, strict=True)]
+    unit, scale = Fraction(rho), problem.data.scale[ids]
     b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
+    if rho == 1.0 and _is_apart(weights, scale):
+        return Weights.products(weights, scale, b)
+    w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale.tolist(), strict=True)]
     return Weights.exactly(w, b)
