@@ -127,7 +127,10 @@ class NearOptimal:
             )
             worst = max(worst, gap)
         count, complete = len(self.supports), "no other is missing" if self.complete else "others may be missing"
-        return (f"{count} near-optimal supports, objectives within {worst:.2g} of what is proven; {complete}",)
+        supports = (
+            "1 near-optimal support, its objective" if count == 1 else f"{count} near-optimal supports, objectives"
+        )
+        return (f"{supports} within {worst:.2g} of what is proven; {complete}",)
 
     def __call__(self, fixed: Fixings, bound: float) -> None:
         """See a leaf: whether it may hold a support that belongs to the list and is not in it."""

@@ -125,7 +125,9 @@ def _rows_of(data: Instance, subject_to: str | None, model: str | None, params: 
 def _show(report: Report) -> None:
     """Print the problem that was checked, what is proven of it, and what was not checked."""
     from mipfs.cli.text import Alarm, number, percent, show_pairs
+    from mipfs.report.numbers import many
 
+    leaves, duals = many(report.n_leaves, "leaf", "leaves"), many(report.n_duals, "dual vector", "dual vectors")
     lines = [*report.statement[:LINES]]
     if len(report.statement) > LINES:
         lines.append(f"and {len(report.statement) - LINES} more lines, all of them in --json FILE")
@@ -140,7 +142,7 @@ def _show(report: Report) -> None:
         ("gap", percent(report.gap)),
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),
-        ("checked", f"{report.n_leaves} leaves, {report.n_duals} dual vectors, {report.seconds:.2f} s"),
+        ("checked", f"{leaves}, {duals}, {report.seconds:.2f} s"),
     ]
     pairs += [("not checked", line) for line in report.unchecked]
     show_pairs(pairs)

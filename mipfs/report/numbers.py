@@ -41,6 +41,11 @@ NAMES = 40
 """Names that a cell lists."""
 
 
+def many(count: int, one: str, more: str) -> str:
+    """``1 leaf``, or ``2 leaves``."""
+    return f"{count} {one if count == 1 else more}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names in a cell of a table, the first `NAMES` of them."""
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""

@@ -35,7 +35,7 @@ def test_a_result_is_verified_with_the_scale_that_it_says(cli: Cli, tmp_path: Pa
     done = cli("verify", path, WDBC)
     assert (done.code, done.err) == (0, "")
     assert "accepted" in done.out
-    assert "leaves" in done.out
+    assert "dual vector" in done.out
     report = json.loads(cli("verify", path, WDBC, "--scale", scale, "--json", "-").out)
     document = json.loads(path.read_text())
     assert report["accepted"]
