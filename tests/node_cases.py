@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
 from mipfs.kernels import boolean_newton as kernel
-from mipfs.kernels import perspective, subtree
-from mipfs.kernels.structures import Goal, InPlay
+from mipfs.kernels import node, perspective
+from mipfs.kernels.structures import NEWTON, Goal, InPlay
 
 Array = npt.NDArray[np.float64]
 States = npt.NDArray[np.int8]
@@ -43,10 +43,10 @@ def solve(
     room = free.size if relaxation.M is None else min(relaxation.M - inside.size, free.size)
     w = np.zeros(columns.size)
     w[:] = warm.w[columns] / np.sqrt(relaxation.size)
-    start = np.zeros(7)
+    start = np.zeros(1, NEWTON)[0]
     beta, penalty = alpha / relaxation.size, relaxation.penalty[columns] / relaxation.size
     best, found = beta, -np.inf
-    start[kernel.RHO], start[kernel.INTERCEPT], start[kernel.PROX] = warm.rho, warm.b, subtree.PROXIMAL
+    start["rho"], start["intercept"], start["prox"] = warm.rho, warm.b, node.PROXIMAL
     in_play = InPlay(columns, inside.size, room, penalty)
     goal, steps = Goal(cutoff / relaxation.size, float(tol), float(share), known / relaxation.size), 0
     for _ in range(SLICES):
@@ -56,13 +56,13 @@ def solve(
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan
             break
-        steps += int(start[kernel.STEPS])
-        if start[kernel.LOWER] > found:
-            best, found = dual, start[kernel.LOWER]
-        if start[kernel.WHY] != kernel.STALLED or start[kernel.STEPS] < kernel.SLICE or relaxation.stop[0]:
+        steps += int(start["steps"])
+        if start["lower"] > found:
+            best, found = dual, start["lower"]
+        if start["why"] != kernel.STALLED or start["steps"] < kernel.SLICE or relaxation.stop[0]:
             break
     if not np.all(np.isfinite(w)):
-        w[:], start[kernel.RHO], start[kernel.INTERCEPT] = 0.0, warm.rho, 0.0
+        w[:], start["rho"], start["intercept"] = 0.0, warm.rho, 0.0
     whole, q = relaxation.rounded(relaxation.size * best)
     weights = np.zeros(relaxation.alive.size, dtype=np.float32)
     weights[columns] = w * np.sqrt(relaxation.size)
@@ -70,7 +70,7 @@ def solve(
     sigma[inside] = 1.0
     sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
     bound, fixed_in, fixed_out = relaxation.bound(whole, q, states, cutoff)
-    after = Warm(weights, float(start[kernel.INTERCEPT]), max(0.5, subtree.BACK * float(start[kernel.RHO])))
+    after = Warm(weights, float(start["intercept"]), max(0.5, node.BACK * float(start["rho"])))
     return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
 

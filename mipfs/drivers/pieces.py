@@ -53,22 +53,19 @@ class Pieces:
 
     Attributes
     ----------
-    solved, steps, stalled, offers : (B,) totals of every piece
+    totals : (B,) TOTALS of every piece
     """
 
     def __init__(self, pieces: Sequence[Piece], places: Sequence[int], duals: Sequence[int]) -> None:
         self._pieces = pieces
         self._roots, self._duals = np.array(places, dtype=np.int64), np.array(duals, dtype=np.int64)
-        totals = np.array([piece.totals for piece in pieces])
-        totals[:, 7] = 0.0  # the least closed bound, which may be infinite
-        self.solved, self.steps, self.stalled, self._places, self._n_duals, self._nodes, self._bytes, _, self.offers = (
-            totals.astype(np.int64).T
-        )
+        self.totals = np.concatenate([piece.totals for piece in pieces])
+        self._counts = {name: self.totals[name] for name in ("nodes", "places", "duals", "bytes")}
 
-    def _joined(self, name: str, counts: Integers, first: int = 0) -> npt.NDArray[Any]:
-        """An array of all pieces, from `first` up to so many entries of each."""
-        arrays = (getattr(piece, name) for piece in self._pieces)
-        return np.concatenate([array[first:count] for array, count in zip(arrays, counts.tolist(), strict=True)])
+    def _joined(self, name: str, counted: str, first: int = 0) -> npt.NDArray[Any]:
+        """An array of all pieces, from `first` up to what is used of each."""
+        arrays, counts = (getattr(piece, name) for piece in self._pieces), self._counts[counted].tolist()
+        return np.concatenate([array[first:count] for array, count in zip(arrays, counts, strict=True)])
 
     def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
@@ -81,28 +78,27 @@ class Pieces:
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)
-        fresh, sizes = self._n_duals - 1, self._bytes
-        packed = self._joined("packed", sizes).tobytes()
-        ends = self._joined("ends", self._n_duals, 1) + np.repeat(np.cumsum(sizes) - sizes, fresh)
-        begun = duals.extend(
-            packed, ends, self._joined("grids", self._n_duals, 1), self._joined("tops", fresh),
-            self._joined("widths", fresh),
-        )  # fmt: skip
+        fresh, sizes, n_places = self._counts["duals"] - 1, self._counts["bytes"], self._counts["places"]
+        packed, added = self._joined("packed", "bytes").tobytes(), self._joined("duals", "duals", 1)
+        ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, fresh)
+        begun = duals.extend(packed, ends, added["grid"], added["top"], added["width"])
         before = np.cumsum(fresh) - fresh
         self._offset = begun + before - 1
-        feature = np.append(alive, [SCREENED, -1])[self._joined("feature", self._places)]
-        local = self._joined("dual", self._places)
-        dual = np.where(local >= 0, self._position(local, self._places), local)
-        children, values = self._joined("children", self._places), self._joined("values", self._places)
-        multipliers = None if numbers is None else self._numbered(numbers, local, np.repeat(before, self._places))
-        self._first = proof.graft_all(self._roots, self._places, feature, children, dual, values, multipliers)
+        places = self._joined("places", "places")
+        feature = np.append(alive, [SCREENED, -1])[places["feature"]]
+        local = places["dual"]
+        dual = np.where(local >= 0, self._position(local, n_places), local)
+        children = np.stack((places["outside"], places["inside"]), axis=1)
+        numbered = None if numbers is None else self._numbered(numbers, places, np.repeat(before, n_places))
+        self._first = proof.graft_all(self._roots, n_places, feature, children, dual, places["value"], numbered)
 
-    def _numbered(self, numbers: Numbers, local: Integers, before: Integers) -> Integers:
+    def _numbered(self, numbers: Numbers, places: npt.NDArray[Any], before: Integers) -> Integers:
         """The multipliers at every place, by its dual vector in its piece and how many fresh ones come before it."""
+        local = places["dual"]
         place = np.minimum(np.maximum(local - 1, 0) + before, numbers.others.size)
-        found = np.where(local == 0, np.repeat(numbers.first, self._places), -1)
+        found = np.where(local == 0, np.repeat(numbers.first, self._counts["places"]), -1)
         found = np.where(local > 0, np.append(numbers.others, -1)[place], found)
-        return np.where(local == REFUTED, np.append(numbers.rays, -1)[self._joined("causes", self._places)], found)
+        return np.where(local == REFUTED, np.append(numbers.rays, -1)[places["cause"]], found)
 
     def _position(self, dual: Integers, counts: Integers) -> Integers:
         """Where the dual vectors of the pieces, so many of each, are in the store."""
@@ -110,19 +106,16 @@ class Pieces:
 
     def left(self) -> Iterator[list[Left]]:
         """The nodes of every piece that go back."""
-        found = self._joined("found", self._nodes)
-        there = np.flatnonzero(found[:, 0] >= 0)
-        place = found[:, 0] + np.repeat(self._first, self._nodes)
-        place = np.where(found[:, 0] > 0, place, np.repeat(self._roots, self._nodes))[there].tolist()
-        dual = self._position(self._joined("parents", self._nodes), self._nodes)[there].tolist()
-        bounds = self._joined("bounds", self._nodes)[there].tolist()
-        states, weights = self._joined("states", self._nodes), self._joined("weights", self._nodes)
-        intercepts, rhos = self._joined("intercepts", self._nodes), self._joined("rhos", self._nodes)
-        warms = Warm.of_rows(weights[there], intercepts[there], rhos[there])
-        rows, why, at, before = there.tolist(), found[there, 1].tolist(), 0, 0
-        for end, count in zip(
-            np.searchsorted(there, np.cumsum(self._nodes)).tolist(), self._nodes.tolist(), strict=True
-        ):
+        counts, nodes = self._counts["nodes"], self._joined("nodes", "nodes")
+        there = np.flatnonzero(nodes["place"] >= 0)
+        place = nodes["place"] + np.repeat(self._first, counts)
+        place = np.where(nodes["place"] > 0, place, np.repeat(self._roots, counts))[there].tolist()
+        dual = self._position(nodes["parent"], counts)[there].tolist()
+        states, weights = self._joined("states", "nodes"), self._joined("weights", "nodes")
+        warms = Warm.of_rows(weights[there], nodes["intercept"][there], nodes["rho"][there])
+        bounds, rows, why = nodes["bound"][there].tolist(), there.tolist(), nodes["why"][there].tolist()
+        at = before = 0
+        for end, count in zip(np.searchsorted(there, np.cumsum(counts)).tolist(), counts.tolist(), strict=True):
             yield [
                 Left(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
                 for t in range(at, end)

@@ -120,12 +120,13 @@ class RowsTree(Tree):
             return
         joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
         first = np.array([self.number(node.y) for node in nodes])
-        others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals[4])]]
+        others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals["duals"][0])]]
         joined.enter(self.proof, self.relaxation.alive, Numbers(first, np.array(others, dtype=np.int64), self.rays))
 
         def made(t: int, left: Left) -> RowsNode:
             piece, told = pieces[t], Node(*left.told)
-            y, age = piece.prices[piece.parents[left.row]].copy(), int(piece.ages[left.row])
+            of = piece.nodes[left.row]
+            y, age = piece.prices[of["parent"]].copy(), int(of["age"])
             return RowsNode(**vars(told), y=y, age=age, anew=left.why == subtree.DEAR)
 
         self.take_pieces(pieces, joined, made)

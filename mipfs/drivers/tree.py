@@ -237,10 +237,11 @@ class Tree:
         made : the open node of a piece, by the piece's position
         """
         for t, (piece, all_left) in enumerate(zip(pieces, joined.left(), strict=True)):
-            self.n_nodes += int(joined.solved[t])
-            self.steps += int(joined.steps[t])
-            self.stalled += int(joined.stalled[t])
-            self.done(float(piece.totals[7]))
+            total = joined.totals[t]
+            self.n_nodes += int(total["solved"])
+            self.steps += int(total["steps"])
+            self.stalled += int(total["stalled"])
+            self.done(float(total["floor"]))
             for left in all_left:
                 node = made(t, left)
                 if left.why == subtree.LEAF:
@@ -250,7 +251,7 @@ class Tree:
                 else:
                     self.push(node)
             often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
-            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, int(joined.offers[t])):
+            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, int(total["offers"])):
                 self.round_sizes(piece.offers[offer], piece.sums[offer])
                 self.rounded = self.n_nodes // ROUNDING_NODES
 

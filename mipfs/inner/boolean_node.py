@@ -21,9 +21,9 @@ from scipy import sparse
 from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
-from mipfs.kernels import propagation, subtree
+from mipfs.kernels import node, propagation, subtree
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
-from mipfs.kernels.structures import Columns, Grid, Piece, RowSides, Samples, given
+from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Work, given
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -205,7 +205,7 @@ class Relaxation:
         if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
             self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
-            self.coarse = n * self.size * 2.0**-subtree.COARSE + square * 4.0**-subtree.COARSE
+            self.coarse = n * self.size * 2.0**-node.COARSE + square * 4.0**-node.COARSE
 
     @property
     def budget(self) -> int:
@@ -230,48 +230,34 @@ class Relaxation:
         sides : the user's rows
         prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
-        count, n = len(asked), self.problem.data.n_samples
         pieces = self._begun(asked, sides, prices)
-        duals, limits = np.empty((count, n)), np.empty((count, 5))
+        work = Work.of(self.problem.data.n_samples, self.alive.size, sides.indptr.size - 1, self.budget, len(asked))
+        limits = np.empty(len(asked), LIMITS)
         for t, (_, _, alpha, _, *until) in enumerate(asked):
-            duals[t], limits[t] = alpha, until
+            work.first[t], limits[t] = alpha, tuple(until)
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         try:
-            subtree.explore(alive, self._samples, grid, sides, limits, pieces, duals, self.stop)
+            subtree.explore(alive, self._samples, grid, sides, limits, pieces, work, self.stop)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
-            if count > 1:
+            if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
             pieces = self._begun(asked, sides, prices)
-            pieces.found[0, 0], pieces.feature[0, 0], pieces.dual[0, 0] = (0, subtree.STUCK), -1, -1
-            pieces.sums[0, 0], pieces.totals[0] = -1.0, subtree.UNTOUCHED
-        return [Piece(*(array[t] for array in pieces)) for t in range(count)]
+            subtree.plant(Piece(*(array[0] for array in pieces)))
+            pieces.nodes["why"][0, 0] = subtree.STUCK
+        return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""
-        n, k, budget, rows, count = (
-            self.problem.data.n_samples,
-            self.alive.size,
-            self.budget,
-            sides.indptr.size - 1,
-            len(asked),
-        )
-        chains = 6 * k + CHAIN * budget if rows else 0
-        m, places = (count, budget + 1), (count, 3 * budget + 1 + chains)
-        pieces = Piece(
-            np.empty((*m, k), np.int8), np.empty((*m, k), np.float32), np.empty(m), np.empty(m), np.empty(m),
-            np.zeros(m, np.int64), np.zeros(m, np.int64), np.empty(places, np.int64), np.empty((*places, 2), np.int64),
-            np.empty(places, np.int64), np.full(places, -np.inf), np.full(places, -1), np.empty((*m, rows)),
-            np.zeros(m, np.int64), np.empty((count, m[1] * (8 * n + n // 4 + 4)), np.uint8),
-            np.zeros((count, m[1] + 1), np.int64), np.empty(m, np.int64), np.empty(m, np.int64), np.full((*m, 2), -1),
-            np.empty((*m, k), np.float32), np.empty(m), np.zeros((count, 9)),
-        )  # fmt: skip
+        n, k, rows, m = self.problem.data.n_samples, self.alive.size, sides.indptr.size - 1, self.budget + 1
+        places = 3 * m - 2 + (6 * k + CHAIN * self.budget if rows else 0)
+        pieces = Piece.of(len(asked), m, k, rows, places, m * (8 * n + n // 4 + 4))
         for t, (states, warm, _, bound, *_) in enumerate(asked):
             pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w
-            pieces.intercepts[t, 0], pieces.rhos[t, 0], pieces.bounds[t, 0] = warm.b, warm.rho, bound
+            pieces.nodes[t, 0] = (bound, warm.b, warm.rho, 0, 0, subtree.OPEN, 0)
         for t, (y, age) in enumerate(prices):
-            pieces.prices[t, 0], pieces.ages[t, 0] = y, age
+            pieces.prices[t, 0], pieces.nodes["age"][t, 0] = y, age
         return pieces
 
     def cut(self, outcome: Outcome) -> Cut:

@@ -101,12 +101,11 @@ def slim(found: Found) -> Any:
     """The same in few bytes: of the arrays what is in use, of weights what is not zero."""
     if not isinstance(found, Piece):
         return found
-    places, n_duals, n_nodes, n_bytes, n_offers = (int(found.totals[k]) for k in (3, 4, 5, 6, 8))
-    used = dict.fromkeys(("states", "intercepts", "rhos", "bounds", "parents", "found", "ages"), n_nodes)
-    used |= dict.fromkeys(("feature", "children", "dual", "values", "causes"), places)
-    used |= {"grids": n_duals, "prices": n_duals, "ends": n_duals, "tops": n_duals - 1, "widths": n_duals - 1}
-    used |= {"packed": n_bytes, "sums": n_offers}
-    shorter: dict[str, Any] = {name: getattr(found, name)[:count].copy() for name, count in used.items()}
+    total = found.totals[0]
+    n_nodes, n_offers = int(total["nodes"]), int(total["offers"])
+    used = {"nodes": n_nodes, "states": n_nodes, "places": total["places"], "duals": total["duals"]}
+    used |= {"prices": total["duals"], "packed": total["bytes"], "sums": n_offers}
+    shorter: dict[str, Any] = {name: getattr(found, name)[: int(count)].copy() for name, count in used.items()}
     written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
     offers = np.where(written, found.offers[:n_offers], np.float32(0.0))
     shorter |= {"weights": _sparse(found.weights[:n_nodes]), "offers": _sparse(offers)}

@@ -21,10 +21,8 @@ from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 
-PRUNED, SOLVED, CLEAR, STALLED = 1.0, 2.0, 3.0, 4.0
+PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
-RHO, LOWER, UPPER, WHY, STEPS, INTERCEPT, PROX = 0, 1, 2, 3, 4, 5, 6
-"""Places in the state array."""
 SLICE, GROWTH = 30, 2.0
 """Newton steps of a call, after which the caller may look elsewhere, and the factor of ρ between minimisations."""
 EASY, HARD = 6, 15
@@ -208,24 +206,24 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 @compiled(nogil=True)
 def judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, cls, tau, best, state):  # type: ignore[no-untyped-def]
-    """Take over the bound of β (scores ω) and the value of w; state[WHY] says whether they decide the node."""
+    """Take over the bound of β (scores ω) and the value of w; state.why says whether they decide the node."""
     _, forced, K, penalty = in_play
     cutoff, tol, share, known = goal
     slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
     lower = dual - best_gain(omega, penalty, forced, K) - slack + base
-    state[UPPER] = min(state[UPPER], phi(w, penalty, forced, K, cls, tau) + loss + base)
-    if lower > state[LOWER]:
-        state[LOWER] = lower
+    state.upper = min(state.upper, phi(w, penalty, forced, K, cls, tau) + loss + base)
+    if lower > state.lower:
+        state.lower = lower
         best[:] = beta
-    top, lower = state[UPPER], state[LOWER]
+    top, lower = state.upper, state.lower
     if lower >= cutoff:
-        state[WHY] = PRUNED
+        state.why = PRUNED
     elif top - lower <= tol * abs(top):
-        state[WHY] = SOLVED
+        state.why = SOLVED
     elif top < cutoff:
         missing = (1.0 - MOST) * (top - known)
         if top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
-            state[WHY] = CLEAR
+            state.why = CLEAR
 
 
 @compiled(nogil=True)
@@ -238,7 +236,7 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
     samples, in_play, goal : as in `mipfs.kernels.structures`
     w : (q,) in and out: weights; alpha : (n,) in and out: multipliers of the hinge's smoothing
     best : (n,) out: the dual vector of the largest bound, in its box
-    state : (7,) in and out, places RHO … PROX
+    state : NEWTON of `mipfs.kernels.structures`, in and out
     stop : (1,) int8, set from outside to give up: heard after every step
     """
     y, c, kind, bias = samples
@@ -249,9 +247,9 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
     held, kept, listed, n_listed = np.zeros(n), np.zeros(n), np.empty(n, np.int64), np.int64(0)
     rows, scale, pulled = np.empty(n, np.int64), np.empty(n), np.empty(width(Z))
     all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.zeros(q)
-    b, rho, prox = state[INTERCEPT], state[RHO], state[PROX]
+    b, rho, prox = state.intercept, state.rho, state.prox
     steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
-    state[LOWER], state[UPPER], state[WHY] = -np.inf, np.inf, 0.0
+    state.lower, state.upper, state.why = -np.inf, np.inf, 0
     base, lower = penalty[:forced].sum(), -np.inf
     add_columns(Z, cols, w, m)
     if bias:
@@ -264,14 +262,14 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
             dual = alpha.sum()
         follow(Z, cols, beta, held, omega, rows, scale, pulled)
         judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
-        better = state[LOWER] > lower
-        top, lower = state[UPPER], state[LOWER]
-        if state[WHY] == 0.0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
-            state[WHY] = STALLED
+        better = state.lower > lower
+        top, lower = state.upper, state.lower
+        if state.why == 0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
+            state.why = STALLED
             if kind == HINGE and moved > HARD:  # the next call would go on with the same one
                 rho /= GROWTH
                 prox *= GROWTH
-        if state[WHY] > 0.0:
+        if state.why > 0:
             break
         if kind == HINGE:
             alpha[:] = beta
@@ -304,9 +302,9 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
             if moved > 0:  # every point has a bound and a value: the node may be decided on the way
                 w[ids] = wj
                 judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
-                if state[WHY] == CLEAR:  # not before the minimisation ends: the children begin here
-                    state[WHY] = 0.0
-                if state[WHY] > 0.0:
+                if state.why == CLEAR:  # not before the minimisation ends: the children begin here
+                    state.why = 0
+                if state.why > 0:
                     break
             for r in range(size):
                 g[r] = prox * (wj[r] - center[r]) - omega[ids[r]]
@@ -351,6 +349,6 @@ def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: igno
                 b += t * d[size]
             m += t * move
         w[ids] = wj
-        if state[WHY] > 0.0:
+        if state.why > 0:
             break
-    state[RHO], state[STEPS], state[INTERCEPT], state[PROX] = rho, steps, b, prox
+    state.rho, state.steps, state.intercept, state.prox = rho, steps, b, prox

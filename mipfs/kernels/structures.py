@@ -101,43 +101,123 @@ class RowSides(NamedTuple):
     most: npt.NDArray[Any]
 
 
+NODE = np.dtype(
+    [(name, np.float64) for name in ("bound", "intercept", "rho")]
+    + [(name, np.int64) for name in ("parent", "place", "why", "age")]
+)
+"""A node: its bound and the dual vector that earned it; intercept and ρ of its warm start (ρ < 0: it was stuck before
+and is split as it stands); its place in the proof, −1 where it is done; why it goes back; nodes above it whose
+multipliers were only stepped since some were found anew."""
+PLACE = np.dtype(
+    [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
+)
+"""A place of the proof, see `Proof.graft_all`; one that is screened has the feature k. `cause`: the side of `RowSides`
+that shows that the rows leave it empty, −1 for any other."""
+DUAL = np.dtype([(name, np.int64) for name in ("grid", "end", "top", "width")])
+"""A dual vector as `DualStore` keeps it."""
+TOTALS = np.dtype(
+    [(name, np.int64) for name in ("solved", "steps", "stalled", "places", "nodes", "duals", "bytes", "offers")]
+    + [("floor", np.float64)]
+)
+"""Of a piece: nodes solved, Newton steps, nodes that stalled, what is used of each array, the least closed bound."""
+LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "share", "rises")])
+"""Of an exploration: the cutoff, from which on nodes are pruned; the level, above which they are left open; tol and
+share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
+NOW = np.dtype(
+    [(name, np.float64) for name in ("constant", "edge", "lower", "upper", "sum", "bound", "gain", "missing")]
+    + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "steps", "undecided", "chosen")]
+    + [(name, np.int64) for name in ("exponent", "fixes", "is_better", "dual")]
+)
+"""The node that is being solved: what its prices add; the cutoff of the plain node that they make of it, and bounds of
+that one in the kernel's units; the sum of the relaxed σ; the bound that it earned; what a step of the prices promised,
+and what it did not keep; number, columns that are forced, columns in play, how many of the others may be in, whether
+there are none; Newton steps; fractional σ, and which to split on; exponent of the dual vector; how many features it
+fixes, whether it lifts the bound, and its number."""
+NEWTON = np.dtype(
+    [(name, np.float64) for name in ("rho", "lower", "upper", "intercept", "prox")]
+    + [(name, np.int64) for name in ("why", "steps")]
+)
+"""Of `mipfs.kernels.boolean_newton.relax`, in and out: ρ, intercept and proximal weight; out: the largest bound, the
+least value, why it stopped, and its steps."""
+
+
+class Work(NamedTuple):
+    """Scratch of explorations, over n samples, k columns and `budget` nodes.
+
+    first : (B, n) dual vectors of the nodes that are explored from
+    alphas, wholes : (budget + 2, n) dual vectors of a piece, and one at the end to try
+    columns, w, costs, sigma, classes, tau, fixed, fixed_first, s : (k,), of the columns in play in their order
+    priced, dense, atoms, behind : (k,) of all columns;  best, v : (n,);  y, y_next : (rows,);  idle : (2·rows,)
+    now, newton : (1,) NOW and NEWTON
+    """
+
+    first: npt.NDArray[Any]
+    alphas: npt.NDArray[Any]
+    wholes: npt.NDArray[Any]
+    columns: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    costs: npt.NDArray[Any]
+    sigma: npt.NDArray[Any]
+    classes: npt.NDArray[Any]
+    tau: npt.NDArray[Any]
+    fixed: npt.NDArray[Any]
+    fixed_first: npt.NDArray[Any]
+    s: npt.NDArray[Any]
+    priced: npt.NDArray[Any]
+    dense: npt.NDArray[Any]
+    atoms: npt.NDArray[Any]
+    behind: npt.NDArray[Any]
+    best: npt.NDArray[Any]
+    v: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    y_next: npt.NDArray[Any]
+    idle: npt.NDArray[Any]
+    now: npt.NDArray[Any]
+    newton: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, n: int, k: int, rows: int, budget: int, count: int) -> Work:
+        """Room for explorations from `count` nodes."""
+        whole, state = np.int64, np.int8
+        of_k = (float, float, float, whole, float, state, state, float, float, float, whole, whole)
+        return cls(
+            np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), whole), np.empty(k, whole),
+            *(np.empty(k, kind) for kind in of_k), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
+            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON),
+        )  # fmt: skip
+
+
 class Piece(NamedTuple):
     """What an exploration of m = budget + 1 nodes and places leaves behind; of several ones with a leading axis.
 
-    states (m, k) int8, weights (m, k) float32, intercepts, rhos, bounds (m,), parents (m,) int64
-        The nodes; `parents` is the place of the dual vector that earned a node's bound. A node whose rho is negative
-        was stuck before and is split as it stands.
-    grids : (m,) of the dual vectors, place 0 that of the first node
-    feature, children, dual, values : the piece of the proof, see `Proof.graft`; a screened place has the feature k
-    causes : of a place that the rows leave empty, the side of `RowSides` that shows it; −1 for any other
+    nodes (m,) NODE, states (m, k) int8, weights (m, k) float32
+        The nodes; place 0 is the one that it began with.
+    places : PLACE, the piece of the proof
+    duals : (m,) DUAL, of which place 0 stands for the dual vector of the first node
     prices : (m, rows) multipliers of the user's rows that earn a bound together with a dual vector
-    ages : (m,) nodes above a node whose multipliers were only stepped since some were found anew
-    packed, ends, tops, widths : the dual vectors as `DualStore` keeps them
-    found : (m, 2) int64, proof place of a node, and OPEN, LEAF, STUCK or DEAR; −1 where it is done
+    packed : the bytes of the dual vectors
     offers, sums : (m, k) float32, (m,), sizes of the weights to round, and what their σ add up to: of the first node,
         if it was split (sums is −1 else), then of those whose relaxation is integral and below the cutoff
-    totals : (9,) nodes solved, steps, stalled, proof places, dual vectors, nodes, bytes, least closed bound, offers
+    totals : (1,) TOTALS
     """
 
+    nodes: npt.NDArray[Any]
     states: npt.NDArray[Any]
     weights: npt.NDArray[Any]
-    intercepts: npt.NDArray[Any]
-    rhos: npt.NDArray[Any]
-    bounds: npt.NDArray[Any]
-    parents: npt.NDArray[Any]
-    grids: npt.NDArray[Any]
-    feature: npt.NDArray[Any]
-    children: npt.NDArray[Any]
-    dual: npt.NDArray[Any]
-    values: npt.NDArray[Any]
-    causes: npt.NDArray[Any]
+    places: npt.NDArray[Any]
+    duals: npt.NDArray[Any]
     prices: npt.NDArray[Any]
-    ages: npt.NDArray[Any]
     packed: npt.NDArray[Any]
-    ends: npt.NDArray[Any]
-    tops: npt.NDArray[Any]
-    widths: npt.NDArray[Any]
-    found: npt.NDArray[Any]
     offers: npt.NDArray[Any]
     sums: npt.NDArray[Any]
     totals: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> Piece:
+        """Room for several pieces."""
+        return cls(
+            np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),
+            np.empty((count, places), PLACE), np.empty((count, m), DUAL), np.zeros((count, m, rows)),
+            np.empty((count, n_bytes), np.uint8), np.empty((count, m, k), np.float32), np.empty((count, m)),
+            np.zeros((count, 1), TOTALS),
+        )  # fmt: skip
