@@ -178,11 +178,11 @@ class Work(NamedTuple):
     @classmethod
     def of(cls, n: int, k: int, rows: int, budget: int, count: int) -> Work:
         """Room for explorations from `count` nodes."""
-        whole, state = np.int64, np.int8
-        of_k = (float, float, float, whole, float, state, state, float, float, float, whole, whole)
         return cls(
-            np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), whole), np.empty(k, whole),
-            *(np.empty(k, kind) for kind in of_k), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
+            np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64),
+            np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.empty(k),
+            np.empty(k, np.int8), np.empty(k, np.int8), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64),
+            np.empty(k, np.int64), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
             np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON),
         )  # fmt: skip
 
