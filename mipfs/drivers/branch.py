@@ -5,9 +5,9 @@
     incumbents, and split them on the fractional feature of largest |w_j|
 
 Nodes are taken in batches whose size depends on the tree alone, solved by as many threads as there are, and merged in
-order, so the tree and the answer do not depend on the number of threads. Rows, groups, trees and scaled features have
-nodes of their own (`mipfs.drivers.rows_tree`); for structural losses, and where the user's own variables are whole
-numbers, on which the tree must split too, they are LPs over shared cuts (`mipfs.drivers.gbd`).
+order, so the tree and the answer do not depend on the number of threads (`mipfs.drivers.tree`). For structural losses,
+and where the user's own variables are whole numbers, on which the tree must split too, nodes are LPs over shared cuts
+(`mipfs.drivers.gbd`).
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
 from mipfs.drivers.hands import Hands, hands_of
 from mipfs.drivers.pacing import Search
-from mipfs.drivers.rows_tree import RowsTree
-from mipfs.drivers.tree import Node, Tree
+from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
-from mipfs.inner.boolean_node import carries
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -123,9 +122,7 @@ def _tree(run: Run, supports: Supports, tol: float) -> Tree:
 
         check_size(run.problem.data, "CVXPY program")
         return ConicTree(run, supports, tol)
-    if carries(run.problem):
-        return Tree(run, supports, tol)
-    return RowsTree(run, supports, tol)
+    return Tree(run, supports, tol)
 
 
 def _fixed_batch(run: Run) -> int | None:

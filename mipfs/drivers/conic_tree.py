@@ -3,7 +3,7 @@
     min over σ, w, b, t   c'σ + ½ Σ_{S₁} ‖w_g‖² + ½ Σ_{free} t_g + L(y∘(Xw + b))
     s.t.                  ‖w_g‖² ≤ σ_g t_g,   σ = 1 on S₁,   0 ≤ σ ≤ 1,   Σσ ≤ M,   lb ≤ A [σ; u] ≤ ub
 
-What is fixed to 0 is not in the program. The tree, its screening and its proof are those of `mipfs.drivers.rows_tree`:
+What is fixed to 0 is not in the program. The tree, its screening and its proof are those of `mipfs.drivers.tree`:
 of Clarabel's answer only the multipliers count, α of the margins and y of the rows. α is rounded into the dual set, and
 what the two then prove is summed again, so a node's bound never is Clarabel's word.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.backends.conic import bias_of, cp, design_of, loss_of
-from mipfs.drivers.rows_tree import RowsTree
+from mipfs.drivers.tree import Tree
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.problem import Problem
@@ -31,10 +31,10 @@ ONE_BY_ONE = Lock()
 """CVXPY makes its programs in one thread at a time."""
 
 
-class ConicTree(RowsTree):
-    """The tree of `RowsTree`; only the solver of its nodes is another."""
+class ConicTree(Tree):
+    """The tree of `branch`; only the solver of its nodes is another."""
 
-    def relaxed(self, alive: Integers) -> RowsRelaxation:  # type: ignore[override]
+    def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
         run = self.run
         relaxation = RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop)

@@ -7,7 +7,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mipfs.drivers.tree import Node, Tree
+from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree_proof import Node
 from mipfs.plumbing.machine import cores
 
 Ticket = tuple[Future[list[Any]], int]

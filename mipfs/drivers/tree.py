@@ -1,7 +1,12 @@
-"""The open nodes of a branch-and-bound over the features, the proof of the closed ones, and their node solver.
+"""The open nodes of a branch-and-bound over the atoms, the proof of the closed ones, and their node solver.
 
 A batch of nodes is explored by any threads, each a subtree in compiled code, and merged in order; see
-`mipfs.drivers.branch`, whose tree this is.
+`mipfs.drivers.branch`, whose tree this is. Where the kernels cannot carry the atoms or the rows, the interior point
+solves node after node, and the tree takes each step itself.
+
+The user's rows are fixed and refuted by propagation (`mipfs.inner.propagation`), a node's bound holds them by
+multipliers y, which its children inherit, and where extra variables are whole numbers `gbd` takes over. A problem
+without rows has none to propagate and no multipliers.
 """
 
 from __future__ import annotations
@@ -9,20 +14,21 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.drivers.pieces import Left, Pieces
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm
+from mipfs.drivers.pieces import Numbers, Pieces
+from mipfs.drivers.tree_proof import Node, TreeProof
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
+from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels import subtree
 from mipfs.kernels.structures import Piece
-from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
@@ -57,18 +63,7 @@ LARGE = 2_000
 """Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
 
 
-@dataclass(frozen=True, eq=False)
-class Node:
-    """An open node: bound, its place in the proof, the dual vector that earned the bound, fixings, a warm start."""
-
-    bound: float
-    place: int
-    dual: int
-    states: States
-    warm: Warm
-
-
-class Tree:
+class Tree(TreeProof):
     """The open nodes, the proof of the closed ones, and the node solver that they share.
 
     Parameters
@@ -76,19 +71,16 @@ class Tree:
     run : Run
     supports : Supports
     tol : relative gap to which the relaxation of a node without a clear fate is solved
-
-    Attributes
-    ----------
-    floor, closed_at : float, the least bound of the nodes that are done, and of those that more could be said of
     """
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
-        self.run, self.supports, self.tol = run, supports, tol
+        super().__init__(run)
+        self.supports, self.tol = supports, tol
         problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
-        self.proof = empty_proof(problem)
+        self.is_plain = carries(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
-        self.floor, self.closed_at, self.loss = math.inf, math.inf, 0.0
+        self.loss = 0.0
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
@@ -104,42 +96,55 @@ class Tree:
         """Nodes are closed from here on: just above the asked gap, or above the last support that is wanted."""
         return self.supports.cutoff
 
-    def relaxed(self, alive: Integers) -> Relaxation:
-        """The node solver on some of the features."""
-        return Relaxation(self.run.problem, alive, self.stop)
+    def relaxed(self, alive: Integers) -> RowsRelaxation:
+        """The node solver on some of the atoms."""
+        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop, self.stop)
 
     def solver(self) -> NodeSolver:
-        """What makes the node solver anew, from the features in play alone."""
-        alive = self.relaxation.alive
-        return NodeSolver(self.run.problem.restricted(alive), np.arange(alive.size), self.loss)
+        """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
+        problem, alive = self.run.problem, self.relaxation.alive
+        if self.is_plain:
+            problem, alive = problem.restricted(alive), np.arange(alive.size)
+        return NodeSolver(problem, alive, self.loss)
 
     def plant(self) -> None:
-        """Solve the root, find incumbents, screen, and go on with the features that are left."""
-        relaxation = self.relaxation
-        outcome = relaxation.solve_root(self._first, self.tol, lambda: self.run.must_stop)
-        self.n_nodes, self.steps = 1, outcome.steps
-        self.supports.pool.add(relaxation.cut(outcome))
+        """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
+        first = self.relaxation.propagation(self._first)
+        place, states = self.take(self.proof.root, first)
+        self.n_nodes = 1
+        if first.broken is not None:  # a run begins with a selection that satisfies the rows
+            self.refute(place, self.relaxation.propagation.ray(first.broken))
+            return
+        outcome, cut = self.relaxation.solve_root(states, self.tol)
+        self.steps = outcome.steps
+        self.supports.pool.add(cut)
         self.round(outcome)
-        self.supports.round(self.supports.pool.slopes[-1])
+        if self.is_plain:
+            self.supports.round(cut.slopes)
+        else:
+            gains = (0.5 * cut.slopes - self.run.problem.penalty)[self.relaxation.alive]
+            self.dive(np.argsort(-gains, kind="stable"))
         self.climb()
-        whole, nothing = outcome.whole, np.zeros_like(outcome.whole)
-        cutoff = self._root_cutoff
-        found = relaxation.bound(whole, outcome.q, self._first, cutoff)
-        least = relaxation.bound(nothing, outcome.q, self._first, cutoff)
-        if least[0] > found[0]:  # a limit came so early that α = 0 proves more
-            whole, found = nothing, least
+        self.enter(self._screened_root(place, states, outcome))
+
+    def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> Node:
+        """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
+        cutoff, y = self._root_cutoff, outcome.prices
+        whole, nothing, none = outcome.whole, np.zeros_like(outcome.whole), self.relaxation.pricing.none
+        bound, goes_in, goes_out = self.relaxation.bound(whole, outcome.q, y, states, cutoff)
+        least, *others = self.relaxation.bound(nothing, outcome.q, none, states, cutoff)
+        if least > bound:  # a limit came so early that α = 0 proves more
+            bound, (goes_in, goes_out), whole, y = least, others, nothing, none
         dual = self.proof.add_dual(whole, outcome.q)
-        bound, goes_in, goes_out = found
-        place, states = self.fix(self.proof.root, dual, self._first, goes_in, goes_out, cutoff)
-        keep = np.flatnonzero(states != OUTSIDE)
+        place, states = self.screen(place, dual, y.y, states, goes_in, goes_out, cutoff)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
-        warm = outcome.warm
+        keep, warm = np.flatnonzero(states != OUTSIDE), outcome.warm
         if keep.size < states.size:
-            self.relaxation = self.relaxed(relaxation.alive[keep])
+            self.relaxation = self.relaxation.restricted(keep)
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
-        self.loss = ROUNDED * self.run.options.gap * abs(bound)
+        self.loss = ROUNDED * self.run.options.gap * abs(bound) if self.is_plain else 0.0
         self.relaxation.coarsen(self.loss)
-        self.push(Node(bound, place, dual, states, warm))
+        return Node(bound, place, dual, states, warm, y=y.y)
 
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
@@ -148,8 +153,9 @@ class Tree:
             self.supports.search(self.supports.pool)
 
     def narrow(self, alive: Integers) -> None:
-        """Go on with the features `alive` alone, as an earlier run did."""
-        self.relaxation = self.relaxed(alive)
+        """Go on with the atoms `alive` alone, as an earlier run did."""
+        if alive.size < self.relaxation.alive.size:
+            self.relaxation = self.relaxation.restricted(np.searchsorted(self.relaxation.alive, alive))
         self.relaxation.coarsen(self.loss)
 
     def open(self) -> list[Node]:
@@ -164,6 +170,15 @@ class Tree:
         """Keep an open node."""
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
 
+    def enter(self, node: Node) -> None:
+        """Keep a node with what the rows fix in it, unless they leave it nothing."""
+        after = self.relaxation.propagation(node.states)
+        place, states = self.take(node.place, after)
+        if after.broken is not None:
+            self.refute(place, self.relaxation.propagation.ray(after.broken))
+            return
+        self.push(replace(node, place=place, states=states))
+
     def pop(self, count: int) -> list[Node]:
         """The open nodes of least bound, at most `count`; those beyond the cutoff are closed."""
         nodes: list[Node] = []
@@ -171,7 +186,7 @@ class Tree:
         while self._heap and len(nodes) < count:
             node = self.take_least()
             if node.bound >= cutoff or self.has_ties_only(node):
-                self.close(node.place, node.dual, node.bound)
+                self.close(node, node.bound)
             else:
                 nodes.append(node)
         return nodes
@@ -191,14 +206,14 @@ class Tree:
     def explore(self, nodes: Sequence[Node], duals: Sequence[Array], cutoff: float) -> list[Any]:
         """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""
         told = [
-            (node.states, node.warm, alpha, *self.asked(node, cutoff)) for node, alpha in zip(nodes, duals, strict=True)
+            (node.states, node.warm, alpha, self.asked(node, cutoff)) for node, alpha in zip(nodes, duals, strict=True)
         ]
         return list(self.relaxation.explore_all(told))
 
-    def asked(self, node: Node, cutoff: float) -> tuple[Any, ...]:
+    def asked(self, node: Node, cutoff: float) -> Ask:
         """What the node solver is told beside the node's states, warm start and dual vector."""
-        share, known = self.until(node, cutoff)
-        return node.bound, cutoff, self.level(node, cutoff), self.tol, share, math.isfinite(known)
+        level, until = self.level(node, cutoff), self.until(node, cutoff)
+        return Ask(node.y, node.age, node.anew, node.bound, cutoff, level, self.tol, *until)
 
     def until(self, node: Node, cutoff: float) -> tuple[float, float]:
         """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
@@ -219,23 +234,30 @@ class Tree:
         return [read[node.dual] for node in nodes]
 
     def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
-        """Take over, in order, what explorations left: pieces of the proof, open nodes, offers."""
-        whole = list(found)
-        if not whole:
+        """Take over, in order, what solves found, each as soon as it is there, then the subtrees that were explored."""
+        nodes, pieces = list[Node](), list[Piece]()
+        for node, outcome in found:
+            if isinstance(outcome, Piece):
+                nodes.append(node)
+                pieces.append(outcome)
+            else:
+                self.take_in(node, outcome)
+        if not nodes:
             return
-        pieces = [piece for _, piece in whole]
-        joined = Pieces(pieces, [node.place for node, _ in whole], [node.dual for node, _ in whole])
-        joined.enter(self.proof, self.relaxation.alive)
-        self.take_pieces(pieces, joined, lambda t, left: Node(*left.told))
+        joined = Pieces(pieces, [node.place for node in nodes], [node.dual for node in nodes])
+        joined.enter(self.proof, self.relaxation.alive, self.numbers(nodes, pieces))
+        self.take_pieces(pieces, joined)
 
-    def take_pieces(self, pieces: Sequence[Piece], joined: Pieces, made: Callable[[int, Left], Node]) -> None:
-        """Count what explorations did, keep what they left open, and round to incumbents.
+    def numbers(self, nodes: Sequence[Node], pieces: Sequence[Piece]) -> Numbers | None:
+        """The proof's numbers of the multipliers of some pieces; None where there are no rows."""
+        if self.relaxation.propagation.count == 0:
+            return None
+        first = np.array([self.number(node.y) for node in nodes])
+        others = [self.number(y) for piece in pieces for y in piece.prices[1 : int(piece.totals["duals"][0])]]
+        return Numbers(first, np.array(others, dtype=np.int64), self.rays)
 
-        Parameters
-        ----------
-        pieces, joined : the same, one by one and together
-        made : the open node of a piece, by the piece's position
-        """
+    def take_pieces(self, pieces: Sequence[Piece], joined: Pieces) -> None:
+        """Count what explorations did, keep what they left open, and round to incumbents."""
         for t, (piece, all_left) in enumerate(zip(pieces, joined.left(), strict=True)):
             total = joined.totals[t]
             self.n_nodes += int(total["solved"])
@@ -243,7 +265,9 @@ class Tree:
             self.stalled += int(total["stalled"])
             self.done(float(total["floor"]))
             for left in all_left:
-                node = made(t, left)
+                of = piece.nodes[left.row]
+                y, age = piece.prices[of["parent"]].copy(), int(of["age"])
+                node = Node(*left.told, y=y, age=age, anew=left.why == subtree.DEAR)
                 if left.why == subtree.LEAF:
                     self.leaf(node)
                 elif left.why == subtree.STUCK:
@@ -256,29 +280,81 @@ class Tree:
                 self.rounded = self.n_nodes // ROUNDING_NODES
 
     def rescue(self, node: Node) -> None:
-        """Solve a node on which the Newton steps stalled by the interior point; it goes on with what that found."""
+        """Solve a node on which the Newton steps stalled by the interior point."""
         self.rescued += 1
-        outcome = self.relaxation.solve_root(node.states, self.tol, lambda: self.run.must_stop)
-        bound, goes_in, goes_out = self.relaxation.bound(outcome.whole, outcome.q, node.states, self.cutoff)
-        dual, place, states = node.dual, node.place, node.states
-        if bound > node.bound or goes_in.size or goes_out.size:
+        (alpha,), cutoff = self.duals([node]), self.cutoff
+        self.take_in(node, self.relaxation.explore(node.states, node.warm, alpha, self.asked(node, cutoff)))
+
+    def take_in(self, node: Node, outcome: RowsOutcome) -> None:
+        """Take over what the interior point found at a node: prune it, or fix, and split it.
+
+        A node that the kernels carry goes back to them, to be split as it stands.
+        """
+        self.n_nodes += 1
+        self.steps += outcome.steps
+        if outcome.ray is not None:
+            self.refute(node.place, outcome.ray)
+            return
+        place, states, fixes = node.place, node.states, outcome.fixed_in.size + outcome.fixed_out.size
+        better, y = outcome.bound > node.bound, outcome.prices.y
+        if better or fixes:
             fresh = self.proof.add_dual(outcome.whole, outcome.q)
-            dual = fresh if bound > node.bound else dual
-            place, states = self.fix(place, fresh, states, goes_in, goes_out)
-        warm = Warm(outcome.warm.w, outcome.warm.b, -outcome.warm.rho)
-        self.push(Node(max(bound, node.bound), place, dual, states, warm))
+        if better:
+            node = replace(node, bound=outcome.bound, dual=fresh, y=y)
+        if node.bound >= self.cutoff:
+            self.close(node, node.bound)
+            return
+        if fixes:
+            place, states = self.screen(place, fresh, y, states, outcome.fixed_in, outcome.fixed_out, self.cutoff)
+            after = self.relaxation.propagation(states)
+            place, states = self.take(place, after)
+            if after.broken is not None:
+                self.refute(place, self.relaxation.propagation.ray(after.broken))
+                return
+        warm, is_carried = outcome.warm, self.relaxation.kernel is not None
+        if is_carried:
+            warm = Warm(warm.w, warm.b, -warm.rho)
+        node = replace(node, place=place, states=states, warm=warm, age=0, anew=False)
+        if is_carried:
+            self.push(node)
+        else:
+            self.go_on(node, outcome)
+
+    def go_on(self, node: Node, outcome: RowsOutcome) -> None:
+        """Evaluate the one selection that is left; or round, and split on the fractional atom of largest weight."""
+        free = np.flatnonzero(node.states == FREE)
+        M = self.run.problem.M
+        if free.size == 0 or (M is not None and np.count_nonzero(node.states == INSIDE) >= M):
+            self.leaf(node)
+            return
+        sigma = outcome.sigma[free]
+        undecided = np.minimum(sigma, 1.0 - sigma) > WHOLE
+        if not undecided.any() or self.n_nodes <= ROUNDINGS or self.n_nodes % ROUNDING_NODES == 0:
+            self.round(outcome)
+            if node.bound >= self.cutoff:
+                self.close(node, node.bound)
+                return
+        size = np.abs(outcome.warm.w[free])
+        if undecided.any():
+            size = np.where(undecided, size + 1e-300, -1.0)
+        self.split(node, int(free[np.argmax(size)]))
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
-        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
+        problem, pricing = self.run.problem, self.relaxation.pricing
+        sigma = np.zeros(problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
+        if not self.run.oracle.contains(sigma):
+            low = sigma.astype(float)
+            self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
+            return
         if is_told := node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
             whole, q = self.relaxation.rounded(self.alone(sigma))
-            bound = self.relaxation.bound(whole, q, only, math.inf)[0]
+            bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
             if bound > node.bound:
-                node = Node(bound, node.place, self.proof.add_dual(whole, q), only, node.warm)
-        self.close(node.place, node.dual, node.bound, is_told=is_told)
+                node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=pricing.none.y)
+        self.close(node, node.bound, is_told=is_told)
 
     def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
         """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
@@ -286,17 +362,47 @@ class Tree:
         self.supports.offer(sigma, solved)
         return solved.svm.alpha
 
-    def round(self, outcome: Outcome) -> None:
-        """Offer the features of largest |w|, as many as the relaxed σ add up to."""
-        self.round_sizes(np.abs(outcome.warm.w) + 1e-3 * outcome.sigma, float(outcome.sigma.sum()))
+    def round(self, outcome: RowsOutcome) -> None:
+        """Offer what the relaxed σ, and the size of the weights, lead to."""
+        size = np.abs(outcome.warm.w).astype(float)
+        if self.is_plain:
+            self.round_sizes(size + 1e-3 * outcome.sigma, float(outcome.sigma.sum()))
+            return
+        wanted = np.flatnonzero(outcome.sigma > 0.0)
+        for scores in (outcome.sigma + 1e-3 * size / (size.max(initial=0.0) + 1e-300), size):
+            self.dive(wanted[np.argsort(-scores[wanted], kind="stable")])
 
     def round_sizes(self, size: npt.NDArray[np.floating[Any]], total: float) -> None:
-        """Offer the features of largest size, as many as `total` says."""
+        """Offer the features of largest size, as many as `total` says; with rows, what diving by size leads to."""
+        if not self.is_plain:
+            wanted = np.flatnonzero(size > 0.0)
+            self.dive(wanted[np.argsort(-size[wanted], kind="stable")])
+            return
         count = max(1, round(total))
         largest = np.argsort(-size, kind="stable")[:count]
         scores = np.zeros(self.run.problem.atoms.count)
         scores[self.relaxation.alive[largest]] = np.minimum(size[largest], 1e30)
         self.supports.round(scores)
+
+    def dive(self, order: Integers) -> None:
+        """Offer the selection that takes the alive atoms in this order as far as the rows allow."""
+        states = self.relaxation.propagation.dive(order)
+        if states is None:
+            return
+        sigma = np.zeros(self.run.problem.atoms.count, dtype=bool)
+        sigma[self.relaxation.alive[states == INSIDE]] = True
+        if not self.supports.was_seen(sigma) and self.run.problem.selection.contains(sigma):
+            self.supports.evaluate(sigma)
+
+    def split(self, node: Node, j: int) -> None:
+        """Open both children of a node on atom j, with what the rows fix in them."""
+        places = self.proof.split(node.place, int(self.relaxation.alive[j]))
+        if len(self.run.problem.selection.rows.extra) == 0:
+            self.proof.bear(node.place, node.dual, node.bound, self.shown(node.y))
+        for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
+            states = node.states.copy()
+            states[j] = value
+            self.enter(replace(node, place=place, states=states, anew=False))
 
     @property
     def work(self) -> float:
@@ -322,25 +428,6 @@ class Tree:
         cutoff, objective = self.cutoff, self.run.objective
         return cutoff + HALF * (objective - cutoff) if cutoff < objective < math.inf else cutoff
 
-    def fix(
-        self,
-        place: int,
-        dual: int,
-        states: States,
-        goes_in: Integers,
-        goes_out: Integers,
-        cutoff: float | None = None,
-    ) -> tuple[int, States]:
-        """Fix features whose other value the dual vector rules out at a cutoff, by default the tree's."""
-        features = np.concatenate([goes_in, goes_out])
-        if features.size == 0:
-            return place, states
-        place = self.proof.screen(place, dual)
-        self.done(self.cutoff if cutoff is None else cutoff)
-        states = states.copy()
-        states[goes_in], states[goes_out] = INSIDE, OUTSIDE
-        return place, states
-
     @property
     def n_open(self) -> int:
         """Number of open nodes."""
@@ -354,21 +441,6 @@ class Tree:
                 self.stop[0] = 1
         return future.result()
 
-    def close(self, place: int, dual: int, bound: float, *, is_told: bool = False) -> None:
-        """Keep the bound of a node that is done; `is_told` where no more can be said of it."""
-        self.proof.close(place, dual)
-        self.done(bound, is_told=is_told)
-
-    def done(self, bound: float, *, is_told: bool = False) -> None:
-        """Keep the bound of what is done."""
-        self.floor = min(self.floor, bound)
-        if not is_told:
-            self.closed_at = min(self.closed_at, bound)
-
     def finish(self) -> Proof | None:
-        """The proof of the bound: open nodes are closed with the dual vectors that they have."""
-        for _, _, node in self._heap:
-            self.proof.close(node.place, node.dual)
-        if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
-            self.proof.trim(self.run.bound)
-        return self.proof if self.n_nodes else None
+        """The proof of the bound; None where none was begun, or where it was lost."""
+        return self.finished(self.open()) if self.n_nodes else None

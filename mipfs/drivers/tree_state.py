@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.drivers.earlier import Earlier
-from mipfs.drivers.rows_tree import RowsNode, RowsTree
-from mipfs.drivers.tree import Node, Tree
+from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree_proof import Node
 from mipfs.inner.boolean_node import Warm
 from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
@@ -37,11 +37,12 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
 
     Parameters
     ----------
-    tree : Tree or RowsTree
+    tree : Tree
     earlier : Earlier, optional, the tree that it began anew after
     taken : nodes that are being explored, and count as open
     """
     nodes, alive = [*taken, *tree.open()], tree.relaxation.alive
+    n_rows = tree.relaxation.propagation.count
     warm = [node.warm for node in nodes]
     weights = [np.flatnonzero(one.w) for one in warm]
     kept: Arrays = {
@@ -56,15 +57,11 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
             [*(one.w[ids] for one, ids in zip(warm, weights, strict=True)), np.empty(0, np.float32)]
         ),
         "warm_b": np.array([[one.b, one.rho] for one in warm], dtype=float).reshape(-1, 2),
+        "node_prices": np.array([node.y for node in nodes], dtype=float).reshape(len(nodes), n_rows),
+        "node_age": np.array([node.age for node in nodes], dtype=np.int64),
+        "node_anew": np.array([node.anew for node in nodes], dtype=np.bool_),
+        "tree_lost": np.array(tree.lost),
     }
-    if isinstance(tree, RowsTree):
-        rows = [node for node in nodes if isinstance(node, RowsNode)]
-        kept["node_prices"] = np.array([node.y for node in rows], dtype=float).reshape(
-            len(rows), len(tree.relaxation.pricing.none.y)
-        )
-        kept["node_age"] = np.array([node.age for node in rows], dtype=np.int64)
-        kept["node_anew"] = np.array([node.anew for node in rows], dtype=np.bool_)
-        kept["tree_lost"] = np.array(tree.lost)
     return kept | proofs.saved(tree.proof) | ({} if earlier is None else earlier.kept)
 
 
@@ -74,8 +71,7 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         setattr(tree, name, value if name in ("floor", "closed_at", "loss") else int(value))
     proofs.restored(tree.proof, arrays)
     tree.narrow(arrays["tree_alive"])
-    if isinstance(tree, RowsTree):
-        tree.lost = bool(arrays["tree_lost"])
+    tree.lost = bool(arrays["tree_lost"])
     ends = np.cumsum(arrays["warm_count"])
     for k, (bound, place, states) in enumerate(
         zip(arrays["node_bound"].tolist(), arrays["node_place"].tolist(), arrays["node_states"], strict=True)
@@ -84,9 +80,5 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         w = np.zeros(states.size, dtype=np.float32)
         w[arrays["warm_ids"][part]] = arrays["warm_w"][part]
         warm = Warm(w, *arrays["warm_b"][k].tolist())
-        node = Node(bound, place[0], place[1], states.copy(), warm)
-        if isinstance(tree, RowsTree):
-            age, anew = int(arrays["node_age"][k]), bool(arrays["node_anew"][k])
-            y = arrays["node_prices"][k].copy()
-            node = RowsNode(bound, place[0], place[1], node.states, warm, y=y, age=age, anew=anew)
-        tree.push(node)
+        y, age, anew = arrays["node_prices"][k].copy(), int(arrays["node_age"][k]), bool(arrays["node_anew"][k])
+        tree.push(Node(bound, place[0], place[1], states.copy(), warm, y=y, age=age, anew=anew))

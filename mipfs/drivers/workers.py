@@ -18,7 +18,8 @@ import numpy as np
 
 from mipfs import compiled
 from mipfs.drivers.hands import Threads, Ticket
-from mipfs.drivers.tree import Node, Tree
+from mipfs.drivers.tree import Tree
+from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
 from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
 from mipfs.plumbing.cluster import Cluster, Task

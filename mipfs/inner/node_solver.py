@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.inner.boolean_node import Relaxation, States, Warm
-from mipfs.inner.rows_node import RowsOutcome, RowsRelaxation
+from mipfs.inner.boolean_node import States, Warm
+from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
@@ -34,7 +34,7 @@ class Order:
     states: States
     warm: Warm
     dual: int
-    told: tuple[Any, ...]
+    ask: Ask
 
 
 class NodeSolver:
@@ -44,27 +44,23 @@ class NodeSolver:
     ----------
     problem : Problem
     alive : (k,) positions of the atoms that no screening has excluded
-    loss : float, optional
-        As of `Relaxation.coarsen`; None where there are rows, whose nodes are rounded finely.
+    loss : float, as of `Relaxation.coarsen`
     """
 
-    def __init__(self, problem: Problem, alive: Integers, loss: float | None = None) -> None:
+    def __init__(self, problem: Problem, alive: Integers, loss: float = 0.0) -> None:
         self.problem, self.alive, self.loss = problem, alive, loss
-        self._made: Relaxation | RowsRelaxation | None = None
+        self._made: RowsRelaxation | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_made": None}
 
-    def made(self, stop: States) -> Relaxation | RowsRelaxation:
+    def made(self, stop: States) -> RowsRelaxation:
         """The solver, made when it is first asked for; `stop` (1,) is set from outside to give up."""
         with MAKING:
             if self._made is None:
                 never = np.zeros(1, dtype=np.int8)
-                if self.loss is None:
-                    self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never)
-                else:
-                    self._made = Relaxation(self.problem, self.alive, never)
-                    self._made.coarsen(self.loss)
+                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never)
+                self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
 
     def explore(self, orders: Sequence[Order], packed: Packed, seconds: float | None) -> list[Found]:
@@ -86,10 +82,10 @@ class NodeSolver:
         try:
             solver, found = self.made(stop), list[Found]()
             for at in range(0, len(orders), solver.together):
-                asked: list[Any] = []
+                asked = list[tuple[States, Warm, npt.NDArray[np.float64], Ask]]()
                 for order in orders[at : at + solver.together]:
                     whole, q = duals.get(order.dual)
-                    asked.append((order.states, order.warm, np.ldexp(whole.astype(float), -q), *order.told))
+                    asked.append((order.states, order.warm, np.ldexp(whole.astype(float), -q), order.ask))
                 found += solver.explore_all(asked)
             return found
         finally:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,7 @@ class RowsRelaxation:
         self.problem, self.alive, self.must_stop = problem, alive, must_stop
         self.loss, self.M = get_loss(problem.loss), problem.M
         self.penalty = np.array(problem.penalty[alive])
-        self.pricing, self.boolean = Pricing(problem.selection), Boolean(problem, must_stop)
+        self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
         self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
 
@@ -108,10 +109,23 @@ class RowsRelaxation:
         """The same, told by others when to give up."""
         other = copy.copy(self)
         other.must_stop = lambda: bool(stop[0])
-        other.boolean = copy.copy(self.boolean)
-        other.boolean.must_stop = other.must_stop
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
         return other
+
+    @cached_property
+    def boolean(self) -> Boolean:
+        """The interior point; a solve takes a copy, for it keeps what it is at."""
+        return Boolean(self.problem, self.must_stop)
+
+    def _interior(self) -> Boolean:
+        solver = copy.copy(self.boolean)
+        solver.must_stop = self.must_stop
+        return solver
+
+    def coarsen(self, loss: float) -> None:
+        """Let explorations round dual vectors to fewer bytes, see `Relaxation.coarsen`."""
+        if self.kernel is not None:
+            self.kernel.coarsen(loss)
 
     def restricted(self, keep: Integers) -> RowsRelaxation:
         """The same on some of the atoms that are alive."""
@@ -123,7 +137,7 @@ class RowsRelaxation:
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
         """Solve a node to `tol` by the interior point; what it earned and its cut."""
-        solved = copy.copy(self.boolean).solve(*self._ends(states), tol)
+        solved = self._interior().solve(*self._ends(states), tol)
         return self._outcome(solved, states, np.inf), solved.cut
 
     @property
@@ -169,7 +183,7 @@ class RowsRelaxation:
         def enough(lower: float, upper: float) -> bool:
             return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
 
-        solved = copy.copy(self.boolean).solve(*self._ends(states), ask.tol, enough)
+        solved = self._interior().solve(*self._ends(states), ask.tol, enough)
         return self._outcome(solved, states, cutoff)
 
     def bound(

@@ -108,7 +108,9 @@ def plant(piece):  # type: ignore[no-untyped-def]
     total.solved, total.steps, total.stalled, total.floor = 0, 0, 0, np.inf
     total.places, total.nodes, total.duals, total.bytes, total.offers = 0, 1, 1, 0, 1
     node.place, node.why, node.parent = open_place(piece), OPEN, 0
-    piece.duals[0].end, piece.sums[0] = 0, -1.0
+    dual = piece.duals[0]  # that of the first node, which the caller has
+    dual.grid, dual.end, dual.top, dual.width = 0, 0, 0, 0
+    piece.sums[0] = -1.0
 
 
 @compiled(nogil=True)

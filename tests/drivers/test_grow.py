@@ -9,7 +9,6 @@ import pytest
 
 import mipfs
 from mipfs.drivers import gbd, pacing
-from mipfs.drivers.rows_tree import RowsTree
 from mipfs.drivers.tree import Tree
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
@@ -81,13 +80,13 @@ def test_without_M_a_support_that_the_rows_forbid_is_cut_back_to_its_largest_wei
 def planted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
     """Incumbent and SVMs when each root begins; the first is that of the tiny problem that compiles, if it runs."""
     seen: list[tuple[float, int]] = []
-    for kind in (Tree, RowsTree):
+    plant = Tree.plant
 
-        def planted(tree: Tree, plant: Any = kind.plant) -> None:
-            seen.append((tree.run.objective, tree.supports.subproblem.count))
-            plant(tree)
+    def planted(tree: Tree) -> None:
+        seen.append((tree.run.objective, tree.supports.subproblem.count))
+        plant(tree)
 
-        monkeypatch.setattr(kind, "plant", planted)
+    monkeypatch.setattr(Tree, "plant", planted)
     return seen
 
 

@@ -1,0 +1,146 @@
+"""What a tree of `branch` proves: nodes fixed, refuted and pruned, by which dual vectors and multipliers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
+from mipfs.inner.propagation import Fixed
+from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.proof.evidence import empty_proof
+from mipfs.proof.multipliers import cancelled
+from mipfs.proof.proof import REFUTED, Multipliers, Proof
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An open node.
+
+    Attributes
+    ----------
+    bound : float, earned by a dual vector and by multipliers of the rows
+    place, dual : its place in the proof, and the number of the dual vector
+    states : (k,) FREE, INSIDE or OUTSIDE of the alive atoms
+    warm : Warm, where its solve begins
+    y : (r,) multipliers of the rows
+    age : nodes above it that only stepped the multipliers, since the interior point found some
+    anew : whether they are to be found anew before the subtree below the node is explored
+    """
+
+    bound: float
+    place: int
+    dual: int
+    states: States
+    warm: Warm
+    y: Array = field(default_factory=lambda: np.zeros(0))
+    age: int = 0
+    anew: bool = False
+
+
+class TreeProof:
+    """The proof of the nodes that are done.
+
+    Parameters
+    ----------
+    run : Run
+
+    Attributes
+    ----------
+    floor, closed_at : float, the least bound of the nodes that are done, and of those that more could be said of
+    lost : bool, whether something was used that no multipliers show exactly: there is no certificate
+    """
+
+    relaxation: RowsRelaxation
+
+    def __init__(self, run: Run) -> None:
+        self.run, self.proof = run, empty_proof(run.problem)
+        self.floor, self.closed_at, self.lost = math.inf, math.inf, False
+
+    def screen(
+        self,
+        place: int,
+        dual: int,
+        y: Array,
+        states: States,
+        goes_in: Integers,
+        goes_out: Integers,
+        cutoff: float,
+    ) -> tuple[int, States]:
+        """Fix atoms whose other value the dual vector and prices rule out at a cutoff."""
+        atoms = np.concatenate([goes_in, goes_out])
+        if atoms.size == 0:
+            return place, states
+        place = self.proof.screen(place, dual, self.shown(y))
+        self.done(cutoff)
+        states = states.copy()
+        states[goes_in], states[goes_out] = INSIDE, OUTSIDE
+        return place, states
+
+    def take(self, place: int, after: Fixed) -> tuple[int, States]:
+        """Fix what propagation fixed: the other sides hold no selection, as the row behind each shows."""
+        start = 0
+        for cause, group in itertools.groupby(after.rays):
+            stop = start + len(list(group))
+            atoms = after.atoms[start:stop]
+            values = (after.states[atoms] == INSIDE).astype(np.int8)
+            ray = self.relaxation.propagation.ray(cause)
+            place = self.proof.fix(place, self.relaxation.alive[atoms], values, REFUTED, ray)
+            start = stop
+        return place, after.states
+
+    def refute(self, place: int, ray: Multipliers | None) -> None:
+        """Close a node that holds no selection, by a Farkas ray; without one there is no certificate."""
+        self.lost = self.lost or ray is None
+        self.proof.refute(place, ray)
+
+    def close(self, node: Node, bound: float, *, is_told: bool = False) -> None:
+        """Prune a node, and keep its bound; `is_told` where no more can be said of it."""
+        self.proof.close(node.place, node.dual, self.shown(node.y))
+        self.done(bound, is_told=is_told)
+
+    def done(self, bound: float, *, is_told: bool = False) -> None:
+        """Keep the bound of what is done."""
+        self.floor = min(self.floor, bound)
+        if not is_told:
+            self.closed_at = min(self.closed_at, bound)
+
+    def number(self, y: Array) -> int:
+        """The proof's number of multipliers; −1 where the rows play no part."""
+        shown = self.shown(y)
+        return -1 if shown is None else self.proof.keep(shown)
+
+    @cached_property
+    def rays(self) -> Integers:
+        """The proof's numbers of the multipliers that show one side of a row to be broken."""
+        propagation = self.relaxation.propagation
+        sides = (propagation.cause(side) for side in range(2 * propagation.count))
+        return np.array([self.proof.keep(propagation.ray(cause)) for cause in sides], dtype=np.int64)
+
+    def shown(self, y: Array) -> Multipliers | None:
+        """The multipliers as the proof keeps them; None where the rows play no part."""
+        if not y.any():
+            return None
+        if len(self.run.problem.selection.rows.extra) == 0:
+            return y
+        mended = cancelled(self.run.problem.selection, y)
+        self.lost = self.lost or mended is None
+        return mended
+
+    def finished(self, nodes: Iterable[Node]) -> Proof | None:
+        """The proof of the bound: open nodes are closed with what they have; None when that was lost."""
+        for node in nodes:
+            self.proof.close(node.place, node.dual, self.shown(node.y))
+        if not self.run.wants_all:  # of a list of near-optimal supports all leaves count
+            self.proof.trim(self.run.bound)
+        return None if self.lost else self.proof
