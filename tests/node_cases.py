@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import node, perspective
-from mipfs.kernels.structures import NEWTON, Goal, InPlay
+from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point
 
 Array = npt.NDArray[np.float64]
 States = npt.NDArray[np.int8]
@@ -48,11 +48,11 @@ def solve(
     best, found = beta, -np.inf
     start["rho"], start["intercept"], start["prox"] = warm.rho, warm.b, node.PROXIMAL
     in_play = InPlay(columns, inside.size, room, penalty)
-    goal, steps = Goal(cutoff / relaxation.size, float(tol), float(share), known / relaxation.size), 0
+    goal, steps = Goal(cutoff / relaxation.size, float(tol), float(share), known / relaxation.size, relaxation.stop), 0
     for _ in range(SLICES):
         dual = np.empty(beta.size)
         try:
-            kernel.relax(relaxation._Z, relaxation._samples, in_play, goal, w, beta, dual, start, relaxation.stop)
+            kernel.relax(relaxation._Z, relaxation._samples, in_play, goal, Point(w, beta, dual), start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan
             break

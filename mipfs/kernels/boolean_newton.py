@@ -20,6 +20,7 @@ from mipfs.kernels.kinds import HINGE, LOGISTIC
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
+from mipfs.kernels.structures import Face, Path
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
@@ -35,6 +36,12 @@ MOST, LITTLE = 0.25, 1e-2
 """A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
 DEAR = 64
 """From so many features on the logistic loss's curvature, which hardly changes, is made once for the steps on a set."""
+STALLS = 2
+"""Directions that do not descend, in a call, until it gives up."""
+PROX_LEAST = 1e-9
+"""The proximal weight falls no further."""
+SEARCHES = 12
+"""Points of a line search at most."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
 
@@ -68,59 +75,60 @@ def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-u
 
 
 @compiled(nogil=True)
-def follow(Z, cols, beta, held, omega, rows, scale, pulled):  # type: ignore[no-untyped-def]
-    """ω, the scores of `held`, become those of β; from one step to the next only few β_i differ.
-
-    `rows`, `scale` (n,) and `pulled`, over all columns, are scratch.
-    """
+def follow(Z, cols, path):  # type: ignore[no-untyped-def]
+    """ω, the scores of `held`, become those of β; from one step to the next only few β_i differ."""
+    beta, held, rows, scale = path.beta, path.held, path.rows, path.scale
     count = 0
     for i in range(beta.size):
-        rows[count], scale[count] = i, beta[i] - held[i]
+        rows[count] = i
+        scale[count] = beta[i] - held[i]
         count += beta[i] != held[i]
         held[i] = beta[i]
     if count == 0:
         return
     if not few_rows(Z, count, cols.size):
-        dot_columns(Z, cols, beta, omega)
+        dot_columns(Z, cols, beta, path.omega)
         return
-    pulled[:] = 0.0
-    add_rows(Z, rows[:count], scale[:count], pulled)
+    path.pulled[:] = 0.0
+    add_rows(Z, rows[:count], scale[:count], path.pulled)
     for t in range(cols.size):
-        omega[t] += pulled[cols[t]]
+        path.omega[t] += path.pulled[cols[t]]
 
 
 @compiled(nogil=True)
-def follow_curvature(Z, y, J, inner, curve, kept, listed, n_listed, bias, H, rows, scale):  # type: ignore[no-untyped-def]
-    """H, the curvature of the rows `listed` with weights `kept`, becomes that of `inner` with the weights `curve`.
+def follow_curvature(Z, samples, J, G, path, state):  # type: ignore[no-untyped-def]
+    """G, the curvature of the rows `listed` with weights `kept`, becomes that of `inner` with the weights `curve`.
 
-    Rows that come and go are added and taken out, where these are fewer than the rows; returns how many are listed.
-    `rows`, `scale` (n,) are scratch.
+    Rows that come and go are added and taken out, where these are fewer than the rows.
     """
+    curve, kept, rows, scale = path.curve, path.kept, path.rows, path.scale
+    inner = path.inner[: state.inner]
     count = 0
-    for r in range(inner.size):
-        i = inner[r]
-        rows[count], scale[count] = i, curve[i] - kept[i]
+    for i in inner:
+        rows[count] = i
+        scale[count] = curve[i] - kept[i]
         count += curve[i] != kept[i]
         kept[i] = -curve[i]
-    for r in range(n_listed):
-        i = listed[r]
+    for i in path.listed[: state.listed]:
         if kept[i] > 0.0:
             if count < rows.size:
-                rows[count], scale[count] = i, -kept[i]
+                rows[count] = i
+                scale[count] = -kept[i]
             count += 1
             kept[i] = 0.0
     afresh = count >= inner.size
     for r in range(inner.size):
         i = inner[r]
         kept[i] = curve[i]
-        listed[r] = i
+        path.listed[r] = i
         if afresh:
-            rows[r], scale[r] = i, curve[i]
+            rows[r] = i
+            scale[r] = curve[i]
     if afresh:
-        H[:, :] = 0.0
+        G[:, :] = 0.0
         count = inner.size
-    add_curvature(Z, y, J, rows[:count], scale[:count], bias, H)
-    return inner.size
+    add_curvature(Z, samples.y, J, rows[:count], scale[:count], samples.bias, G)
+    state.listed = inner.size
 
 
 @compiled(nogil=True, fastmath=True)
@@ -187,12 +195,14 @@ def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start, bend, cls, tau, point):  # type: ignore[no-untyped-def]
-    """A step in (0, 1] at which the slope of the true function is small; `first` < 0 is the slope at zero."""
+def search(samples, in_play, alpha, path, face, state):  # type: ignore[no-untyped-def]
+    """A step in (0, 1] at which the slope of the true function is small; `state.first` < 0 is the slope at zero."""
+    first = state.first
     t, low, high = 1.0, 0.0, 1.0
-    for _ in range(12):
-        slope = loss_slope(kind, t, m, move, alpha, c, rho) + start + t * bend
-        slope += phi_slope(w, d, t, penalty, forced, K, cls, tau, point)
+    for _ in range(SEARCHES):
+        slope = loss_slope(samples.kind, t, path.m, path.move, alpha, samples.c, state.rho)
+        slope += state.start + t * state.bend
+        slope += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
         if slope <= -0.1 * first and (t == 1.0 or slope >= 0.5 * first):
             break
         if slope <= 0.0:
@@ -205,150 +215,227 @@ def search(first, kind, m, move, alpha, c, rho, w, d, forced, K, penalty, start,
 
 
 @compiled(nogil=True)
-def judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, cls, tau, best, state):  # type: ignore[no-untyped-def]
-    """Take over the bound of β (scores ω) and the value of w; state.why says whether they decide the node."""
-    _, forced, K, penalty = in_play
-    cutoff, tol, share, known = goal
-    slack = abs((y * beta).sum()) * (1.0 + abs(b)) if bias else 0.0
-    lower = dual - best_gain(omega, penalty, forced, K) - slack + base
-    state.upper = min(state.upper, phi(w, penalty, forced, K, cls, tau) + loss + base)
+def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
+    """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node."""
+    forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
+    slack = abs((samples.y * path.beta).sum()) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
+    lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
+    value = phi(point.w, penalty, forced, K, path.cls, path.tau) + state.loss + state.base
+    state.upper = min(state.upper, value)
     if lower > state.lower:
         state.lower = lower
-        best[:] = beta
-    top, lower = state.upper, state.lower
-    if lower >= cutoff:
+        point.best[:] = path.beta
+    gap, away = state.upper - state.lower, goal.cutoff - state.upper
+    if state.lower >= goal.cutoff:
         state.why = PRUNED
-    elif top - lower <= tol * abs(top):
+    elif gap <= goal.tol * abs(state.upper):
         state.why = SOLVED
-    elif top < cutoff:
-        missing = (1.0 - MOST) * (top - known)
-        if top - lower <= min(share * (cutoff - top), max(LITTLE * (cutoff - top), missing)):
+    elif away > 0.0:
+        missing = (1.0 - MOST) * (state.upper - goal.known)
+        if gap <= min(goal.share * away, max(LITTLE * away, missing)):
             state.why = CLEAR
 
 
 @compiled(nogil=True)
-def relax(Z, samples, in_play, goal, w, alpha, best, state, stop):  # type: ignore[no-untyped-def]
+def relax(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node, or stop where its fate is clear, after at most SLICE steps.
 
     Parameters
     ----------
     Z : columns y∘x_j, and their rows
-    samples, in_play, goal : as in `mipfs.kernels.structures`
-    w : (q,) in and out: weights; alpha : (n,) in and out: multipliers of the hinge's smoothing
-    best : (n,) out: the dual vector of the largest bound, in its box
+    samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
-    stop : (1,) int8, set from outside to give up: heard after every step
     """
-    y, c, kind, bias = samples
-    cols, forced, K, penalty = in_play
-    n, q, tol = y.size, cols.size, goal.tol
-    m, beta, curve, move = np.zeros(n), np.empty(n), np.empty(n), np.empty(n)
-    inner, chosen = np.empty(n, np.int64), np.empty(q, np.int64)
-    held, kept, listed, n_listed = np.zeros(n), np.zeros(n), np.empty(n, np.int64), np.int64(0)
-    rows, scale, pulled = np.empty(n, np.int64), np.empty(n), np.empty(width(Z))
-    all_cls, all_tau, omega = np.empty(q, np.int64), np.empty(q), np.zeros(q)
-    b, rho, prox = state.intercept, state.rho, state.prox
-    steps, stalls, moved, damping, aim = 0, 0, 0, 0.0, AIM
-    state.lower, state.upper, state.why = -np.inf, np.inf, 0
-    base, lower = penalty[:forced].sum(), -np.inf
-    add_columns(Z, cols, w, m)
-    if bias:
-        m += y * b
+    path = begin(Z, samples, in_play, point, state)
     while True:
-        # both values at the current point, over all columns
-        count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
-        if kind == HINGE and steps == 0:
-            beta[:] = alpha
-            dual = alpha.sum()
-        follow(Z, cols, beta, held, omega, rows, scale, pulled)
-        judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
-        better = state.lower > lower
-        top, lower = state.upper, state.lower
-        if state.why == 0 and (steps >= SLICE or stalls > 2 or stop[0] != 0):
-            state.why = STALLED
-            if kind == HINGE and moved > HARD:  # the next call would go on with the same one
-                rho /= GROWTH
-                prox *= GROWTH
+        look(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
-            break
-        if kind == HINGE:
-            alpha[:] = beta
-            if steps > 0 and moved <= EASY and not better and aim > AIM_LEAST:
-                aim *= AIM_FALL
-            elif steps > 0 and moved <= EASY:
-                rho *= GROWTH
-                prox = max(prox / GROWTH, 1e-9)
-            elif moved > HARD:
-                rho /= GROWTH
-                prox *= GROWTH
-        mu = threshold_level(all_tau, penalty, forced)
-        size = working_set(omega, w, mu, penalty, forced, ENTERING, chosen)
-        ids = chosen[:size].copy()
-        J, wj, cj = cols[ids], w[ids], penalty[ids]
-        whole = size + (1 if bias else 0)
-        if whole == 0:  # nothing to move but the multipliers
-            steps, moved = steps + 1, 0
+            return
+        if samples.kind == HINGE:
+            let_go(point, path, state)
+        mu = threshold_level(path.tau, in_play.penalty, in_play.forced)
+        size = working_set(path.omega, point.w, mu, in_play.penalty, in_play.forced, ENTERING, path.chosen)
+        if size == 0 and not samples.bias:  # nothing to move but the multipliers
+            state.steps += 1
+            state.moved = 0
             continue
-        H, G, g, d = np.empty((whole, whole)), np.zeros((whole, whole)), np.empty(whole), np.empty(whole)
-        cls, tau, point = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        gap, moved, center, lift = max(top - lower, 0.0), 0, wj.copy(), 1.0
-        for r in range(n_listed):
-            kept[listed[r]] = 0.0
-        n_listed = np.int64(0)  # a literal is a type of its own: what takes it would be compiled twice
-        while steps < SLICE and stop[0] == 0:
-            # inner minimisation at fixed α and ρ on the working set
-            count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
-            follow(Z, cols, beta, held, omega, rows, scale, pulled)
-            if moved > 0:  # every point has a bound and a value: the node may be decided on the way
-                w[ids] = wj
-                judge(y, b, bias, beta, dual, loss, omega, w, in_play, goal, base, all_cls, all_tau, best, state)
-                if state.why == CLEAR:  # not before the minimisation ends: the children begin here
-                    state.why = 0
-                if state.why > 0:
-                    break
-            for r in range(size):
-                g[r] = prox * (wj[r] - center[r]) - omega[ids[r]]
-            if bias:
-                g[size] = -(y * beta).sum()
-            classify(wj, cj, forced, K, cls, tau)
-            error = stationarity(wj, g, cls, tau, b, bias)
-            if moved > 0 and error <= max(aim * gap, 0.3 * tol * abs(top)):
-                break
-            if kind != HINGE and moved >= SMOOTH_STEPS:
-                break
-            if kind != LOGISTIC or moved == 0 or size <= DEAR:
-                n_listed = follow_curvature(Z, y, J, inner[:count], curve, kept, listed, n_listed, bias, G, rows, scale)
-                H[:, :] = G
-                if bias and count == 0:
-                    H[size, size] = 1.0
-                lift = 1.0
-                for t in range(whole):
-                    H[t, t] += prox if t < size else 0.0
-                    lift = max(lift, 1.0 + H[t, t])
-            minimise_model(H, g, wj, b, cj, forced, K, bias, max(damping, 1e-10) * lift, 0.3 * error, count, d)
-            move[:] = 0.0
-            if bias:
-                move += y * d[size]
-            add_columns(Z, J, d[:size], move)
-            steps += 1
-            moved += 1
-            start, bend = prox * ((wj - center) * d[:size]).sum(), prox * (d[:size] * d[:size]).sum()
-            first = loss_slope(kind, 0.0, m, move, alpha, c, rho) + start
-            first += phi_slope(wj, d, 0.0, cj, forced, K, cls, tau, point)
-            if not first < -1e-15 * abs(top):
-                if damping < 1e-3 and first > 0.0:
-                    damping = max(1e-8, damping * 100.0)
-                    continue
-                stalls += 1
-                break
-            damping *= 0.1
-            t = search(first, kind, m, move, alpha, c, rho, wj, d, forced, K, cj, start, bend, cls, tau, point)
-            for r in range(size):
-                wj[r] = wj[r] + t * d[r] if t < 1.0 or abs(wj[r] + d[r]) > 1e-14 * abs(wj[r]) else 0.0
-            if bias:
-                b += t * d[size]
-            m += t * move
-        w[ids] = wj
+        face = face_of(in_play, point, path.chosen[:size].copy(), samples.bias)
+        for i in path.listed[: state.listed]:
+            path.kept[i] = 0.0
+        state.listed = 0
+        minimise(Z, samples, in_play, goal, point, path, face, state)
+        point.w[face.ids] = face.w
         if state.why > 0:
-            break
-    state.rho, state.steps, state.intercept, state.prox = rho, steps, b, prox
+            return
+
+
+@compiled(nogil=True)
+def begin(Z, samples, in_play, point, state):  # type: ignore[no-untyped-def]
+    """The margins of a warm start, and scratch for the steps."""
+    n, q = samples.y.size, in_play.cols.size
+    state.lower, state.upper, state.seen_lower, state.seen_upper = -np.inf, np.inf, -np.inf, np.inf
+    state.why, state.steps, state.stalls, state.moved, state.listed = 0, 0, 0, 0, 0
+    state.damping, state.aim = 0.0, AIM
+    state.base = in_play.penalty[: in_play.forced].sum()
+    path = Path(
+        np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
+        np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(width(Z)),
+    )  # fmt: skip
+    add_columns(Z, in_play.cols, point.w, path.m)
+    if samples.bias:
+        path.m[:] += samples.y * state.intercept
+    return path
+
+
+@compiled(nogil=True)
+def values(samples, point, path, state):  # type: ignore[no-untyped-def]
+    """β, the curvature, the loss and g(β) at the margins."""
+    state.inner, state.loss, state.dual = loss_terms(
+        samples.kind, path.m, point.alpha, samples.c, state.rho, path.beta, path.curve, path.inner
+    )
+
+
+@compiled(nogil=True)
+def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
+    """Both values at the current point, over all columns; `state.why` says whether to stop."""
+    values(samples, point, path, state)
+    if samples.kind == HINGE and state.steps == 0:  # the bound of the warm start
+        path.beta[:] = point.alpha
+        state.dual = point.alpha.sum()
+    follow(Z, in_play.cols, path)
+    judge(samples, in_play, goal, point, path, state)
+    state.rose = state.lower > state.seen_lower
+    state.seen_lower, state.seen_upper = state.lower, state.upper
+    if state.why == 0 and (state.steps >= SLICE or state.stalls > STALLS or goal.stop[0] != 0):
+        state.why = STALLED
+        if samples.kind == HINGE and state.moved > HARD:  # the next call would go on with the same one
+            state.rho /= GROWTH
+            state.prox *= GROWTH
+
+
+@compiled(nogil=True)
+def let_go(point, path, state):  # type: ignore[no-untyped-def]
+    """Take β as the multipliers of the hinge; its smoothing and the proximal term fall after easy minimisations."""
+    point.alpha[:] = path.beta
+    if state.steps > 0 and state.moved <= EASY and not state.rose and state.aim > AIM_LEAST:
+        state.aim *= AIM_FALL
+    elif state.steps > 0 and state.moved <= EASY:
+        state.rho *= GROWTH
+        state.prox = max(state.prox / GROWTH, PROX_LEAST)
+    elif state.moved > HARD:
+        state.rho /= GROWTH
+        state.prox *= GROWTH
+
+
+@compiled(nogil=True)
+def face_of(in_play, point, ids, bias):  # type: ignore[no-untyped-def]
+    """A working set, with room for its model."""
+    size = ids.size
+    whole = size + (1 if bias else 0)
+    w = point.w[ids]
+    return Face(
+        ids, in_play.cols[ids], w, w.copy(), in_play.penalty[ids], np.empty((whole, whole)), np.zeros((whole, whole)),
+        np.empty(whole), np.empty(whole), np.empty(size, np.int64), np.empty(size), np.empty(size),
+    )  # fmt: skip
+
+
+@compiled(nogil=True)
+def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
+    """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
+    kind, gap, top = samples.kind, max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
+    state.moved, state.lift = 0, 1.0
+    while state.steps < SLICE and goal.stop[0] == 0:
+        values(samples, point, path, state)
+        follow(Z, in_play.cols, path)
+        if state.moved > 0 and is_decided(samples, in_play, goal, point, path, face, state):
+            return
+        error = gradient(samples, in_play, path, face, state)
+        if state.moved > 0 and error <= max(state.aim * gap, 0.3 * goal.tol * top):
+            return
+        if kind != HINGE and state.moved >= SMOOTH_STEPS:
+            return
+        if kind != LOGISTIC or state.moved == 0 or face.w.size <= DEAR:
+            model(Z, samples, path, face, state)
+        minimise_model(
+            face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
+            max(state.damping, 1e-10) * state.lift, 0.3 * error, state.inner, face.d,
+        )  # fmt: skip
+        state.steps += 1
+        state.moved += 1
+        slope_at_zero(Z, samples, in_play, point, path, face, state)
+        if state.first < -1e-15 * top:
+            advance(samples, in_play, point, path, face, state)
+        elif state.damping < 1e-3 and state.first > 0.0:
+            state.damping = max(1e-8, state.damping * 100.0)
+        else:
+            state.stalls += 1
+            return
+
+
+@compiled(nogil=True)
+def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
+    """Whether the bound and the value of a point on the way decide the node.
+
+    One whose fate is merely clear goes on until the minimisation ends: its children begin there.
+    """
+    point.w[face.ids] = face.w
+    judge(samples, in_play, goal, point, path, state)
+    if state.why == CLEAR:
+        state.why = 0
+    return state.why > 0
+
+
+@compiled(nogil=True)
+def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-def]
+    """The gradient of the smooth part on the working set, in `face.g`; how far it is from stationary."""
+    size = face.w.size
+    for r in range(size):
+        face.g[r] = state.prox * (face.w[r] - face.center[r]) - path.omega[face.ids[r]]
+    if samples.bias:
+        face.g[size] = -(samples.y * path.beta).sum()
+    classify(face.w, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
+    return stationarity(face.w, face.g, face.cls, face.tau, state.intercept, samples.bias)
+
+
+@compiled(nogil=True)
+def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
+    """The loss's curvature over the working set and the proximal term, in `face.H`; its size, in `state.lift`."""
+    size = face.w.size
+    follow_curvature(Z, samples, face.J, face.G, path, state)
+    face.H[:, :] = face.G
+    if samples.bias and state.inner == 0:
+        face.H[size, size] = 1.0
+    state.lift = 1.0
+    for t in range(face.H.shape[0]):
+        face.H[t, t] += state.prox if t < size else 0.0
+        state.lift = max(state.lift, 1.0 + face.H[t, t])
+
+
+@compiled(nogil=True)
+def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
+    """How a step moves the margins, in `path.move`, and the slope of the true function along it."""
+    size, d = face.w.size, face.d[: face.w.size]
+    path.move[:] = 0.0
+    if samples.bias:
+        path.move[:] += samples.y * face.d[size]
+    add_columns(Z, face.J, d, path.move)
+    state.start = state.prox * ((face.w - face.center) * d).sum()
+    state.bend = state.prox * (d * d).sum()
+    state.first = loss_slope(samples.kind, 0.0, path.m, path.move, point.alpha, samples.c, state.rho) + state.start
+    state.first += phi_slope(
+        face.w, face.d, 0.0, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point
+    )
+
+
+@compiled(nogil=True)
+def advance(samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
+    """Take the step as far as the true function falls."""
+    state.damping *= 0.1
+    t = search(samples, in_play, point.alpha, path, face, state)
+    for r in range(face.w.size):
+        moved = face.w[r] + t * face.d[r]
+        face.w[r] = moved if t < 1.0 or abs(face.w[r] + face.d[r]) > 1e-14 * abs(face.w[r]) else 0.0
+    if samples.bias:
+        state.intercept += t * face.d[face.w.size]
+    path.m[:] += t * path.move

@@ -15,7 +15,7 @@ from mipfs.kernels.perspective import IN, classify
 from mipfs.kernels.prices import WHOLE, U, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import Goal, InPlay
+from mipfs.kernels.structures import Goal, InPlay, Point
 
 SLICES = 4
 """Calls of `relax` per node at most."""
@@ -129,9 +129,8 @@ def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: i
         tol, share = 0.1 * EXACT, 0.0
     for _attempt in range(2):
         if node.rho > 0.0:
-            relax_in_slices(
-                alive.Z, samples, in_play, Goal(now.edge / size + rounding, tol, share, known), work, alpha, stop
-            )
+            goal = Goal(now.edge / size + rounding, tol, share, known, stop)
+            relax_in_slices(alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
@@ -145,19 +144,19 @@ def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: i
 
 
 @compiled(nogil=True)
-def relax_in_slices(Z, samples, in_play, goal, work, alpha, stop):  # type: ignore[no-untyped-def]
+def relax_in_slices(Z, samples, in_play, goal, work, alpha):  # type: ignore[no-untyped-def]
     """Newton steps in slices, which keep the best dual vector, until the goal is reached or they stall."""
     now, newton = work.now[0], work.newton[0]
+    point = Point(work.w[: in_play.cols.size], alpha, np.empty(alpha.size))
     now.steps = 0
     for _ in range(SLICES):
-        trial = np.empty(alpha.size)
-        relax(Z, samples, in_play, goal, work.w[: in_play.cols.size], alpha, trial, newton, stop)
+        relax(Z, samples, in_play, goal, point, newton)
         now.steps += newton.steps
         if newton.lower > now.lower:
             now.lower = newton.lower
-            work.best[:] = trial
+            work.best[:] = point.best
         now.upper = min(now.upper, newton.upper)
-        if newton.why != STALLED or newton.steps < SLICE or stop[0] != 0:
+        if newton.why != STALLED or newton.steps < SLICE or goal.stop[0] != 0:
             return
 
 

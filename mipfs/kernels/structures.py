@@ -47,12 +47,14 @@ class Goal(NamedTuple):
     tol : relative gap at which it counts as solved
     share : stop once upper − lower ≤ share·(cutoff − upper)
     known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
+    stop : (1,) int8, set from outside to give up: heard after every step
     """
 
     cutoff: float
     tol: float
     share: float
     known: float
+    stop: npt.NDArray[Any]
 
 
 class Columns(NamedTuple):
@@ -134,11 +136,85 @@ and what it did not keep; number, columns that are forced, columns in play, how 
 there are none; Newton steps; fractional σ, and which to split on; exponent of the dual vector; how many features it
 fixes, whether it lifts the bound, and its number."""
 NEWTON = np.dtype(
-    [(name, np.float64) for name in ("rho", "lower", "upper", "intercept", "prox")]
-    + [(name, np.int64) for name in ("why", "steps")]
+    [(name, np.float64) for name in ("rho", "lower", "upper", "intercept", "prox", "seen_lower", "seen_upper", "base")]
+    + [(name, np.float64) for name in ("loss", "dual", "damping", "aim", "lift", "first", "start", "bend")]
+    + [(name, np.int64) for name in ("why", "steps", "stalls", "moved", "rose", "inner", "listed")]
 )
-"""Of `mipfs.kernels.boolean_newton.relax`, in and out: ρ, intercept and proximal weight; out: the largest bound, the
-least value, why it stopped, and its steps."""
+"""Of `mipfs.kernels.boolean_newton.relax`. In and out: ρ, intercept and proximal weight. Out: the largest bound, the
+least value, why it stopped, and its steps. Within: both values when it last looked, and whether the bound rose;
+penalties of the forced columns; loss and g(β); damping of the model, share of the gap that a minimisation aims at, size
+of the curvature; slope along a step, its proximal part and that one's bend; steps that did not descend, steps on the
+working set, rows with curvature, and rows whose curvature the model holds."""
+
+
+class Point(NamedTuple):
+    """Where a relaxation is, in and out.
+
+    w : (q,) weights; alpha : (n,) multipliers of the hinge's smoothing
+    best : (n,) out: the dual vector of the largest bound, in its box
+    """
+
+    w: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    best: npt.NDArray[Any]
+
+
+class Path(NamedTuple):
+    """What the Newton steps of a node keep, over n samples and q columns in play.
+
+    m, beta, curve, move : (n,) margins, β, curvature, and how a step moves the margins
+    held, kept : (n,) the β of the scores ω, and the curvature that the model holds;  scale : (n,) scratch
+    inner, listed : (n,) rows with curvature, and those that the model holds;  rows : (n,) scratch
+    omega, tau, cls, chosen : (q,) scores, thresholds and classes, and the working set;  pulled : of all columns
+    """
+
+    m: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    curve: npt.NDArray[Any]
+    move: npt.NDArray[Any]
+    held: npt.NDArray[Any]
+    kept: npt.NDArray[Any]
+    scale: npt.NDArray[Any]
+    inner: npt.NDArray[Any]
+    listed: npt.NDArray[Any]
+    rows: npt.NDArray[Any]
+    omega: npt.NDArray[Any]
+    tau: npt.NDArray[Any]
+    cls: npt.NDArray[Any]
+    chosen: npt.NDArray[Any]
+    pulled: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, n: int, q: int, k: int) -> Path:
+        """A path that has not begun."""
+        return cls(
+            np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
+            np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+            np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(k),
+        )  # fmt: skip
+
+
+class Face(NamedTuple):
+    """A working set of s columns in play, forced ones first; vectors of s + 1 have the intercept at the end.
+
+    ids, J : (s,) places among the columns in play, and columns;  w, center, costs : (s,) weights, those that the
+    proximal term holds them to, and penalties
+    H, G : (s + 1, s + 1) the model's matrix, and the loss's curvature;  g, d : (s + 1,) gradient and step
+    cls, tau, point : (s,) classes, thresholds, and scratch
+    """
+
+    ids: npt.NDArray[Any]
+    J: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    center: npt.NDArray[Any]
+    costs: npt.NDArray[Any]
+    H: npt.NDArray[Any]
+    G: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    d: npt.NDArray[Any]
+    cls: npt.NDArray[Any]
+    tau: npt.NDArray[Any]
+    point: npt.NDArray[Any]
 
 
 class Work(NamedTuple):

@@ -11,6 +11,8 @@ from scipy import sparse
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import follow, follow_curvature
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, both_ways, by_rows, dot_columns, few_rows, width
+from mipfs.kernels.kinds import HINGE
+from mipfs.kernels.structures import NEWTON, Path, Samples
 
 N, K = 60, 9
 KINDS = ("dense", "no rows", "sparse")
@@ -67,18 +69,21 @@ def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     r = np.random.default_rng(4)
     y = r.choice([-1.0, 1.0], N)
     cols, J = np.array([2, 1, 6, 5]), np.array([6, 2, 0])
-    held, kept, omega, H = np.zeros(N), np.zeros(N), np.zeros(4), np.zeros((4, 4))
-    listed, rows, scale, pulled, n_listed = np.empty(N, np.int64), np.empty(N, np.int64), np.empty(N), np.empty(K), 0
+    path, H, state = Path.of(N, 4, K), np.zeros((4, 4)), np.zeros(1, NEWTON)[0]
+    samples = Samples(y, np.ones(N), HINGE, True)
     beta, curve = r.random(N), np.zeros(N)
     for step in range(30):
         changed = r.random(N) < r.choice([0.0, 0.05, 0.3, 1.0])
         beta = np.where(changed, r.random(N), beta)
-        follow(Z, cols, beta, held, omega, rows, scale, pulled)
-        np.testing.assert_allclose(omega, A[:, cols].T @ beta, atol=1e-12)
+        path.beta[:] = beta
+        follow(Z, cols, path)
+        np.testing.assert_allclose(path.omega, A[:, cols].T @ beta, atol=1e-12)
         curve = np.where(changed, r.choice([0.0, 0.5, 1.0, 2.0], N), curve)
         inner = np.flatnonzero(curve)
-        given = np.where(curve > 0.0, curve, r.random(N))  # what stands elsewhere is not read
-        n_listed = follow_curvature(Z, y, J, inner, given, kept, listed, n_listed, True, H, rows, scale)
+        path.curve[:] = np.where(curve > 0.0, curve, r.random(N))  # what stands elsewhere is not read
+        path.inner[: inner.size] = inner
+        state["inner"] = inner.size
+        follow_curvature(Z, samples, J, H, path, state)
         a = np.column_stack([A[:, J], y])
         np.testing.assert_allclose(H, a.T @ (curve[:, None] * a), atol=1e-11, err_msg=str(step))
-        np.testing.assert_array_equal(kept, curve)
+        np.testing.assert_array_equal(path.kept, curve)
