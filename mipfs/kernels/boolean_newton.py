@@ -194,7 +194,7 @@ def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
     return total
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def search(samples, in_play, alpha, path, face, state):  # type: ignore[no-untyped-def]
     """A step in (0, 1] at which the slope of the true function is small; `state.first` < 0 is the slope at zero."""
     first = state.first
@@ -269,7 +269,7 @@ def relax(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
             return
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def begin(Z, samples, in_play, point, state):  # type: ignore[no-untyped-def]
     """The margins of a warm start, and scratch for the steps."""
     n, q = samples.y.size, in_play.cols.size
@@ -296,7 +296,7 @@ def values(samples, point, path, state):  # type: ignore[no-untyped-def]
     )
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
@@ -314,7 +314,7 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
             state.prox *= GROWTH
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def let_go(point, path, state):  # type: ignore[no-untyped-def]
     """Take β as the multipliers of the hinge; its smoothing and the proximal term fall after easy minimisations."""
     point.alpha[:] = path.beta
@@ -328,7 +328,7 @@ def let_go(point, path, state):  # type: ignore[no-untyped-def]
         state.prox *= GROWTH
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def face_of(in_play, point, ids, bias):  # type: ignore[no-untyped-def]
     """A working set, with room for its model."""
     size = ids.size
@@ -340,7 +340,7 @@ def face_of(in_play, point, ids, bias):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
     kind, gap, top = samples.kind, max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
@@ -373,7 +373,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             return
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Whether the bound and the value of a point on the way decide the node.
 
@@ -386,7 +386,7 @@ def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignor
     return state.why > 0
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part on the working set, in `face.g`; how far it is from stationary."""
     size = face.w.size
@@ -398,7 +398,7 @@ def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-de
     return stationarity(face.w, face.g, face.cls, face.tau, state.intercept, samples.bias)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     """The loss's curvature over the working set and the proximal term, in `face.H`; its size, in `state.lift`."""
     size = face.w.size
@@ -412,7 +412,7 @@ def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
         state.lift = max(state.lift, 1.0 + face.H[t, t])
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
     """How a step moves the margins, in `path.move`, and the slope of the true function along it."""
     size, d = face.w.size, face.d[: face.w.size]
@@ -428,7 +428,7 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
     )
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def advance(samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
     """Take the step as far as the true function falls."""
     state.damping *= 0.1

@@ -31,7 +31,7 @@ COARSE, FAR_BELOW = 16, 3e-3
 """Bits of a dual vector whose node is left open so far below the cutoff that they cost this share of the distance."""
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
     """A node's columns in play by its states (k,), forced ones first; returns how many are forced, and all."""
     forced = 0
@@ -48,7 +48,7 @@ def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
     return forced, count
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-def]
     """Lay out a node: its columns in play, their weights, the penalties at its prices, and a warm start."""
     now, newton, node = work.now[0], work.newton[0], piece.nodes[chosen]
@@ -69,7 +69,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     now.constant = price(sides, work.y, alive.penalty, work.priced, work.dense)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def solve(alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
     """Relax a node and earn its bound; once more at prices a step further, where that promises enough.
 
@@ -143,7 +143,7 @@ def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: i
         tol, share = EXACT, 0.0
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def relax_in_slices(Z, samples, in_play, goal, work, alpha):  # type: ignore[no-untyped-def]
     """Newton steps in slices, which keep the best dual vector, until the goal is reached or they stall."""
     now, newton = work.now[0], work.newton[0]
@@ -181,7 +181,7 @@ def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-
     return undecided, chosen, total
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def earn(alive, samples, grid, piece, work, slot):  # type: ignore[no-untyped-def]
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
     now, columns = work.now[0], work.columns[: work.now[0].count]

@@ -31,7 +31,7 @@ DUST = 1e-3
 """Among features of like weight the one of larger σ is offered first: σ counts this much beside |w|."""
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def largest_free(w, cols, states, forced, chosen):  # type: ignore[no-untyped-def]
     """Position of the column to split on: `chosen`, unless it was fixed since; then the free one of largest |w|."""
     if states[cols[chosen]] == FREE:
@@ -58,7 +58,7 @@ def explore(alive, samples, grid, sides, limits, pieces, work, stop):  # type: i
         explore_below(alive, samples, grid, sides, limits[of], piece_of(pieces, of), work, stop)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def explore_below(alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
     total, now = piece.totals[0], work.now[0]
@@ -92,7 +92,7 @@ def explore_below(alive, samples, grid, sides, limit, piece, work, stop):  # typ
             split(alive, sides, limit, piece, work)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def piece_of(pieces, of):  # type: ignore[no-untyped-def]
     """One of several pieces."""
     return Piece(
@@ -101,7 +101,7 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def plant(piece):  # type: ignore[no-untyped-def]
     """A piece that is its open node alone."""
     total, node = piece.totals[0], piece.nodes[0]
@@ -125,14 +125,14 @@ def open_place(piece):  # type: ignore[no-untyped-def]
     return fresh
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def has_room(sides, piece, total):  # type: ignore[no-untyped-def]
     """Whether one more node fits: into the budget, and its places into the proof (three, and what the rows fix)."""
     chains = 0 if sides.indptr.size == 1 else 6 * piece.states.shape[1]
     return total.solved < piece.nodes.size - 1 and total.places <= piece.places.size - 3 - chains
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def choose(piece, total, level):  # type: ignore[no-untyped-def]
     """The open node of least bound; −1 where none is left below the level up to which the piece is explored."""
     chosen = -1
@@ -154,7 +154,7 @@ def prune(piece, node):  # type: ignore[no-untyped-def]
     total.floor = min(total.floor, node.bound)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
     """Count a solved node; keep its dual vector where that lifts its bound or fixes something."""
     now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
@@ -179,7 +179,7 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
         node.bound, node.parent = now.bound, now.dual
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def offer(grid, piece, work):  # type: ignore[no-untyped-def]
     """Keep the weights of the first node, and of every integral one below the cutoff, to be rounded to a selection."""
     now, total = work.now[0], piece.totals[0]
@@ -196,7 +196,7 @@ def offer(grid, piece, work):  # type: ignore[no-untyped-def]
     piece.sums[at] = now.sum
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
     """What becomes of a node that is not pruned: STUCK, LEAF, or OPEN, which is split."""
     now = work.now[0]
@@ -206,7 +206,7 @@ def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
     return STUCK if stalled and now.upper - now.lower > FAR * (now.edge / grid.size - now.lower) else OPEN
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def hand_down(grid, piece, work):  # type: ignore[no-untyped-def]
     """Leave the weights with the node: its children, or who closes it, begin there."""
     now, newton, node, root = work.now[0], work.newton[0], piece.nodes[work.now[0].node], np.sqrt(grid.size)
@@ -217,7 +217,7 @@ def hand_down(grid, piece, work):  # type: ignore[no-untyped-def]
         node.rho = max(RHO_LEAST, BACK * newton.rho)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Fix what the dual vector fixes, then what the rows do; whether the node holds a selection still."""
     now, node, states = work.now[0], piece.nodes[work.now[0].node], piece.states[work.now[0].node]
@@ -257,7 +257,7 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     return broken < 0
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
     """Whether one selection is left: the node comes again, as a leaf."""
     now, inside, free = work.now[0], work.now[0].forced, 0
@@ -268,7 +268,7 @@ def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
     return free == 0 or (alive.M >= 0 and inside >= alive.M)
 
 
-@compiled(nogil=True)
+@compiled(nogil=True, inline="always")
 def split(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
