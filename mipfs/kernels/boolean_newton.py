@@ -19,6 +19,7 @@ from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_colu
 from mipfs.kernels.kinds import HINGE, LOGISTIC
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
+from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
 
@@ -169,7 +170,7 @@ def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[n
                 waiting += 1
     floor = 0.0
     if waiting > limit:
-        floor = -np.partition(-excess, limit - 1)[limit - 1]
+        floor = largest(excess.copy(), limit)
     for t in range(forced, q):
         if excess[t - forced] > 0.0 and excess[t - forced] >= floor:
             chosen[count] = t

@@ -11,6 +11,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import SLICE, STALLED, relax
 from mipfs.kernels.earned import balance, scores_above, to_grid, value_below
+from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
 from mipfs.kernels.prices import WHOLE, U, drop_idle, price
 from mipfs.kernels.prices import step as price_step
@@ -231,7 +232,7 @@ def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # 
     for t in range(free):
         gains[t] = 0.5 * s[forced + t] - penalty[columns[forced + t]]
         fixed[forced + t] = FREE
-    order = np.argsort(-gains)
+    order = falling(gains)
     count, taken = 0, 0.0
     while count < min(room, free) and gains[order[count]] > 0.0:
         taken += gains[order[count]]

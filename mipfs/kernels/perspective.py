@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.order import sum_of_largest
 
 OUT, IN, FRACTIONAL = 0, 1, 2
 """Classes of a feature."""
@@ -167,8 +168,4 @@ def best_gain(omega, c, forced, K):  # type: ignore[no-untyped-def]
             total += 0.5 * omega[t] * omega[t]
         else:
             gains[t - forced] = max(0.0, 0.5 * omega[t] * omega[t] - c[t])
-    if 0 < K < gains.size:
-        gains = -np.partition(-gains, K - 1)[:K]
-    if K > 0:
-        total += gains.sum()
-    return total
+    return total + sum_of_largest(gains, K)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.kernels.order import sort_up
 
 FREE, INSIDE, OUTSIDE = 0, 1, 2
 """States of an atom in a node."""
@@ -48,7 +49,8 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
                 elif states[indices[s]] == FREE and a < 0.0:
                     negative[waiting] = a
                     waiting += 1
-            chosen = np.sort(negative[:waiting])
+            chosen = negative[:waiting]
+            sort_up(chosen, np.empty(waiting, np.int64))
             taken = min(waiting, room)
             for t in range(taken):
                 least += chosen[t]
@@ -98,7 +100,8 @@ def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
             elif states[indices[s]] == FREE and a > 0.0:
                 positive[waiting] = a
                 waiting += 1
-        chosen = np.sort(positive[:waiting])
+        chosen = positive[:waiting]
+        sort_up(chosen, np.empty(waiting, np.int64))
         for t in range(max(0, waiting - max(room, 0)), waiting):
             largest += chosen[t]
         idle[r] = largest <= ends[r]
