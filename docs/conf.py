@@ -10,6 +10,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
+from docutils import nodes  # noqa: E402
+from docutils.utils.math.latex2mathml import tex2mathml  # noqa: E402
+
 import mipfs  # noqa: E402  after the path
 
 project, author, release = "mipfs", "mipfs contributors", mipfs.__version__
@@ -22,7 +25,8 @@ html_theme = "furo"
 html_title = f"mipfs {release}"
 html_show_sphinx = False
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+html_math_renderer = "mathml"
 myst_heading_anchors = 4
 
 default_role = "code"  # one backtick in a docstring is code, as in numpydoc's own
@@ -46,6 +50,13 @@ def _escaped(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
         lines[k] = "".join(parts)
 
 
+def _mathml(writer: Any, node: Any) -> None:
+    """An equation as MathML, which browsers set by themselves: nothing is fetched, with a network or without."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def setup(app: Any) -> None:
-    """Before napoleon reads them."""
-    app.connect("autodoc-process-docstring", _escaped, priority=100)
+    """What the manual needs beyond extensions."""
+    app.connect("autodoc-process-docstring", _escaped, priority=100)  # before napoleon reads them
+    app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))

@@ -1,6 +1,6 @@
 """A test of the design: a new loss, measure, driver, baseline, reader, command … is one file and a line in a registry.
 
-The files are the examples of CONTRIBUTING.md.
+The files are the examples of docs/extend.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = npt.NDArray[np.float64]
 EXAMPLES = dict(
     re.findall(
         r"```python\n# (toy_\w+)\.py\n(.*?)```",
-        (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        (Path(__file__).parents[1] / "docs" / "extend.md").read_text(encoding="utf-8"),
         re.DOTALL,
     )
 )
