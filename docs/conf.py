@@ -52,7 +52,11 @@ def _escaped(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
 
 def _mathml(writer: Any, node: Any) -> None:
     """An equation as MathML, which browsers set by themselves: nothing is fetched, with a network or without."""
-    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    is_block = isinstance(node, nodes.math_block)
+    made = tex2mathml(node.astext(), as_block=is_block)
+    if is_block:  # the theme lets an equation scroll that is taller than its line
+        made = made.replace("<math ", '<math style="padding: 0.5em 0" ', 1)
+    writer.body.append(made)
     raise nodes.SkipNode
 
 
