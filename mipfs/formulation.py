@@ -84,7 +84,7 @@ _TABLE = (
     Entry(
         "fgm",
         "qcqp_relaxation.py",
-        "squared hinge",
+        "squared-hinge",
         "none",
         (*_USUAL, "margin", "T"),
         "kelley",
@@ -95,7 +95,7 @@ _TABLE = (
     Entry(
         "boolean",
         "boolean_relaxation.py",
-        "squared hinge",
+        "squared-hinge",
         "none",
         (*_USUAL, "margin"),
         "kelley",
@@ -106,7 +106,7 @@ _TABLE = (
     Entry(
         "reduced-mkl",
         "reduced_mkl.py",
-        "squared hinge",
+        "squared-hinge",
         "none",
         ("pool", *_USUAL, "form"),
         "conic",

@@ -1,1 +1,1 @@
-"""Doors to the solvers that are not ours: HiGHS (MILP), Clarabel through CVXPY, SCIP (optional)."""
+"""What CVXPY and Pyomo models have in common, and what users changed in one of them."""

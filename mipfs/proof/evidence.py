@@ -1,4 +1,4 @@
-"""What the nodes of the master's tree rest on, and the proof that is made of it (`mipfs.certificate`).
+"""What the nodes of the master's tree rest on, and the proof that is made of it (`mipfs.proof.proof`).
 
 A node's bound is a combination Σ μ_s (cut s) with multipliers y of the rows. g is concave and every s_j convex in α, so
 the dual vector Σ μ_s α_s, rounded to a feasible one, proves at least as much as that combination. During a search only

@@ -65,7 +65,7 @@ class StopReason(enum.Enum):
     TIME_LIMIT = "TIME_LIMIT"
     """The time limit passed."""
     MEMORY_LIMIT = "MEMORY_LIMIT"
-    """The memory limit was reached."""
+    """The memory limit was reached; no option sets such a limit yet."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
     """The driver's iterations were used up."""
     INTERRUPTED = "INTERRUPTED"

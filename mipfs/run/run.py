@@ -194,7 +194,7 @@ class Run:
         self.upper = min(self.upper, value)
 
     def raise_bound(self, value: float) -> None:
-        """Take over an earned lower bound on (P); bounds never fall.
+        """Take over an earned lower bound on (P), unless a larger one stands.
 
         Raises
         ------
