@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-VERSION = 2
+VERSION = 3
 """Version of a state: what the drivers keep in it."""
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
