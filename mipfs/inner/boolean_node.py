@@ -21,12 +21,13 @@ from scipy import sparse
 from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
-from mipfs.kernels import node, propagation, subtree
+from mipfs.kernels import boolean_newton, model_step, node, propagation, subtree
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
-from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Work, given
+from mipfs.kernels.structures import LIMITS, Columns, Goal, Grid, InPlay, Piece, Point, RowSides, Samples, Steps, Work, given
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
+from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 
@@ -239,7 +240,7 @@ class Relaxation:
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         try:
-            subtree.explore(alive, self._samples, grid, sides, limits, pieces, work, self.stop)
+            subtree.explore(self._steps(alive, sides, work), alive, self._samples, grid, sides, limits, pieces, work, self.stop)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
             if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
@@ -247,6 +248,23 @@ class Relaxation:
             subtree.plant(Piece(*(array[0] for array in pieces)))
             pieces.nodes["why"][0, 0] = subtree.STUCK
         return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
+
+    def _steps(self, alive: Columns, sides: RowSides, work: Work) -> Steps:
+        """The steps that `explore` calls by their address."""
+        dual = work.best
+        in_play = InPlay(work.columns, 0, 0, work.costs)
+        goal, point = Goal(0.0, 0.0, 0.0, 0.0, self.stop), Point(work.w, dual, dual)
+        square, columns = np.empty((1, 1)), work.w
+        minimise_model = Step.of(
+            model_step.minimise_model, square, columns, columns, 0.0, columns, 0, 0, self._samples.bias, 0.0, 0.0, 0,
+            columns,
+        )  # fmt: skip
+        relax = Step.of(
+            boolean_newton.relax, minimise_model, alive.Z, self._samples, in_play, goal, point, work.newton[0]
+        )
+        priced = alive.Z, self._samples, sides, work, 0, False, 0, 0.0
+        price = Step.of(node.price_further, *priced, is_needed=sides.indptr.size > 1)
+        return Steps(relax, minimise_model, price)
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""

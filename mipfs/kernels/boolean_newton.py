@@ -17,11 +17,11 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
 from mipfs.kernels.kinds import HINGE, LOGISTIC
-from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
+from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
@@ -238,7 +238,7 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
 
 
 @compiled(nogil=True)
-def relax(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
+def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node, or stop where its fate is clear, after at most SLICE steps.
 
     Parameters
@@ -264,7 +264,7 @@ def relax(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
         for i in path.listed[: state.listed]:
             path.kept[i] = 0.0
         state.listed = 0
-        minimise(Z, samples, in_play, goal, point, path, face, state)
+        minimise(minimise_model, Z, samples, in_play, goal, point, path, face, state)
         point.w[face.ids] = face.w
         if state.why > 0:
             return
@@ -342,7 +342,7 @@ def face_of(in_play, point, ids, bias):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
+def minimise(minimise_model, Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
     kind, gap, top = samples.kind, max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
     state.moved, state.lift = 0, 1.0
@@ -358,9 +358,9 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             return
         if kind != LOGISTIC or state.moved == 0 or face.w.size <= DEAR:
             model(Z, samples, path, face, state)
-        minimise_model(
-            face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
-            max(state.damping, 1e-10) * state.lift, 0.3 * error, state.inner, face.d,
+        call(
+            minimise_model, face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room,
+            samples.bias, max(state.damping, 1e-10) * state.lift, 0.3 * error, state.inner, face.d,
         )  # fmt: skip
         state.steps += 1
         state.moved += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.boolean_newton import SLICE, STALLED, relax
+from mipfs.kernels.boolean_newton import SLICE, STALLED
 from mipfs.kernels.earned import balance, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
@@ -17,6 +17,7 @@ from mipfs.kernels.prices import WHOLE, U, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, Point
+from mipfs.pointers import call
 
 SLICES = 4
 """Calls of `relax` per node at most."""
@@ -71,30 +72,27 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True, inline="always")
-def solve(alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
+def solve(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
     """Relax a node and earn its bound; once more at prices a step further, where that promises enough.
 
     The dual vector is left in the first free slot of `work`, prices in `work.y`, what they fix in `work.fixed`.
     """
     now, newton, slot = work.now[0], work.newton[0], piece.totals[0].duals
     count, size = now.count, grid.size
-    relax_node(alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent, stop)
+    relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent, stop)
     if stop[0] != 0 and not now.lower > -np.inf:
         return
     now.bound = earn(alive, samples, grid, piece, work, slot)
     if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or stop[0] != 0:
         return
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
-    now.gain = price_step(
-        alive.Z, samples, sides, work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count],
-        work.alphas[slot] / size, newton.rho, size, work.y, work.atoms, work.y_next,
-    )  # fmt: skip
+    call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
     if now.gain < WORTH * (limit.cutoff - now.bound):
         return
     work.fixed_first[:count] = work.fixed[:count]
     now.constant = price(sides, work.y_next, alive.penalty, work.priced, work.dense)
     newton.rho, newton.prox = max(RHO_LEAST, BACK * newton.rho), PROXIMAL
-    relax_node(alive, samples, grid, limit, piece, work, slot, stop)
+    relax_node(steps, alive, samples, grid, limit, piece, work, slot, stop)
     if stop[0] != 0 and not now.lower > -np.inf:
         return
     exponent = now.exponent
@@ -109,7 +107,17 @@ def solve(alive, samples, grid, sides, limit, piece, work, stop):  # type: ignor
 
 
 @compiled(nogil=True)
-def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: ignore[no-untyped-def]
+def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ignore[no-untyped-def]
+    """A step of the prices from those of a node, to `work.y_next`; what it promises is `work.now.gain`."""
+    now = work.now[0]
+    now.gain = price_step(
+        Z, samples, sides, work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count],
+        work.alphas[slot] / size, work.newton[0].rho, size, work.y, work.atoms, work.y_next,
+    )  # fmt: skip
+
+
+@compiled(nogil=True)
+def relax_node(steps, alive, samples, grid, limit, piece, work, dual, stop):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node from a dual vector, so far that its fate is clear.
 
     One whose relaxation is integral is solved to EXACT where its fate is not clear, for it has no feature to split on.
@@ -131,7 +139,7 @@ def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: i
     for _attempt in range(2):
         if node.rho > 0.0:
             goal = Goal(now.edge / size + rounding, tol, share, known, stop)
-            relax_in_slices(alive.Z, samples, in_play, goal, work, alpha)
+            relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
@@ -145,13 +153,13 @@ def relax_node(alive, samples, grid, limit, piece, work, dual, stop):  # type: i
 
 
 @compiled(nogil=True, inline="always")
-def relax_in_slices(Z, samples, in_play, goal, work, alpha):  # type: ignore[no-untyped-def]
+def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ignore[no-untyped-def]
     """Newton steps in slices, which keep the best dual vector, until the goal is reached or they stall."""
     now, newton = work.now[0], work.newton[0]
     point = Point(work.w[: in_play.cols.size], alpha, np.empty(alpha.size))
     now.steps = 0
     for _ in range(SLICES):
-        relax(Z, samples, in_play, goal, point, newton)
+        call(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
         now.steps += newton.steps
         if newton.lower > now.lower:
             now.lower = newton.lower

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.pointers import Step
+
 
 def given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """An array that a kernel only reads, of one type whoever owns it: contiguous, and not to be written to."""
@@ -261,6 +263,18 @@ class Work(NamedTuple):
             np.empty(k, np.int64), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
             np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON),
         )  # fmt: skip
+
+
+class Steps(NamedTuple):
+    """Steps of a node that are called by their address: see `mipfs.pointers`.
+
+    relax : `mipfs.kernels.boolean_newton.relax`; minimise_model : `mipfs.kernels.model_step.minimise_model`
+    price : `mipfs.kernels.node.price_further`, which is not there where the user has no rows
+    """
+
+    relax: Step
+    minimise_model: Step
+    price: Step
 
 
 class Piece(NamedTuple):

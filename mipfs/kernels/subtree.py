@@ -44,7 +44,7 @@ def largest_free(w, cols, states, forced, chosen):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def explore(alive, samples, grid, sides, limits, pieces, work, stop):  # type: ignore[no-untyped-def]
+def explore(steps, alive, samples, grid, sides, limits, pieces, work, stop):  # type: ignore[no-untyped-def]
     """Explore from several open nodes, one after the other; each is in place 0 of a piece of its own.
 
     Parameters
@@ -55,11 +55,11 @@ def explore(alive, samples, grid, sides, limits, pieces, work, stop):  # type: i
     """
     for of in range(limits.size):
         work.alphas[0] = work.first[of]
-        explore_below(alive, samples, grid, sides, limits[of], piece_of(pieces, of), work, stop)
+        explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work, stop)
 
 
 @compiled(nogil=True, inline="always")
-def explore_below(alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
+def explore_below(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
     total, now = piece.totals[0], work.now[0]
     plant(piece)
@@ -72,7 +72,7 @@ def explore_below(alive, samples, grid, sides, limit, piece, work, stop):  # typ
             prune(piece, node)
             continue
         enter(alive, grid, sides, piece, work, chosen)
-        solve(alive, samples, grid, sides, limit, piece, work, stop)
+        solve(steps, alive, samples, grid, sides, limit, piece, work, stop)
         if stop[0] != 0 and not now.bound > -np.inf:
             break
         keep_dual(samples, grid, piece, work)

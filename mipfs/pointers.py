@@ -1,0 +1,97 @@
+"""Compiled functions called through their address: a step that numba does not compile again inside each of its callers.
+
+numba optimises and emits a function together with everything that it calls. A large step that runs once a node, or
+once a Newton iteration, is handed to its caller as a `Step` instead, and called by `call`; the type of a `Step` is the
+signature of its function, so that arguments of other types are refused when the caller is compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import typeof, types
+from numba.core import cgutils, errors, typing
+from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
+
+
+class StepType(types.Type):  # type: ignore[misc]
+    """The type of the address of a compiled function of some argument types, which returns nothing."""
+
+    def __init__(self, arguments: tuple[types.Type, ...]) -> None:
+        self.arguments = arguments
+        super().__init__(name=f"Step{arguments}")
+
+
+@register_model(StepType)
+class _Address(models.PrimitiveModel):  # type: ignore[misc]
+    """An address is an integer of 64 bits."""
+
+    def __init__(self, manager: Any, of: StepType) -> None:
+        super().__init__(manager, of, ir.IntType(64))
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The machine code of a compiled function for some arguments.
+
+    Parameters
+    ----------
+    function : a function decorated with `mipfs.compiled.compiled`, which returns nothing
+    type : StepType
+    address : int; 0 for a step that its caller will not take
+    """
+
+    function: Any
+    type: StepType
+    address: int = 0
+
+    @classmethod
+    def of(cls, function: Any, *arguments: Any, is_needed: bool = True) -> Step:
+        """Compile a function, or load it, for arguments of the types of those given."""
+        types_of = tuple(typeof(value) for value in arguments)
+        if not is_needed:
+            return cls(function, StepType(types_of))
+        function.compile(types_of)
+        compiled = function.overloads[types_of]
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        return cls(function, StepType(types_of), address)
+
+
+@typeof_impl.register(Step)
+def _type_of_step(value: Step, context: Any) -> StepType:
+    return value.type
+
+
+@unbox(StepType)
+def _unbox_step(of: StepType, value: Any, c: Any) -> NativeValue:
+    attribute = c.pyapi.object_getattr_string(value, "address")
+    address = c.pyapi.long_as_longlong(attribute)
+    c.pyapi.decref(attribute)
+    return NativeValue(address, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
+
+
+@intrinsic  # type: ignore[misc]
+def call(context, step, *arguments):  # type: ignore[no-untyped-def]
+    """Call a step with its arguments."""
+    given = tuple(types.unliteral(of) for of in arguments)
+    if not isinstance(step, StepType) or given != step.arguments:
+        raise errors.TypingError(f"a step of {getattr(step, 'arguments', step)} is called with {given}")
+
+    def lowered(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        address, pack = values
+        unpacked = cgutils.unpack_tuple(builder, pack)
+        cast = [
+            context.cast(builder, value, was, of)
+            for value, was, of in zip(unpacked, signature.args[1], step.arguments, strict=True)
+        ]
+        convention = context.call_conv
+        kind = convention.get_function_type(types.none, step.arguments)
+        function = builder.inttoptr(address, ir.PointerType(kind))
+        status, _ = convention.call_function(builder, function, types.none, step.arguments, cast)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return typing.signature(types.none, step, types.StarArgTuple(arguments)), lowered
