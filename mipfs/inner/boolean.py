@@ -305,7 +305,7 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
+        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal=goal, enough=enough)
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
         kind = IterativeInteriorPoint if gradients else InteriorPoint
