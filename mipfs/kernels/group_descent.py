@@ -20,8 +20,8 @@ from mipfs.kernels.columns import add_columns, dot_columns
 class Blocks(NamedTuple):
     """Columns in groups.
 
-    X : dense in Fortran order or a CSC triple, whose column j stands for x_j − center_j;  starts : (G + 1,) first column
-    of every group;  d, step : (G,) penalty and 1/L_g, 0 for a group without values
+    X : dense in Fortran order or a CSC triple, whose column j stands for x_j − center_j
+    starts : (G + 1,) first column of every group;  d, step : (G,) penalty and 1/L_g, 0 for a group without values
     """
 
     X: Any

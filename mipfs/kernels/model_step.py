@@ -50,7 +50,7 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  #
 
 
 @compiled(nogil=True)
-def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
+def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa: C901  # one state of ten arrays
     """Minimise a `Model` by a monotone active set on the classes, whatever the prices.
 
     A step that changes signs is cut off at zero; where no length pays, it ends at the first change.

@@ -388,7 +388,7 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no-untyped-def]
+def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no-untyped-def]  # noqa: C901  # three nested loops, one state
     """Run at most `pace.steps` Newton steps; call again to go on.
 
     Parameters

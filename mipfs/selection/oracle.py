@@ -311,10 +311,9 @@ class SelectionOracle:
                 heapq.heappush(heap, (bound, -next(order), *ends))
         if heap:
             floor = min(floor, heap[0][0])
-        if sigma is None and heap and late():
-            raise StoppedError("no selection was found before the limit")
         if sigma is None and heap:
-            raise NumericalError("whether any selection satisfies the rows remains open: their numbers are too close")
+            remains = "whether any selection satisfies the rows remains open: their numbers are too close"
+            raise StoppedError("no selection was found before the limit") if late() else NumericalError(remains)
         least = min(floor, value)
         return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
 
