@@ -67,6 +67,20 @@ class ListSettings(Declared):
 
 
 @dataclass(frozen=True)
+class OracleSettings(Declared):
+    """The linear oracle over the selections that satisfy the rows (`mipfs.selection.oracle`)."""
+
+    cuts: Count = 2000
+    """Selections of the solver that may be cut off in one call before it counts as failed."""
+    nodes: Count = 5000
+    """LPs at most to earn a bound, or to show that nothing is allowed; after as many the question counts as open."""
+    extra_nodes: Count = 500
+    """The same for the extra variables of one selection."""
+    grace: Excess = 1.0
+    """Seconds that a call may go on when it should stop: most selections are found in less."""
+
+
+@dataclass(frozen=True)
 class TreeSettings(Declared):
     """The branch-and-bound tree of `branch`: batches, when a node is left, roundings (`mipfs.drivers.tree`)."""
 
@@ -255,12 +269,14 @@ class LayerSettings(Declared):
 
 @dataclass(frozen=True)
 class DriverSettings(Declared):
-    """What steers any driver: the search over supports, and the lists. `monolithic` has no more."""
+    """What steers any driver: the search over supports, the lists, and the oracle. `monolithic` has no more."""
 
     swaps: SwapSettings = SwapSettings()
     """The local search over supports."""
     listing: ListSettings = ListSettings()
     """Lists of near-optimal supports."""
+    selections: OracleSettings = OracleSettings()
+    """The selections that satisfy the rows, as the run asks for them."""
 
     def changed(self) -> dict[str, Any]:
         """The fields that are not at their defaults, by dotted name."""

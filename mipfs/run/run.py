@@ -118,7 +118,7 @@ class Run:
         self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
-        self.oracle = problem.selection.oracle()
+        self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()
