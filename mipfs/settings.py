@@ -160,6 +160,40 @@ class SearchSettings(Declared):
 
 
 @dataclass(frozen=True)
+class RelaxationSettings(Declared):
+    """The Boolean relaxation from nothing, which roots are: working sets and pricing (`mipfs.inner.boolean`)."""
+
+    first: Count = 100
+    """Atoms in the first working set, or four times M."""
+    growth: Count = 300
+    """New atoms that a round takes in at most, where the working set is small."""
+    factor: Count = 2
+    """New atoms that a round takes in at most: so many times those there are, where these are more than `growth`."""
+    cheap: Excess = 1e9
+    """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost
+    more."""
+    all_numbers: Natural = 2_000_000
+    """Sparse columns of at most so many stored numbers are all in once a crowd of them is missing."""
+    crowd: Part = 0.15
+    """Share of the atoms that a round finds missing which is a crowd."""
+    near: Part = 0.7
+    """With the atoms that a round must take in come those worth so large a share of their price: the next would be
+    them."""
+    used: Part = 1e-4
+    """An atom whose σ is so large, relative to the largest, is in use."""
+    likely: Count = 2_000
+    """Atoms at most with which a relaxation that the gradients did not solve begins again."""
+    rounds: Count = 40
+    """Rounds of pricing at most."""
+    nearly: Excess = 10.0
+    """A gap of so many times the asked one is not worth factors of all that is in play."""
+    loose: Tolerance = 0.25
+    """Share of the gap over all atoms to which a working set is solved while it is still growing."""
+    merge_above: Natural = 500
+    """Samples from which on equal ones are looked for: fewer cost less than the look."""
+
+
+@dataclass(frozen=True)
 class RootSettings(Declared):
     """The root of `branch`."""
 
@@ -302,6 +336,8 @@ class BranchSettings(DriverSettings):
     """The search for incumbents beside it."""
     root: RootSettings = RootSettings()
     """Its root."""
+    relaxation: RelaxationSettings = RelaxationSettings()
+    """The relaxation at the root, and where the kernels do not carry a node."""
     growth: GrowthSettings = GrowthSettings()
     """Parts of the atoms, where `active` asks for them or atoms are too many to hold."""
     master: MasterSettings = MasterSettings()
@@ -314,6 +350,8 @@ class GbdSettings(DriverSettings):
 
     master: MasterSettings = MasterSettings()
     """Its tree over cuts."""
+    relaxation: RelaxationSettings = RelaxationSettings()
+    """The relaxation that its tree begins with."""
 
 
 @dataclass(frozen=True)

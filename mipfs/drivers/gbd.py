@@ -155,7 +155,8 @@ def _planted(
     pool.add(root.cut)
     supports.round(root.cut.slopes)
     if boolean.carries(problem):
-        relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
+        solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
+        relaxed = solver.solve(*selection.sigma_bounds(), tol)
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start

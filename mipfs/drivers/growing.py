@@ -80,7 +80,8 @@ def rooted(run: Run) -> Root:
     """Solve the relaxation over all atoms."""
     problem = run.problem
     low, high = problem.selection.sigma_bounds()
-    solved = Boolean(problem, lambda: run.must_stop).solve(low, high, run.settings.growth.gap)
+    solver = Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
+    solved = solver.solve(low, high, run.settings.growth.gap)
     pricing = Pricing(problem.selection)
     prices = pricing.of(solved.multipliers) or pricing.none
     cost = problem.penalty - 0.5 * solved.cut.slopes

@@ -134,7 +134,8 @@ def _over(run: Run, held: Integers) -> Solved:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
     gap = 0.5 * run.settings.growth.gap
-    return Boolean(part, lambda: run.must_stop).solve(*part.selection.sigma_bounds(), gap)
+    solver = Boolean(part, lambda: run.must_stop, run.settings.relaxation)
+    return solver.solve(*part.selection.sigma_bounds(), gap)
 
 
 def _judged(problem: Problem, search: PairSearch, dual: Dual, mixed: Integers | None = None) -> Searched:

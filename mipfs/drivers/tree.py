@@ -75,7 +75,8 @@ class Tree(TreeProof):
 
     def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
-        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop, self.stop)
+        run = self.run
+        return RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop, run.settings.relaxation)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""

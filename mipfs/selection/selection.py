@@ -179,7 +179,7 @@ class Selection:
         """The allowed selection of largest total score; see `SelectionOracle.repair`."""
         return self.oracle().repair(scores)
 
-    def oracle(self, settings: OracleSettings = OracleSettings()) -> SelectionOracle:  # noqa: B008  # frozen
+    def oracle(self, settings: OracleSettings = OracleSettings()) -> SelectionOracle:
         """A new linear oracle over S, with a solver of its own: for one thread."""
         from mipfs.selection.oracle import SelectionOracle
 
