@@ -99,7 +99,7 @@ def asked(data: Data, loss: str, bias: bool, C: float, *, rows: str = "", **size
     return Asked("/".join([data.name, *short]), data, "fsp-lambda" if key == "lambda" else "fsp-m", text)
 
 
-def grid() -> Iterator[Asked]:
+def grid() -> Iterator[Asked]:  # noqa: C901  # a table of cases
     """The problems of the library."""
     for loss in LOSSES:
         for bias in (True, False):

@@ -127,7 +127,7 @@ _HOME = {
     "verify": "mipfs.proof.sidecar",
 }
 
-_SUBPACKAGES = ("atoms", "errors", "models", "page", "sketch")
+_SUBPACKAGES = ("atoms", "errors", "models", "page", "settings", "sketch")
 
 
 def __getattr__(name: str) -> Any:

@@ -124,22 +124,7 @@ class Problem:
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
         check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
         get_loss(self.loss)
-        if isinstance(self.atoms, Made):
-            object.__setattr__(self, "data", self.atoms.view)
-            object.__setattr__(self, "atoms", None)
-        source = self.data  # whose rows and forced names hold: of functions of features those of the features
-        if isinstance(self.atoms, Additive):
-            source = self.atoms.raw
-            if same_data(source, self.data):
-                object.__setattr__(self, "data", self.atoms.data)
-        if self.atoms is None:
-            object.__setattr__(self, "atoms", Features(self.data))
-        elif isinstance(self.atoms, Pairs):
-            self._take_pairs(self.atoms)
-        elif not (hasattr(self.atoms, "columns") and hasattr(self.atoms, "count")):
-            raise UsageError(f"atoms = {shown(self.atoms)} must be atoms, as mipfs.atoms.make makes them")
-        elif not same_data(self.atoms.data, self.data):
-            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
+        source = self._take_atoms()
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
         self._check_C()
         M = source.select.M if self.M is None else self.M
@@ -150,14 +135,7 @@ class Problem:
                 raise UsageError(f"M = {shown(M)} must lie between 0 and {p}, the number of {what}")
         if source.penalty and not self.selects_features:
             raise UsageError("the data's penalties are about single features, not about atoms; give lam instead")
-        if self.rows is not None:
-            rows = self.rows
-        elif self.selects_features or source is not self.data:
-            rows = Rows.of(source.rows, source.index) if source.rows else Rows.empty(p)
-        elif self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
-            raise UsageError("the data's rows and forced features are about single features, not about atoms")
-        else:
-            rows = Rows.empty(p)
+        rows = self._rows_of(source) if self.rows is None else self.rows
         if rows.matrix.shape[1] != p + len(rows.extra):
             raise UsageError(f"rows over {rows.matrix.shape[1]} columns, but there are {p} {what}")
         object.__setattr__(self, "M", int(M) if M is not None and self.cardinality else None)
@@ -187,6 +165,34 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         """What was declared; what is compiled from it is compiled again in a copy."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def _take_atoms(self) -> Instance:
+        """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
+        if isinstance(self.atoms, Made):
+            object.__setattr__(self, "data", self.atoms.view)
+            object.__setattr__(self, "atoms", None)
+        source = self.data
+        if isinstance(self.atoms, Additive):
+            source = self.atoms.raw
+            if same_data(source, self.data):
+                object.__setattr__(self, "data", self.atoms.data)
+        if self.atoms is None:
+            object.__setattr__(self, "atoms", Features(self.data))
+        elif isinstance(self.atoms, Pairs):
+            self._take_pairs(self.atoms)
+        elif not (hasattr(self.atoms, "columns") and hasattr(self.atoms, "count")):
+            raise UsageError(f"atoms = {shown(self.atoms)} must be atoms, as mipfs.atoms.make makes them")
+        elif not same_data(self.atoms.data, self.data):
+            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
+        return source
+
+    def _rows_of(self, source: Instance) -> Rows:
+        """The data's own rows."""
+        if self.selects_features or source is not self.data:
+            return Rows.of(source.rows, source.index) if source.rows else Rows.empty(self.atoms.count)
+        if self.data.rows or self.data.select.forced_in or self.data.select.forced_out:
+            raise UsageError("the data's rows and forced features are about single features, not about atoms")
+        return Rows.empty(self.atoms.count)
 
     def _take_pairs(self, atoms: Pairs) -> None:
         """The problem is over the columns that are made of these data; nothing is said of them one by one."""

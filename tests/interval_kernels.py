@@ -140,7 +140,7 @@ def solve(H, g, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def interior(G, h, P, q, c, kind, x, alpha, start, limit, close):  # type: ignore[no-untyped-def]
+def interior(G, h, P, q, c, kind, x, alpha, start, limit, close):  # type: ignore[no-untyped-def]  # noqa: C901  # a reference in one piece, as it is published
     """min ½ Σ P x² + q'x + Σ φ(ξ), Gx + ξ ≥ h, into x and alpha; its last error, relative.
 
     φ is c ξ with ξ ≥ 0 (hinge), c ξ²/2 (squared hinge) or none, ξ = 0 (hard rows). Mehrotra's predictor and corrector
@@ -275,7 +275,7 @@ def interior(G, h, P, q, c, kind, x, alpha, start, limit, close):  # type: ignor
 
 
 @njit(cache=True)
-def logistic(G, P, c, x, alpha, limit):  # type: ignore[no-untyped-def]
+def logistic(G, P, c, x, alpha, limit):  # type: ignore[no-untyped-def]  # noqa: C901  # a reference in one piece
     """min ½ Σ P x² + Σ c log(1 + exp(-Gx)) by Newton's method with halved steps, into x and alpha.
 
     Exponentials are those of doubles in either kind of arrays; double-doubles keep the margins and the steps.

@@ -13,7 +13,7 @@ import mipfs
 
 PACKAGE = Path(mipfs.__file__).parent
 ROOMS = (
-    "errors", "compiled", "plumbing", "report", "kernels", "data", "measures", "losses", "atoms", "solvers",
+    "errors", "compiled", "plumbing", "settings", "report", "kernels", "data", "measures", "losses", "atoms", "solvers",
     "selection", "readers", "convert", "generators", "problem", "capability", "check", "proof", "inner", "backends",
     "formulation", "result", "run", "drivers", "models", "baselines", "sketch", "mil", "estimators", "studies",
     "page", "__init__", "cli", "__main__",

@@ -245,24 +245,23 @@ class PairSearch:
     def _among_sparse(
         self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
-        from mipfs.kernels.products import pairs_above, rows_of
+        from mipfs.kernels.products import Chosen, Room, Rows, Stored, pairs_above, rows_of
 
         X, v, m = self.X, scope.weighed, columns.size
         filled = int((X.indptr[columns + 1] - X.indptr[columns]).sum())
-        starts, ranks, values = np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled)
-        rows_of(X.data, X.indices, X.indptr, columns, v, starts, ranks, values)
-        room = max(ROOM, m)
-        found, sums = np.empty((room, 2), np.int32), np.empty(room)
-        scratch, mark, begin = np.empty(m), np.full(m, -1, np.int32), 1
+        stored, chosen = Stored(X.data, X.indices, X.indptr), Chosen(columns, q)
+        rows = Rows(np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled))
+        rows_of(stored, columns, v, rows)
+        size = max(ROOM, m)
+        room = Room(np.empty(m), np.full(m, -1, np.int32), np.empty((size, 2), np.int32), np.empty(size))
+        begin = 1
         while begin < m:
             low = max(best.level, TINY) if scope.is_exact else max(best.level - scope.error, 0.0)
             least = low / scope.factor * BELOW
-            begin, count, work = pairs_above(
-                X.data, X.indices, X.indptr, columns, v, starts, ranks, values, q, least, least,
-                begin, BUDGET, scratch, mark, found, sums,
-            )  # fmt: skip
+            begin, count, work = pairs_above(stored, chosen, rows, v, least, begin, BUDGET, room)
             self.work += work
-            self._take(best, columns[found[:count, 0]], columns[found[:count, 1]], sums[:count], scope)
+            left, right = columns[room.found[:count].T]
+            self._take(best, left, right, room.sizes[:count], scope)
             if begin < m and must_stop():
                 raise StoppedError
 

@@ -173,18 +173,16 @@ class Scores:
 
     def _sizes(self, columns: npt.NDArray[np.int32], v: Array, height: float, least: float) -> Array:
         """|λω| of some columns, 0 where it is below `least` for sure."""
-        from mipfs.kernels.scores import bounded_pull
+        from mipfs.kernels.scores import Reach, Scaled, bounded_pull
 
         values, sizes = self.part.values, np.empty(columns.size)
         assert isinstance(values, Csc)
         divisor = _ONE if self.divisor is None else self.divisor
-        asked = (
-            *values, only_read(divisor), self.divisor is not None, columns, only_read(self._bounds),
-            only_read(self.scale), height, least, v, sizes,
-        )  # fmt: skip
+        stored = Scaled(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
+        reach = Reach(only_read(self._bounds), height, least)
         entries = self._entries(columns) if columns.size <= HEADS else values.data.size
         threads = self.threads if entries > AT_ONCE else 1
-        share(lambda low, high: bounded_pull(*asked, low, high), columns.size, threads)
+        share(lambda low, high: bounded_pull(stored, reach, columns, v, sizes, low, high), columns.size, threads)
         return sizes
 
     def _entries(self, columns: npt.NDArray[np.int32]) -> int:
@@ -270,13 +268,13 @@ def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float3
 
 def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> tuple[npt.NDArray[np.float32], float]:
     """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
-    from mipfs.kernels.scores import CHUNKS, column_sums
+    from mipfs.kernels.scores import CHUNKS, Scaled, column_sums
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(CHUNKS)
     by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
-    asked = values.data, values.indptr, by, divided, only_read(scale), bounds, most
+    stored = Scaled(*values, by, divided, only_read(scale))
     share(
-        lambda first, last: column_sums(*asked, first, last),
+        lambda first, last: column_sums(stored, bounds, most, first, last),
         CHUNKS,
         threads if values.data.size > READ_AT_ONCE else 1,
     )

@@ -184,7 +184,7 @@ class GroupLasso:
 
     def _descent(self, c: Array, tol: float) -> Solution:
         """Sweeps over the groups, and the intercept after each."""
-        from mipfs.kernels.group_descent import sweep
+        from mipfs.kernels.group_descent import Blocks, sweep
 
         design, w = self.design, self._w.copy()
         lipschitz = 0.25 * design.sums(design.squares(c))
@@ -192,7 +192,8 @@ class GroupLasso:
         f, b, found = design.apply(w), 0.0, None
         for number in range(ROUNDS):
             f = f + b
-            sweep(design.stored, design.block.center, design.starts, design.d, step, design.y, c, w, f, INNER)
+            blocks = Blocks(design.stored, design.block.center, design.starts, design.d, step)
+            sweep(blocks, design.y, c, w, f, INNER)
             f -= b
             if number % CHECKED == 0 or found is None:
                 f = design.apply(w)  # sums that went on lose digits

@@ -48,7 +48,7 @@ from mipfs.data.instance import Instance
 
 Reading = tuple[type[Statement], type[Duals]]
 NEVER = {
-    "trace": "the history of the run (driver, command, trace, counters, seconds, stop reason, versions)",
+    "trace": "the history of the run (driver, command, trace, counters, seconds, settings, stop reason, versions)",
     "validated": "the classifier of lowest validation error",
     "conflict": "that the conflicting rows are a smallest set",
 }

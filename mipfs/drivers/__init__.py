@@ -25,7 +25,8 @@ from mipfs.plumbing.registry import module_of
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.run.checkpoint import EVERY, Keeper, State
-from mipfs.run.run import Observer
+from mipfs.run.run import Observer, settings_of
+from mipfs.settings import DriverSettings
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -70,6 +71,7 @@ def solve(
     checkpoint: str | Path | bool | None = None,
     checkpoint_every: Annotated[float, Within(above=0, of="seconds", finite=False)] = EVERY,
     resume: State | str | Path | None = None,
+    settings: DriverSettings | None = None,
     **options: Any,
 ) -> Result:
     """Solve a problem or a model.
@@ -96,6 +98,8 @@ def solve(
         two_layer.
     resume : State or path-like, optional
         Go on with that run, of the same problem and driver. Its iterations count, its seconds do not.
+    settings : DriverSettings, optional
+        What steers the driver, for experts: its own record of `mipfs.settings`, such as `BranchSettings`.
     **options
         Fields of the driver's ``Options``, such as ``gap=1e-4``, ``time_limit=60`` (seconds).
 
@@ -122,7 +126,7 @@ def solve(
     keeper = Keeper(None if isinstance(checkpoint, bool) else checkpoint, checkpoint_every) if wanted else None
     if start is not None:
         options["start"] = start
-    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose}
+    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
     with _opened(model, driver, options, seed=seed, keeper=keeper, resume=resume, **asked) as session:
         return session.finish()
 
@@ -137,13 +141,14 @@ def start(
     verbose: bool = False,
     seed: Seed = 0,
     resume: State | str | Path | None = None,
+    settings: DriverSettings | None = None,
     **options: Any,
 ) -> Session:
     """Begin to solve a problem or a model, step by step.
 
     Parameters
     ----------
-    model, driver, callback, observers, verbose, seed, resume, **options
+    model, driver, callback, observers, verbose, seed, resume, settings, **options
         Those of `solve`; a support to begin from is the option ``start``.
 
     Returns
@@ -169,7 +174,7 @@ def start(
     >>> mipfs.solve(problem, "branch", gap=1e-6, resume=kept).status.name
     'OPTIMAL'
     """
-    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose}
+    asked: dict[str, Any] = {"callback": callback, "observers": observers, "verbose": verbose, "settings": settings}
     return _opened(model, driver, options, seed=seed, stepwise=True, resume=resume, **asked)
 
 
@@ -192,6 +197,7 @@ def _opened(
         options["declare"] = unchanged(options["declare"])
     options = {**options_of(model, problem, name, options), **options}
     checked = _options(module, name, options, seed)
+    _check_settings(asked["settings"], name, checked)
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     if getattr(checked, "client", None) is not None:
         check_client(checked.client)
@@ -206,6 +212,13 @@ def _opened(
     return Session(
         model, problem, name, module, checked, keeper=keeper, resume=state, why_no_state=why_no_state, **asked
     )
+
+
+def _check_settings(settings: DriverSettings | None, driver: str, options: Any) -> None:
+    """Refuse the settings of another driver."""
+    own = type(settings_of(options))
+    if settings is not None and type(settings) is not own:
+        raise UsageError(f"settings: driver {driver!r} takes {own.__name__}, not {type(settings).__name__}")
 
 
 def _why_no_state(problem: Problem, driver: str, options: Any) -> str:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from mipfs.backends.declared import check_size
 from mipfs.capability import ATOMS, PAIRS
@@ -35,15 +35,9 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
+from mipfs.settings import BranchSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
-BATCH = 8
-"""Nodes handed out at a time; their number does not depend on the threads, so that the tree does not."""
-SETTLED, MANY = 256, 4
-"""Once every so many nodes are solved a batch of small ones grows by another `BATCH`, up to so many: fewer, larger
-batches leave less to Python, and by then those of least bound are many."""
-SPREAD = 64
-"""The same where a cluster explores them, whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +91,7 @@ class Options(Declared):
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
     client: Any = field(default=None, repr=False, compare=False)
+    SETTINGS: ClassVar = BranchSettings
 
 
 def refuse(problem: Problem, options: Options) -> None:
@@ -129,13 +124,14 @@ def _fixed_batch(run: Run) -> int | None:
     """Nodes that are handed out at a time, where that number does not grow with the tree."""
     batch = run.options.batch
     if batch is None:
-        return None if run.options.client is None else SPREAD
-    return int(batch)
+        batch = None if run.options.client is None else run.settings.tree.spread
+    return None if batch is None else int(batch)
 
 
 def _grown_batch(tree: Tree) -> int:
     """More nodes at a time where they are small and the tree is large."""
-    return BATCH * max(1, min(MANY, tree.relaxation.together, tree.n_nodes // SETTLED))
+    most, settled = tree.settings.most_batches, tree.n_nodes // tree.settings.settled
+    return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
 
 
 def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
@@ -229,7 +225,7 @@ def search(run: Run) -> Steps:
             supports.reduce()
             run.closed = not tree.n_open and not waiting
             if not run.closed:
-                beside.go_on(batch / BATCH)
+                beside.go_on(batch / tree.settings.batch)
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
         _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment

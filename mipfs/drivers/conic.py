@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from mipfs.run.heuristics import Supports
 from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
 from mipfs.run.single import prove
+from mipfs.settings import ConicSettings
 from mipfs.solvers.cones import Canonical
 
 Array = npt.NDArray[np.float64]
@@ -37,12 +38,8 @@ Earned = tuple[float, Cut | None]
 
 # of boolean, its default program; others declare their own
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
-MAX_WORK = 3e10
-"""Multiplications per factorisation (`Canonical.work`) beyond which an interior-point method takes many minutes."""
 NEGLIGIBLE = 1e-6
 """A σ_j below this is what the interior-point method leaves of a zero."""
-REFIT = 1e-8
-"""Relative gap of the refitted classifiers."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,7 @@ class Options(Declared):
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)
+    SETTINGS: ClassVar = ConicSettings
 
 
 def prepare(problem: Problem) -> None:
@@ -81,8 +79,8 @@ def run(run: Run) -> Steps:
     if first is None:
         return
     subproblem = Subproblem(problem)
-    supports = Supports(run, subproblem, REFIT)
-    begin = subproblem.solve(first.astype(float), REFIT)
+    supports = Supports(run, subproblem, run.settings.refit_gap)
+    begin = subproblem.solve(first.astype(float), run.settings.refit_gap)
     supports.offer(first, begin)
     best: Earned = lower(problem, begin.cut), begin.cut
     run.raise_bound(max(least, best[0]))  # α = 0 proves the least penalty
@@ -95,7 +93,7 @@ def run(run: Run) -> Steps:
     program = Canonical(declared.cvxpy)
     size = program.size
     run.counters.update({"variables": size.variables, "constraints": size.constraints, "nonzeros": size.nonzeros})
-    if program.work > MAX_WORK:
+    if program.work > run.settings.max_work:
         raise TooLargeError(f"the program is too large for a conic solver: {size.nonzeros} nonzeros; try driver kelley")
     # Even where the first incumbent is optimal already: the program's value was asked for.
     if run.stop() in (None, StopReason.GAP_CLOSED):
@@ -159,7 +157,7 @@ def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     """What (P) is worth at the σ of a program, by an SVM on it."""
     sigma = np.zeros(run.problem.atoms.count)
     sigma[list(at)] = list(at.values())
-    solved = Subproblem(run.problem).solve(sigma, REFIT)
+    solved = Subproblem(run.problem).solve(sigma, run.settings.refit_gap)
     return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
 

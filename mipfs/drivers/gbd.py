@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -39,16 +39,11 @@ from mipfs.run.near_optimal import ACCURATE, is_asked
 from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
+from mipfs.settings import GbdSettings
 
 Array = npt.NDArray[np.float64]
 
 CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
-ROUNDING_NODES = 20
-"""Nodes between two roundings of the relaxed σ."""
-SHARPER = 0.9
-"""Share of the asked gap that is worked to where weights are far apart: rounding dual vectors takes the rest."""
-ROUNDING_CUTS = 10
-"""Cuts between two roundings at the root."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +87,7 @@ class Options(Declared):
     pool_size: Count | None = None
     master: Literal["tree", "milp"] = "tree"
     subproblem: Literal["newton", "conic"] = "newton"
+    SETTINGS: ClassVar = GbdSettings
 
 
 def run(run: Run) -> Steps:
@@ -105,7 +101,7 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     begun = begin(run, by)
     if begun is None:
         return
-    supports, first = begun
+    (supports, first), settings = begun, run.settings.master
     subproblem, pool, tol = supports.subproblem, _pool(run), max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
@@ -128,13 +124,13 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
         if point.is_integral:
             supports.offer(point.sigma > 0.5, solved)
         if master.n_nodes <= 1:
-            if run.iteration % ROUNDING_CUTS == 0:
+            if run.iteration % settings.rounding_cuts == 0:
                 supports.round(point.separate)
-        elif master.n_nodes // ROUNDING_NODES > rounded:
+        elif master.n_nodes // settings.rounding_nodes > rounded:
             supports.round(point.separate)
             if rounded < 0:
                 supports.search(pool)
-            rounded = master.n_nodes // ROUNDING_NODES
+            rounded = master.n_nodes // settings.rounding_nodes
         supports.reduce()
         run.count(cuts=len(pool), subproblems=subproblem.count, nodes=master.n_nodes, lps=master.n_lps)
         run.record()
@@ -159,12 +155,22 @@ def _planted(
     pool.add(root.cut)
     supports.round(root.cut.slopes)
     if boolean.carries(problem):
-        relaxed = boolean.Boolean(problem, lambda: run.must_stop).solve(*selection.sigma_bounds(), tol)
+        solver = boolean.Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
+        relaxed = solver.solve(*selection.sigma_bounds(), tol)
         y = None if selection.is_plain else relaxed.multipliers
         found = relaxed.lower, Evidence(np.array([pool.add(relaxed.cut)]), np.ones(1), y)
         start = found if start is None or found[0] > start[0] else start
     scale = max(1e-6, abs(root.value))
-    return Master(selection, problem.penalty, pool, scale, inner, Record(problem, pool), start)
+    return Master(
+        selection,
+        problem.penalty,
+        pool,
+        scale,
+        inner,
+        record=Record(problem, pool),
+        start=start,
+        settings=run.settings.master,
+    )
 
 
 def _is_done(supports: Supports, node: Node) -> bool:
@@ -193,7 +199,7 @@ def _pool(run: Run) -> CutPool:
     """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
     problem, given = run.problem, run.options.pool
     if np.max(problem.c_i) > WIDE * np.min(problem.c_i):
-        run.sharpness = SHARPER
+        run.sharpness = run.settings.master.sharper
     if run.resume is None:
         return CutPool(problem) if given is None else taken_over(given, problem)
     pool = CutPool(problem)

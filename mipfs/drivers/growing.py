@@ -40,13 +40,6 @@ from mipfs.run.run import Run, Steps
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-TOL = 1e-6
-"""Relative gap of the relaxation over all atoms."""
-LEAST = 50
-"""Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
-GROWTH = 2
-"""A grows to so many times its size at most."""
-
 
 @dataclass(frozen=True, eq=False)
 class Root:
@@ -87,7 +80,8 @@ def rooted(run: Run) -> Root:
     """Solve the relaxation over all atoms."""
     problem = run.problem
     low, high = problem.selection.sigma_bounds()
-    solved = Boolean(problem, lambda: run.must_stop).solve(low, high, TOL)
+    solver = Boolean(problem, lambda: run.must_stop, run.settings.relaxation)
+    solved = solver.solve(low, high, run.settings.growth.gap)
     pricing = Pricing(problem.selection)
     prices = pricing.of(solved.multipliers) or pricing.none
     cost = problem.penalty - 0.5 * solved.cut.slopes
@@ -136,7 +130,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
         run.count(rounds=rounds)
         part.record()
         best = part if best is None or part.proven > best.proven else best
-        missing = root.missing(held, run.cutoff, max(1, (GROWTH - 1) * held.size))
+        missing = root.missing(held, run.cutoff, max(1, (run.settings.growth.factor - 1) * held.size))
         if not missing.size or not part.is_optimal:
             run.closed = part.closed and not missing.size
             run.early = None if run.closed else part.stop()
@@ -152,7 +146,8 @@ def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
     problem, options = run.problem, run.options
     if isinstance(problem.atoms, Pairs):
         root = searched(run)
-        return root, root.first(problem.atoms_of([*(options.start or ()), *(options.active or ())]), LEAST)
+        named = problem.atoms_of([*(options.start or ()), *(options.active or ())])
+        return root, root.first(named, run.settings.growth.least)
     first, _ = run.cheapest()
     if first is None:
         return None
@@ -196,7 +191,7 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
         held[problem.atoms_of(options.active)] = True
         return held
     mixed = root.solved.sigma > 1e-6
-    count = max(LEAST, 2 * int(np.count_nonzero(mixed)))
+    count = max(run.settings.growth.least, 2 * int(np.count_nonzero(mixed)))
     held[mixed] = True
     held[np.argsort(root.least, kind="stable")[:count]] = True
     held &= problem.selection.sigma_bounds()[1] > 0.5

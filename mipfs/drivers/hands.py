@@ -12,8 +12,6 @@ from mipfs.drivers.tree_proof import Node
 from mipfs.plumbing.machine import cores
 
 Ticket = tuple[Future[list[Any]], int]
-SHARES = 2
-"""Parts of a batch for every thread, where several nodes go out together."""
 
 
 class Hands(Protocol):
@@ -42,7 +40,7 @@ class Threads:
     def begin(self, nodes: Sequence[Node], cutoff: float) -> list[Ticket]:
         """Hand out the nodes of a batch, small ones several at a time."""
         duals, together = self.tree.duals(list(nodes)), self.tree.relaxation.together
-        size = max(1, min(together, len(nodes) // (SHARES * self.threads)))
+        size = max(1, min(together, len(nodes) // (self.tree.settings.parts * self.threads)))
         found: list[Ticket] = []
         for at in range(0, len(nodes), size):
             some = slice(at, at + size)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,8 @@ from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.relaxed import relaxed
-from mipfs.run.run import SHARPER, Run, Steps
+from mipfs.run.run import Run, Steps
+from mipfs.settings import KelleySettings
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -45,12 +46,6 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"))
-SPLICES = 2
-"""SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
-STUCK = 1e-3
-"""The same of the proximal gradient, which columns of very different norms bring to a stand: others take over."""
-EXACT_RESTRICTED = 1e-9
-"""When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class Options(Declared):
         Round to an incumbent at the end and refit the SVM on it.
     polish : bool, optional
         Splice the incumbents at the end (`Supports.splice`): some tens of SVMs, each with a pass over the data. By
-        default as many of them as cost about what the run did, `SPLICES` for every iteration.
+        default as many of them as cost about what the run did, two for every iteration.
     eps_c : float in [0, 1), optional
         Stop as Tan 2014, section 6.2 does: once the restricted value falls by no more than this share of itself, there
         1e-2. The bounds are what they are then.
@@ -102,6 +97,7 @@ class Options(Declared):
     eps_c: Share | None = None
     eps_apg: Share | None = None
     client: Any = field(default=None, repr=False, compare=False)
+    SETTINGS: ClassVar = KelleySettings
 
 
 def refuse(problem: Problem, options: Options) -> None:
@@ -120,7 +116,7 @@ def refuse(problem: Problem, options: Options) -> None:
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
-    problem, options = run.problem, run.options
+    problem, options, settings = run.problem, run.options, run.settings
     method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     if not _begun(run, rounding):
@@ -140,9 +136,9 @@ def run(run: Run) -> Steps:
         if run.stop() is not None:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.01 * sharpness
-        if sharpness < STUCK and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
+        if sharpness < settings.stuck and isinstance(method, Proximal) and options.restricted in ("auto", "face"):
             (method, pool), sharpness, handed_over = _handed_over(problem, pool), 1.0, True
-        if sharpness < EXACT_RESTRICTED:
+        if sharpness < settings.exact:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         if isinstance(pool, Face):
@@ -172,7 +168,7 @@ def run(run: Run) -> Steps:
         run.outcome.selections = pool.members
         if options.refit:
             rounds = max(run.iteration, -(-pool.used.size // max(1, problem.M or 1)))  # a face takes more in a round
-            most = SPLICES * rounds if options.polish is None else None if options.polish else 0
+            most = settings.splices * rounds if options.polish is None else None if options.polish else 0
             rounding.of_all(pool, last, most)
     yield partial(_saved, pool, alpha, most_violated, last, sharpness, handed_over)  # with the incumbent of the end
     most_violated.prove(run)
@@ -188,7 +184,7 @@ def _begun(run: Run, rounding: Rounding) -> bool:
     if run.options.refit:
         rounding.at_nothing()
     run.raise_bound(least)
-    run.sharpness = SHARPER
+    run.sharpness = run.settings.sharper
     return True
 
 

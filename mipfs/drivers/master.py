@@ -29,22 +29,12 @@ from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Selection, lagrangian_bound
+from mipfs.settings import MasterSettings
 from mipfs.solvers import highs
 from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-INTEGRAL = 1e-6
-"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
-POOL_CUTS = 5
-"""Violated pool cuts taken back into the LP at a time."""
-IDLE = 40
-"""LP solves after which a cut that was never binding leaves the LP (it stays in the pool)."""
-ROUNDS, ROOT_ROUNDS = 6, 300
-"""Cuts per node at most."""
-PROGRESS, ROOT_PROGRESS = 0.1, 2e-3
-"""A round that closes a smaller share of the distance to the cutoff ends the node's rounds."""
 
 
 class Master:
@@ -60,6 +50,7 @@ class Master:
     inner : (p,) a point of the polytope of S to stabilise the first cuts
     record : Record, optional, keeps what the closed nodes rest on
     start : a bound on all of S, and what it rests on, optional
+    settings : MasterSettings
 
     Attributes
     ----------
@@ -73,10 +64,12 @@ class Master:
         pool: CutPool,
         scale: float,
         inner: Array,
+        *,
         record: Record | None = None,
         start: tuple[float, Evidence] | None = None,
+        settings: MasterSettings,
     ) -> None:
-        self.record = record
+        self.record, self.settings = record, settings
         self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
         self._epigraph, self._oracle = Epigraph(selection, penalty, scale, relaxed=True), selection.oracle()
         self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
@@ -158,7 +151,7 @@ class Master:
                 self._branch(node, sigma)
                 continue
             node.previous, node.rounds = node.bound, node.rounds + 1
-            integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= INTEGRAL))
+            integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= self.settings.integral))
             if integral:
                 sigma = np.rint(sigma)
                 return Point(sigma, sigma, True)
@@ -241,15 +234,15 @@ class Master:
 
     def _is_spent(self, node: Node, cutoff: float) -> bool:
         """Whether more cuts at this node are not worth it."""
-        root = node.depth == 0
-        if node.rounds >= (ROOT_ROUNDS if root else ROUNDS):
+        root, settings = node.depth == 0, self.settings
+        if node.rounds >= (settings.root_rounds if root else settings.rounds):
             return True
         if not math.isfinite(cutoff):
             cutoff = node.upper
         distance = max(cutoff - node.bound, 1e-300)
         if root:
-            return node.upper - node.bound <= ROOT_PROGRESS * max(distance, abs(node.upper) * 1e-3)
-        return node.rounds >= 2 and node.bound - node.previous < PROGRESS * distance
+            return node.upper - node.bound <= settings.root_progress * max(distance, abs(node.upper) * 1e-3)
+        return node.rounds >= 2 and node.bound - node.previous < settings.progress * distance
 
     def _solve(self, node: Node, cutoff: float, must_stop: Callable[[], bool], deadline: float | None) -> Array | None:
         """The node's LP with violated pool cuts; None when the node was closed or the run must stop."""
@@ -340,7 +333,7 @@ class Master:
             return False
         violation = self.pool.values(sigma) / self.scale - eta
         violation[self._cuts] = -math.inf
-        worst = np.argsort(-violation)[:POOL_CUTS]
+        worst = np.argsort(-violation)[: self.settings.pool_cuts]
         worst = worst[violation[worst] > 1e-7]
         for i in worst:
             self._insert(int(i))
@@ -355,7 +348,7 @@ class Master:
 
     def _purge(self) -> None:
         """Let cuts that have not been binding for long leave the LP."""
-        idle = np.flatnonzero(self._idle > IDLE)
+        idle = np.flatnonzero(self._idle > self.settings.idle)
         if idle.size < 20 or idle.size == len(self._cuts):
             return
         self._lp.delete_rows(idle + self._n_rows)

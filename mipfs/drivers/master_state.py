@@ -14,7 +14,6 @@ import numpy.typing as npt
 from mipfs.drivers.earlier import Earlier, better, is_asked_for_more, own
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
-from mipfs.problem import Problem
 from mipfs.proof import saved as proofs
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -74,13 +73,13 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
         return None, -1, None
 
     def proof_of(arrays: Arrays) -> Any:
-        master = _restored(run.problem, pool, arrays)[0]
+        master = _restored(run, pool, arrays)[0]
         assert master.record is not None
         return master.record.finish(master.open_nodes())
 
     arrays, earlier = own(run.resume.arrays), Earlier.among(run.resume.arrays, proof_of)
     supports.take_up(arrays)
-    master, rounded = _restored(run.problem, pool, arrays)
+    master, rounded = _restored(run, pool, arrays)
     bound = min(master.bound, run.objective)
     run.raise_bound(bound if earlier is None else max(bound, earlier.bound))
     if not is_asked_for_more(supports.cutoff, master.closed_at):
@@ -89,9 +88,9 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
     return None, -1, better(earlier, Earlier(bound, proof_of(arrays), cuts))
 
 
-def _restored(problem: Problem, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
+def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
-    record = Record(problem, pool)
+    problem, record = run.problem, Record(run.problem, pool)
     proofs.restored(record.tree, arrays)
     evidence = _evidence(arrays)
     count, lost = arrays["master_used"].tolist()
@@ -99,7 +98,8 @@ def _restored(problem: Problem, pool: CutPool, arrays: Arrays) -> tuple[Master, 
     for place, one in enumerate(record.used):
         one.place = place
     scale, *totals, rounded = arrays["master_totals"].tolist()
-    master = Master(problem.selection, problem.penalty, pool, scale, np.zeros(problem.atoms.count), record)
+    inner, settings = np.zeros(problem.atoms.count), run.settings.master
+    master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))

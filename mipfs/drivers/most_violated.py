@@ -24,16 +24,13 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
 from mipfs.run.run import Run
 from mipfs.run.single import cut_of, prove, prove_plain
+from mipfs.settings import ViolatedSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-RAY = 1e-3
-"""A dual vector whose best multiple is no further from it is judged as it is."""
 NEAR, ROUNDED = 3e-12, 1e-15
 """Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
-MORE, LEAST_MORE = 4, 40
-"""Atoms that a face takes in beside the M that α violates most: so many times M, and at least so many."""
 
 
 def takes_the_best(problem: Problem) -> bool:
@@ -61,6 +58,7 @@ class MostViolated:
 
     def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
         self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
+        self.settings: ViolatedSettings = run.settings.oracle
         self._best: tuple[float, Array | Combination | None, float] = -np.inf, None, 1.0
         self._must_stop = lambda: run.must_stop
         self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
@@ -114,7 +112,7 @@ class MostViolated:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         squares, values = 2.0 * (g - lower), abs(g) + abs(lower)
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
-        if multiple is None or abs(multiple - 1.0) < RAY:
+        if multiple is None or abs(multiple - 1.0) < self.settings.ray:
             return ids, sigma, lower
         return ids, sigma, max(lower, self._of_multiple(alpha, multiple, squares, values))
 
@@ -134,7 +132,7 @@ class MostViolated:
 
     def _wide(self, M: int) -> int:
         """How many of the best atoms are looked for."""
-        return M + max(LEAST_MORE, MORE * M) if self.is_wide else M
+        return M + max(self.settings.least_more, self.settings.more * M) if self.is_wide else M
 
     def _near(
         self, exact: Array, alpha: Array, multiple: float, squares: float, g: float

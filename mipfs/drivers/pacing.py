@@ -10,26 +10,9 @@ import math
 from collections.abc import Iterator
 from itertools import islice
 
-from mipfs.drivers.tree import LARGE, UNIT, Tree
+from mipfs.drivers.tree import Tree
 from mipfs.result.gap import relative_gap
-from mipfs.run.swaps import FEW
-
-SEARCH_AFTER, WORK = 20, 1.0
-"""Nodes, or units of work (`Tree.work`), after which a climb from the incumbent pays; it goes to its end."""
-SEARCHED = 9
-"""SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
-HOPEFUL, FAR, SHARE = 0.1, 100.0, 2.0
-"""Above this relative gap there are more of them: so many times what the gap is above it, up to such a share of the
-tree's work."""
-FRUITLESS, FIRST = 4, 100.0
-"""They end at so many times the SVMs that the last improvement took, which are taken for this much work at least."""
-CALL, NUMBER, ROW = 1e6, 4.0, 40.0
-"""What an SVM costs, about, in the multiplications of `UNIT`: the call, each stored number, and numbers that a row is
-like; measured on sonar (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
-LEAST, PAUSE = 40, 40.0
-"""SVMs that may come at once beside a batch of the first size, and units of work where these are more SVMs."""
-SPLICED, CLIMBED = 100, 300
-"""SVMs at most of the splicing and of the climb before the root, so that a short limit sees a root."""
+from mipfs.settings import SearchSettings
 
 
 class Search:
@@ -43,7 +26,9 @@ class Search:
     def __init__(self, tree: Tree) -> None:
         data = tree.run.problem.data
         self._tree, self._count, self._improved, self._work = tree, 0, 0, 0.0
-        self._cost = (CALL + NUMBER * (data.block().nnz + ROW * data.n_samples)) / UNIT
+        self.settings: SearchSettings = tree.run.settings.search
+        one = self.settings
+        self._cost: float = (one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit
         self._climbs: Iterator[None] | None = None
 
     def before_root(self) -> None:
@@ -53,20 +38,21 @@ class Search:
             return
         if run.options.start is None:
             supports.grow()
-        if min(run.problem.data.n_samples, run.problem.atoms.count) >= LARGE:  # a climb costs a small part of the root
-            supports.splice(most=SPLICED)
-            supports.search(supports.pool, (FEW,), CLIMBED)
+        if min(run.problem.data.n_samples, run.problem.atoms.count) >= run.settings.root.large:
+            # a climb costs a small part of the root
+            supports.splice(most=self.settings.spliced)
+            supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def go_on(self, batches: float) -> None:
         """Solve as many SVMs as the tree's work allows, beside so many batches of the first size."""
-        tree = self._tree
+        tree, settings = self._tree, self.settings
         if self._climbs is None:
-            if tree.n_nodes > SEARCH_AFTER or tree.work > WORK:
+            if tree.n_nodes > settings.after_nodes or tree.work > settings.after_work:
                 tree.supports.search(tree.supports.pool)
                 self._climbs, self._work = tree.searching(), tree.work
             return
         last, self._work = self._work, tree.work
-        at_once = max(LEAST, PAUSE / self._cost, SHARE * (self._work - last) / self._cost)
+        at_once = max(settings.at_once, max(settings.pause, settings.share * (self._work - last)) / self._cost)
         most, best = min(batches * at_once, self._allowed - self._count), tree.run.objective
         before, subproblem = self._count, tree.supports.subproblem
         begun = subproblem.count
@@ -78,8 +64,9 @@ class Search:
     @property
     def _allowed(self) -> float:
         """SVMs by now."""
-        work, run = self._tree.work, self._tree.run
-        usual = SEARCHED * math.sqrt(work)
+        work, run, settings = self._tree.work, self._tree.run, self.settings
+        usual = settings.solves * math.sqrt(work)
         gap = min(1.0, relative_gap(run.objective, run.bound))
-        more = usual * FAR * max(0.0, gap - HOPEFUL)
-        return usual + min(more, SHARE * work / self._cost, FRUITLESS * max(FIRST / self._cost, self._improved))
+        more = usual * settings.eager * max(0.0, gap - settings.hopeful)
+        fruitless = settings.fruitless * max(settings.patience / self._cost, self._improved)
+        return usual + min(more, settings.share * work / self._cost, fruitless)

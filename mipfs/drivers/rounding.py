@@ -20,18 +20,10 @@ from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
 from mipfs.run.run import Run
+from mipfs.settings import RoundingSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-STARTS = 10
-"""Selections of a face that incumbents are looked for from, the last ones."""
-REFIT, ROUGH = 1e-7, 1e-4
-"""Relative gap of the classifier on the incumbent's features, and of those that are only compared."""
-WIDE = 100
-"""Features of largest score, or four times M, among which one is looked for beside those that the relaxation uses."""
-ROUNDS = 4
-"""Times that the features of largest score are looked for anew, by the dual vector of the incumbent."""
 
 
 class Rounding:
@@ -47,7 +39,9 @@ class Rounding:
 
     def __init__(self, run: Run, top: TopFeatures | PairSearch | None = None) -> None:
         count, M = run.problem.atoms.count, run.problem.M
-        self.run, self.wide = run, max(WIDE, 4 * (count if M is None else M))
+        self.run = run
+        self.settings: RoundingSettings = run.settings.rounding
+        self.wide = max(self.settings.wide, 4 * (count if M is None else M))
         self.top = None if 2 * self.wide >= count else top
 
     def at_nothing(self) -> None:
@@ -65,19 +59,19 @@ class Rounding:
         """Offer what every ranking leads to, spliced by `most` SVMs (None: any)."""
         count = self.run.problem.atoms.count
         if self.top is None:
-            round_to(self.run, rankings(self.run.problem, pool, last) + generated(pool, np.arange(count)), most)
+            round_to(self.run, rankings(self.run.problem, pool, last) + self.generated(pool, np.arange(count)), most)
             return
         y, left = self.run.problem.data.y, sys.maxsize if most is None else most
         among = np.union1d(pool.used, self.top.best(last.alpha * y, self.wide)[0])
-        by = rankings(self.run.problem, pool, last, among) + generated(pool, among)
-        for _ in range(ROUNDS):
+        by = rankings(self.run.problem, pool, last, among) + self.generated(pool, among)
+        for _ in range(self.settings.rounds):
             part = self._part(among)
             left -= round_to(part, by, left)
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
             chosen, kinds = among[part.incumbent.selected], part.alike
-            v = Subproblem(part.problem).solve(sigma, ROUGH).svm.alpha
+            v = Subproblem(part.problem).solve(sigma, self.settings.rough_gap).svm.alpha
             del part  # before the vector over all samples is made, or the next part
             if kinds is not None:
                 kinds.forget()
@@ -89,6 +83,11 @@ class Rounding:
             among = np.union1d(among, more)
             del kinds, v
             by = [np.isin(among, chosen).astype(float)]
+
+    def generated(self, pool: Pool, among: Integers) -> list[Array]:
+        """The last selections of a `Face`, over the atoms `among` (k,), ascending: as there are few, they differ."""
+        members = pool.members[-self.settings.starts :] if isinstance(pool, Face) else []
+        return [np.isin(among, ids).astype(float) for ids, _ in members]
 
     def _part(self, among: Integers) -> Merged:
         """The run over some of the features."""
@@ -142,13 +141,6 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
 
 
-def generated(pool: Pool, among: Integers) -> list[Array]:
-    """The last selections of a `Face`, over the atoms `among` (k,), ascending: as there are few, they differ."""
-    if not isinstance(pool, Face):
-        return []
-    return [np.isin(among, ids).astype(float) for ids, _ in pool.members[-STARTS:]]
-
-
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:
     """σ of the relaxation, (count,), or of the atoms `among` alone."""
     mixed = pool.sparse_mixture(last.mu)
@@ -163,8 +155,8 @@ def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
 
     A run that must stop takes the first ranking only. Returns how many SVMs were solved.
     """
-    subproblem = Subproblem(run.problem)
-    exact = Supports(run, subproblem, tol=REFIT)
+    subproblem, settings = Subproblem(run.problem), run.settings.rounding
+    exact = Supports(run, subproblem, tol=settings.refit_gap)
     begin = []
     for k, scores in enumerate(by):
         sigma = None if k and run.must_stop else run.oracle.repair(scores)
@@ -173,7 +165,8 @@ def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
             begin.append(sigma)
     if most == 0 or run.incumbent is None or run.is_optimal:
         return subproblem.count
-    rough, last = Supports(run, subproblem, tol=ROUGH), subproblem.count + (sys.maxsize if most is None else most)
+    rough = Supports(run, subproblem, tol=settings.rough_gap)
+    last = subproblem.count + (sys.maxsize if most is None else most)
     for sigma in [None, *begin]:  # None: the incumbent
         rough.splice(sigma, last - subproblem.count)
     exact.evaluate(run.incumbent.sigma(run.problem.atoms.count))

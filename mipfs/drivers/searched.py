@@ -26,13 +26,6 @@ from mipfs.selection.selection import Rows
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-TOL = 1e-6
-"""Relative gap of the relaxation."""
-FEW = 50
-"""Atoms that come in at a time, or as many as four selections have, or half of those there are."""
-ROUNDS = 100
-"""Rounds at most."""
-
 
 @dataclass(frozen=True, eq=False)
 class Searched:
@@ -110,20 +103,22 @@ def searched(run: Run) -> Searched:
     problem = run.problem
     assert isinstance(problem.atoms, Pairs)
     assert problem.M is not None
-    search, loss, few = problem.atoms.search(), get_loss(problem.loss), max(FEW, 4 * problem.M)
+    search, loss, settings = problem.atoms.search(), get_loss(problem.loss), run.settings.growth
+    few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
     best = _judged(problem, search, dual)
     run.raise_bound(best.lower)
     held = np.sort(search.search(best.v, few)[0])
-    for _ in range(ROUNDS if held.size and problem.M else 0):
+    for _ in range(settings.rounds if held.size and problem.M else 0):
         solved = _over(run, held)
         now = _judged(problem, search, solved.cut.dual, held[solved.sigma > 1e-6])
         if now.lower > best.lower or not best.mixed.size:
             best = replace(max(now, best, key=lambda one: one.lower), mixed=now.mixed)
         run.raise_bound(best.lower)
         ids = search.search(now.v, max(few, held.size // 2))[0]
-        if run.must_stop or solved.upper - best.lower <= TOL * abs(solved.upper) or np.all(np.isin(ids, held)):
+        met = solved.upper - best.lower <= settings.gap * abs(solved.upper)
+        if run.must_stop or met or np.all(np.isin(ids, held)):
             break
         held = np.union1d(held, ids)
     return best
@@ -138,7 +133,9 @@ def closed(problem: Problem, ids: Integers) -> Integers:
 def _over(run: Run, held: Integers) -> Solved:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
-    return Boolean(part, lambda: run.must_stop).solve(*part.selection.sigma_bounds(), 0.5 * TOL)
+    gap = 0.5 * run.settings.growth.gap
+    solver = Boolean(part, lambda: run.must_stop, run.settings.relaxation)
+    return solver.solve(*part.selection.sigma_bounds(), gap)
 
 
 def _judged(problem: Problem, search: PairSearch, dual: Dual, mixed: Integers | None = None) -> Searched:

@@ -26,8 +26,9 @@ from mipfs.run.checkpoint import Keeper, State
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
-from mipfs.run.run import Made, Observer, Run, Steps, interruptible
+from mipfs.run.run import Made, Observer, Run, Steps, interruptible, settings_of
 from mipfs.run.warm_up import prepare
+from mipfs.settings import DriverSettings
 
 
 class Session:
@@ -48,6 +49,7 @@ class Session:
     keeper : Keeper, optional, keeps states as it goes
     resume : State, optional, to go on with
     why_no_state : str, why the driver has no state for this problem; empty where it has
+    settings : DriverSettings, optional, the driver's
 
     Attributes
     ----------
@@ -69,6 +71,7 @@ class Session:
         keeper: Keeper | None = None,
         resume: State | None = None,
         why_no_state: str = "",
+        settings: DriverSettings | None = None,
     ) -> None:
         self.problem, self.driver = problem, driver
         self.record: Record | None = None
@@ -77,10 +80,12 @@ class Session:
         self._made: Made = None
         self._result: Result | None = None
         self._error: BaseException | None = None
+        settings = settings_of(options) if settings is None else settings
         with ExitStack() as stack:
-            lines = stack.enter_context(live_lines(verbose))
+            lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)
-            self._run = Run(problem, options, observers=(*observers, *lines, self._note), callback=callback)
+            heard = (*observers, *lines, self._note)
+            self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.resume, self._run.asked = resume, asked or lost()
             self._steps: Steps = module.run(self._run)
             self._run.pause()

@@ -33,34 +33,10 @@ from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 from mipfs.run.swaps import Swaps
+from mipfs.settings import TreeSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-SHARE = 4.0
-"""A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
-FAR = 0.1
-"""Nodes further below the cutoff than this share of it are left only once they rise above their parent's bound: there
-the bound is what a limit leaves."""
-ROUNDINGS, ROUNDING_NODES = 50, 50
-"""The first nodes are all rounded to an incumbent, later ones one in so many."""
-LEAF_GAP = 1e-11
-"""Relative gap to which a node with one selection is solved before it is closed."""
-WHOLE = 1e-6
-"""Distance from 0 or 1 up to which a relaxed σ_j counts as integral."""
-AHEAD = 0.25
-"""Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once. All the way
-takes a tenth off the time of a proof, and leaves half as much again open where a limit strikes (500×100, M = 52)."""
-ROUNDED = 0.01
-"""Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
-POLL_SECONDS = 0.05
-"""How often limits and Ctrl-C are looked at while nodes are explored."""
-HALF = 0.5
-"""Share of the asked gap that screening at the root leaves unused."""
-UNIT = 2e7
-"""Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
-LARGE = 2_000
-"""Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
 
 
 class Tree(TreeProof):
@@ -76,6 +52,7 @@ class Tree(TreeProof):
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
         super().__init__(run)
         self.supports, self.tol = supports, tol
+        self.settings: TreeSettings = run.settings.tree
         problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.is_plain = carries(problem)
@@ -98,7 +75,8 @@ class Tree(TreeProof):
 
     def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
-        return RowsRelaxation(self.run.problem, alive, lambda: self.run.must_stop, self.stop)
+        run = self.run
+        return RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop, run.settings.relaxation)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
@@ -142,14 +120,14 @@ class Tree(TreeProof):
         if keep.size < states.size:
             self.relaxation = self.relaxation.restricted(keep)
             states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
-        self.loss = ROUNDED * self.run.options.gap * abs(bound) if self.is_plain else 0.0
+        self.loss = self.settings.bytes_share * self.run.options.gap * abs(bound) if self.is_plain else 0.0
         self.relaxation.coarsen(self.loss)
         return Node(bound, place, dual, states, warm, y=y.y)
 
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
         n_samples, count = self.run.problem.data.n_samples, self.run.problem.atoms.count
-        if n_samples < min(count, LARGE):
+        if n_samples < min(count, self.run.settings.root.large):
             self.supports.search(self.supports.pool)
 
     def narrow(self, alive: Integers) -> None:
@@ -219,11 +197,12 @@ class Tree(TreeProof):
         """How far its relaxation is solved: a share of its distance to the cutoff, and the bound that it must lift."""
         if not math.isfinite(cutoff):
             return 0.0, -math.inf
-        return SHARE, node.bound if cutoff - node.bound > FAR * abs(cutoff) else -math.inf
+        is_far = cutoff - node.bound > self.settings.far * abs(cutoff)
+        return self.settings.clear, node.bound if is_far else -math.inf
 
     def level(self, node: Node, cutoff: float) -> float:
         """Its subtree is explored up to this bound: a share of the way to the cutoff."""
-        return node.bound + AHEAD * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
+        return node.bound + self.settings.level * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
 
     def duals(self, nodes: list[Node]) -> list[Array]:
         """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
@@ -274,10 +253,11 @@ class Tree(TreeProof):
                     self.rescue(node)
                 else:
                     self.push(node)
-            often = self.n_nodes <= ROUNDINGS or self.n_nodes // ROUNDING_NODES > self.rounded
+            rounds = self.n_nodes // self.settings.rounding_every
+            often = self.n_nodes <= self.settings.roundings or rounds > self.rounded
             for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, int(total["offers"])):
                 self.round_sizes(piece.offers[offer], piece.sums[offer])
-                self.rounded = self.n_nodes // ROUNDING_NODES
+                self.rounded = rounds
 
     def rescue(self, node: Node) -> None:
         """Solve a node on which the Newton steps stalled by the interior point."""
@@ -328,8 +308,9 @@ class Tree(TreeProof):
             self.leaf(node)
             return
         sigma = outcome.sigma[free]
-        undecided = np.minimum(sigma, 1.0 - sigma) > WHOLE
-        if not undecided.any() or self.n_nodes <= ROUNDINGS or self.n_nodes % ROUNDING_NODES == 0:
+        undecided = np.minimum(sigma, 1.0 - sigma) > self.settings.integral
+        often = self.n_nodes <= self.settings.roundings or self.n_nodes % self.settings.rounding_every == 0
+        if often or not undecided.any():
             self.round(outcome)
             if node.bound >= self.cutoff:
                 self.close(node, node.bound)
@@ -358,7 +339,7 @@ class Tree(TreeProof):
 
     def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
         """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
-        solved = self.supports.subproblem.solve(sigma.astype(float), LEAF_GAP)
+        solved = self.supports.subproblem.solve(sigma.astype(float), self.settings.leaf_gap)
         self.supports.offer(sigma, solved)
         return solved.svm.alpha
 
@@ -406,8 +387,9 @@ class Tree(TreeProof):
 
     @property
     def work(self) -> float:
-        """Newton steps so far, times samples and features, in units of `UNIT`."""
-        return self.steps * self.run.problem.data.n_samples * self.relaxation.alive.size / UNIT
+        """Newton steps so far, times samples and features, in units of `SearchSettings.unit`."""
+        size = self.run.problem.data.n_samples * self.relaxation.alive.size
+        return self.steps * size / float(self.run.settings.search.unit)
 
     def searching(self) -> Iterator[None]:
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
@@ -426,7 +408,8 @@ class Tree(TreeProof):
     def _root_cutoff(self) -> float:
         """What screens at the root: where that leaves little, it is the bound, and better than the asked gap allows."""
         cutoff, objective = self.cutoff, self.run.objective
-        return cutoff + HALF * (objective - cutoff) if cutoff < objective < math.inf else cutoff
+        unused = self.run.settings.root.unused
+        return cutoff + unused * (objective - cutoff) if cutoff < objective < math.inf else cutoff
 
     @property
     def n_open(self) -> int:
@@ -436,7 +419,7 @@ class Tree(TreeProof):
     def result(self, future: Future[list[Any]]) -> list[Any]:
         """Wait for some explorations; they are told to give up when the run must stop."""
         while not future.done():
-            wait([future], timeout=POLL_SECONDS)
+            wait([future], timeout=self.settings.poll_seconds)
             if self.run.must_stop:
                 self.stop[0] = 1
         return future.result()

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,8 @@ from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
-from mipfs.run.run import SHARPER, Run, Steps
+from mipfs.run.run import Run, Steps
+from mipfs.settings import LayerSettings, TwoLayerSettings
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -49,8 +50,6 @@ Integers = npt.NDArray[np.int64]
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
 )
-EXACT_LAYER = 1e-6
-"""When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ class Options(Declared):
     refit: bool = True
     polish: bool = True
     inner: Literal["saddle", "conic"] = "saddle"
+    SETTINGS: ClassVar = TwoLayerSettings
 
 
 def run(run: Run) -> Steps:
@@ -94,10 +94,10 @@ def run(run: Run) -> Steps:
     if options.refit:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
-    run.sharpness = SHARPER
+    run.sharpness = run.settings.sharper
     most_violated, sharpness = MostViolated(run, "hull"), 1.0
     last: Solution | None = None
-    pool, inner = layer(problem, options.inner)
+    pool, inner = layer(problem, options.inner, run.settings.layer)
     if run.resume is not None:
         last, sharpness = _taken_up(run, pool, inner, most_violated)
     best = last
@@ -107,7 +107,7 @@ def run(run: Run) -> Steps:
         if run.stop() is not None:
             break
         sharpness = 1.0 if pool.add(ids, sigma) else 0.1 * sharpness
-        if sharpness < EXACT_LAYER:
+        if sharpness < run.settings.exact:
             run.closed = True  # α violates nothing new: the gap that is left is round-off
             break
         last = inner.solve(pool, sharpness * _tolerance(run), lambda: run.must_stop)  # Step 2
@@ -135,11 +135,11 @@ def run(run: Run) -> Steps:
     most_violated.prove(run)
 
 
-def layer(problem: Problem, by: str = "saddle") -> tuple[Pool, Inner | FaceLayer]:
+def layer(problem: Problem, by: str, settings: LayerSettings) -> tuple[Pool, Inner | FaceLayer]:
     """An empty pool and the inner layer: over a whole face where S is plain, over the hull of the pool elsewhere."""
     if by == "saddle" and problem.selection.is_plain:
-        return Face(), FaceLayer(problem)
-    return Pool(), Inner(problem)
+        return Face(), FaceLayer(problem, settings)
+    return Pool(), Inner(problem, settings)
 
 
 def _saved(

@@ -25,9 +25,6 @@ from mipfs.inner.node_solver import NodeSolver, Order, Packed, slim, whole
 from mipfs.plumbing.cluster import Cluster, Task
 from mipfs.proof.duals import DualStore
 
-AHEAD = 2
-"""Bundles of a batch for every thread of the workers."""
-
 
 @dataclass(eq=False)
 class Bundle:
@@ -74,7 +71,7 @@ class Workers:
     def begin(self, nodes: Sequence[Node], cutoff: float) -> list[tuple[Bundle, int]]:
         """Hand out the nodes of a batch, as bundles of equal size; a ticket for each node."""
         self._out = [bundle for bundle in self._out if bundle.task is not None]
-        size = max(1, -(-len(nodes) // max(1, AHEAD * sum(self._cluster.threads().values()))))
+        size = max(1, -(-len(nodes) // max(1, self.tree.settings.ahead * sum(self._cluster.threads().values()))))
         bundles = [Bundle(nodes[start : start + size], cutoff) for start in range(0, len(nodes), size)]
         for bundle in bundles:
             self._send(bundle)

@@ -29,30 +29,13 @@ from mipfs.losses import get_loss
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.settings import RelaxationSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-FIRST, GROWTH, MORE = 100, 300, 2
-"""Atoms in the first working set beside 4 M; at most so many new ones, or so many times those there are, a round."""
-CHEAP = 1e9
-"""Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost more."""
-ALL, CROWD = 2_000_000, 0.15
-"""Sparse columns of at most so many stored numbers are all in once a round finds so large a share of them missing."""
-NEAR = 0.7
-"""With the atoms that a round must take in come those worth so large a share of their price: the next would be them."""
-USED = 1e-4
-"""An atom whose σ is so large, relative to the largest, is in use."""
-LIKELY = 2_000
-"""Atoms at most with which a relaxation that the gradients did not solve begins again."""
-ROUNDS, NEARLY = 40, 10.0
-"""Rounds of pricing at most; a gap of so many times the asked one is not worth factors of all that is in play."""
-LOOSE = 0.25
-"""Share of the gap over all atoms to which a working set is solved while it is still growing."""
 EQUAL = 1e-9
 """A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""
-MERGE_ABOVE = 500
-"""Samples from which on equal ones are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,16 +81,20 @@ class Boolean:
     ----------
     problem : Problem with `carries`
     must_stop : asked between products
+    settings : RelaxationSettings, optional
     """
 
-    def __init__(self, problem: Problem, must_stop: Callable[[], bool]) -> None:
-        self.problem, self.must_stop = problem, must_stop
+    def __init__(
+        self, problem: Problem, must_stop: Callable[[], bool], settings: RelaxationSettings = RelaxationSettings()
+    ) -> None:
+        self.problem, self.must_stop, self.settings = problem, must_stop, settings
         data = problem.data
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
         self.off = TakenOff(data, problem.bias)
         every = np.arange(data.n_samples)
-        self.first, self.kind = equal_rows(data.block().values, data.y) if every.size >= MERGE_ABOVE else (every, every)
+        looked_for = every.size >= settings.merge_above
+        self.first, self.kind = equal_rows(data.block().values, data.y) if looked_for else (every, every)
         self.c = np.bincount(self.kind, problem.c_i) / self.size
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
@@ -138,9 +125,9 @@ class Boolean:
         start = _uniform(self.c, self.y, self.problem.bias)
         best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
-        goal = LOOSE if working.size < free.size else 0.5 * tol
+        goal = self.settings.loose if working.size < free.size else 0.5 * tol
         upper, kept, self._last = np.inf, None, None
-        for _ in range(ROUNDS):
+        for _ in range(self.settings.rounds):
             columns = self._columns(inside, working)
             whole = working.size == free.size
             value, point = self._restricted(columns, goal, start, whole)
@@ -154,13 +141,13 @@ class Boolean:
             if gap <= tol or self.must_stop() or enough(best.lower, upper):
                 break
             missing = self._missing(earned, y, free, working)
-            goal, last_goal = max(0.3 * tol, min(0.5 * goal, LOOSE * gap)), goal
-            if missing.size == 0 and (gap <= NEARLY * tol if self._gave_up else goal == last_goal):
+            goal, last_goal = max(0.3 * tol, min(0.5 * goal, self.settings.loose * gap)), goal
+            if missing.size == 0 and (gap <= self.settings.nearly * tol if self._gave_up else goal == last_goal):
                 break
             if self._gave_up and missing.size == 0:
-                self._gradients, self._last, goal = False, None, LOOSE
+                self._gradients, self._last, goal = False, None, self.settings.loose
                 working = self._likely(earned, y, kept, free)
-            if missing.size > max(GROWTH, MORE * working.size):  # too few told nothing: begin anew
+            if missing.size > self._most(working):  # too few told nothing: begin anew
                 self._last, goal = None, 0.5 * tol
             working = np.union1d(working, missing)
         assert kept is not None
@@ -177,13 +164,17 @@ class Boolean:
     def _first(self, slopes: Array, free: Integers) -> Integers:
         """The first working set: all that there are, or those of largest score and those that the user's rows name."""
         M = free.size if self.problem.M is None else self.problem.M
-        count = max(FIRST, 4 * M)
-        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= CHEAP):
+        count = max(self.settings.first, 4 * M)
+        if free.size <= 2 * count or (free.size <= self.y.size and self._work(free.size) <= self.settings.cheap):
             return free
         best = free[np.argsort(-slopes[free], kind="stable")[:count]]
         assert self.problem.rows is not None
         named = np.unique(self.problem.rows.matrix.indices)
         return np.intersect1d(np.union1d(best, named), free)
+
+    def _most(self, working: Integers) -> int:
+        """Atoms that come into a working set at a time."""
+        return max(self.settings.growth, self.settings.factor * working.size)
 
     def _stays_sparse(self) -> bool:
         """Whether every atom is one column that stays sparse, and few rows bind them."""
@@ -205,16 +196,16 @@ class Boolean:
         if outside.size == 0:
             return outside
         if earned.factor**2 == 0.0:  # α = 0 was the best multiple: it has no prices
-            return outside[: max(GROWTH, MORE * working.size)]
+            return outside[: self._most(working)]
         worth, price = (all_of[outside] for all_of in self._deal(earned, y))
         if not np.any(worth > price):
             return outside[:0]
-        crowd = np.count_nonzero(worth > price) > CROWD * free.size
-        if crowd and self._gradients and self.problem.data.block().nnz <= ALL:
+        crowd = np.count_nonzero(worth > price) > self.settings.crowd * free.size
+        if crowd and self._gradients and self.problem.data.block().nnz <= self.settings.all_numbers:
             return outside
-        near = worth > NEAR * price
+        near = worth > self.settings.near * price
         order = np.argsort(price[near] - worth[near], kind="stable")
-        taken: Integers = outside[near][order[: max(GROWTH, MORE * working.size)]]
+        taken: Integers = outside[near][order[: self._most(working)]]
         return taken
 
     def _deal(self, earned: Earned, y: Array) -> tuple[Array, Array]:
@@ -227,9 +218,10 @@ class Boolean:
         sigma = np.zeros(self.low.size)
         sigma[kept[1].movable] = kept[0].x[: kept[1].movable.size]
         worth, price = self._deal(earned, y)
-        likely = (sigma[free] > USED * sigma.max(initial=0.0)) | (worth[free] > NEAR * price[free])
+        used = sigma[free] > self.settings.used * sigma.max(initial=0.0)
+        likely = used | (worth[free] > self.settings.near * price[free])
         order = np.argsort((price - worth)[free][likely], kind="stable")
-        found: Integers = np.sort(free[likely][order[:LIKELY]])
+        found: Integers = np.sort(free[likely][order[: self.settings.likely]])
         return found
 
     def _columns(self, inside: Integers, working: Integers) -> Columns:
@@ -305,7 +297,7 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal, enough)
+        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal=goal, enough=enough)
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
         kind = IterativeInteriorPoint if gradients else InteriorPoint

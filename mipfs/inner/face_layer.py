@@ -23,20 +23,10 @@ from mipfs.inner.saddle import Saddle
 from mipfs.losses.bundle import ask
 from mipfs.measures import Violated
 from mipfs.problem import Problem
+from mipfs.settings import LayerSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-MAX_ROUNDS = 2000
-"""Masters per solve of the layer."""
-SHARE = 0.3
-"""A master is solved to this share of the layer's open gap."""
-EXACT_SADDLE = 1e-4
-"""A master solved this much tighter that still yields no new labelling is exact up to round-off."""
-EVERY, PATIENCE, ENOUGH = 5, 10, 100
-"""Every so many masters labellings are dropped that were inactive in more than PATIENCE, once there are ENOUGH."""
-ACTIVE = 3.0
-"""How far above the middle between active and inactive labellings β_k counts as active."""
 
 
 class Face(Pool):
@@ -102,32 +92,32 @@ class FaceLayer(Bundle):
     (8 bytes for every column that was ever in F); a master takes twice the latter and 24 K² bytes for K labellings.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+    def __init__(self, problem: Problem, settings: LayerSettings) -> None:
+        super().__init__(problem, settings)
         self._saddle = Saddle()
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""
-        labellings, saddle, C = self.labellings, self._saddle, self.problem.C
+        labellings, saddle, C, settings = self.labellings, self._saddle, self.problem.C, self.settings
         columns, S = self._extend(pool)
         lower, alpha, sharpness = -math.inf, np.empty(0), 1.0
-        for _ in range(MAX_ROUNDS):
+        for _ in range(settings.rounds):
             B = math.sqrt(C) * columns.blocks(labellings)[0]  # in units of C: α = Cβ, x = √C σ∘Bβ
             gap = min(C, max(tol, self.best.upper - lower)) / C
-            saddle.solve(B, labellings.losses, S, sharpness * SHARE * gap)  # Step 1
+            saddle.solve(B, labellings.losses, S, sharpness * settings.share * gap)  # Step 1
             self.masters += 1
             beta = saddle.beta[1:]
             omega = B @ beta
             proven = C * (float(labellings.losses @ beta) - S.most(S.sums(np.square(omega))))
             if proven > lower:
                 lower, alpha = proven, C * beta
-            if self.masters % EVERY == 0 and len(labellings) > ENOUGH:
+            if self._drops:
                 self._keep(alpha)
                 alpha = np.empty(0)
             self._forget(columns.ids.size + 1)
             is_new = self._ask(columns, S, math.sqrt(C) * S.spread(saddle.sigma) * omega)  # Step 2
             sharpness = 1.0 if is_new else 0.1 * sharpness
-            if self.best.upper <= lower + tol or sharpness < EXACT_SADDLE or must_stop():
+            if self.best.upper <= lower + tol or sharpness < settings.exact_saddle or must_stop():
                 break
         self._keep(alpha)
         sigma, x = self.best.point
@@ -164,14 +154,19 @@ class FaceLayer(Bundle):
                 np.append(alpha, np.zeros(len(self.labellings) - alpha.size)), self.problem.C
             )
 
+    @property
+    def _drops(self) -> bool:
+        """Whether labellings that were long inactive go now."""
+        return self.masters % self.settings.drop_every == 0 and len(self.labellings) > self.settings.drop_above
+
     def _forget(self, most: int) -> None:
         """Take note of which labellings are active, `most` at most, and drop those that have long been inactive."""
         labellings, saddle = self.labellings, self._saddle
         # near the central path β_k s_k = μ: β is about 1/K where s is small, and s about the value where β is
         value = min(1.0, self.best.upper / self.problem.C)
-        least = ACTIVE * math.sqrt(saddle.mu / (len(labellings) * max(value, 1e-12)))
+        least = self.settings.active * math.sqrt(saddle.mu / (len(labellings) * max(value, 1e-12)))
         if len(labellings) > most:
             least = max(least, float(np.partition(saddle.beta[1:], -most)[-most]))
         labellings.mark(saddle.beta[1:] >= least)
-        if self.masters % EVERY == 0 and len(labellings) > ENOUGH:
-            saddle.keep(labellings.drop(PATIENCE, ENOUGH // 2))
+        if self._drops:
+            saddle.keep(labellings.drop(self.settings.drop_after, self.settings.drop_above // 2))

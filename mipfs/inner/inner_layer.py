@@ -19,17 +19,12 @@ from mipfs.losses.bundle import Best, ask
 from mipfs.losses.labellings import Combination, Labellings
 from mipfs.measures import Violated
 from mipfs.problem import Problem
+from mipfs.settings import LayerSettings
 from mipfs.solvers import minimax
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-MAX_LABELLINGS = 500
-"""Labellings per solve of the inner layer."""
-PATIENCE = 15
-"""A labelling that was inactive in so many inner problems is dropped."""
-ENOUGH = 30
-"""So many labellings must there be before any is dropped."""
 NEGLIGIBLE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
 
@@ -40,14 +35,15 @@ class Bundle:
     Parameters
     ----------
     problem : Problem
+    settings : LayerSettings
 
     Attributes
     ----------
     dual : Combination, the last dual vector; at first that of w = 0
     """
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem, self.measure = problem, problem.measured
+    def __init__(self, problem: Problem, settings: LayerSettings) -> None:
+        self.problem, self.measure, self.settings = problem, problem.measured, settings
         self.labellings = Labellings(problem.data, self.measure)
         self.labellings.add(self.measure.violated(np.zeros(self.measure.n)))
         self.dual: Combination = self.labellings.combine(np.array([problem.C]), problem.C)
@@ -75,10 +71,11 @@ class Inner(Bundle):
     Parameters
     ----------
     problem : Problem
+    settings : LayerSettings
     """
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+    def __init__(self, problem: Problem, settings: LayerSettings) -> None:
+        super().__init__(problem, settings)
         self._solve = minimax.solve
         self._entries: list[tuple[Integers, Array]] = []
 
@@ -87,9 +84,9 @@ class Inner(Bundle):
         labellings, C = self.labellings, self.problem.C
         columns, lower = self._extend(pool), -math.inf
         alpha = np.zeros(len(labellings))
-        if len(labellings) > ENOUGH:
-            labellings.drop(PATIENCE, ENOUGH // 2)
-        for _ in range(MAX_LABELLINGS):
+        if len(labellings) > self.settings.pool_drop_above:
+            labellings.drop(self.settings.pool_drop_after, self.settings.pool_drop_above // 2)
+        for _ in range(self.settings.pool_rounds):
             blocks = columns.blocks(labellings)
             found = self._solve(blocks, labellings.losses, columns.costs, C)  # Step 1
             self.masters += 1

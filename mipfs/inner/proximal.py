@@ -65,7 +65,7 @@ class Proximal:
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
-        from mipfs.kernels.proximal import accelerated
+        from mipfs.kernels.proximal import Groups, Iterates, Smooth, accelerated
 
         problem = self.problem
         self._extend(pool)
@@ -73,14 +73,15 @@ class Proximal:
         places = np.searchsorted(self._columns, self._ids)
         alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old, kept = self._x.copy(), np.empty((2, n))
-        kind = self._loss.kernel
+        loss = Smooth(self._held, self._y, self._c, self._loss.kernel, problem.bias, self._unit)
+        groups, at = (
+            Groups(self._pointer, places, self._scale, self._room()),
+            Iterates(self._x, old, kept, state, alpha),
+        )
+        change = -1.0 if self._change is None else self._change
         for _ in range(MAX_SLICES):
             state[1] = 0.0
-            accelerated(
-                self._held, self._y, self._c, kind, problem.bias,
-                self._pointer, places, self._scale, self._x, old, kept, state, alpha, self._unit, self._room(), 1e-15,
-                -1.0 if self._change is None else self._change, STEPS,
-            )  # fmt: skip
+            accelerated(loss, groups, at, 1e-15, change, STEPS)
             dual, exact = self._dual(alpha, places)
             closed = self._change is None and state[3] - dual <= tol
             if closed or state[1] == 1.0 or must_stop():

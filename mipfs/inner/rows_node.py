@@ -30,6 +30,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
+from mipfs.settings import RelaxationSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -95,10 +96,18 @@ class RowsRelaxation:
     alive : (k,) positions of the atoms that no screening has excluded
     must_stop : asked in the middle of a solve
     stop : as for `Relaxation`, which solves the plain nodes
+    settings : RelaxationSettings, optional
     """
 
-    def __init__(self, problem: Problem, alive: Integers, must_stop: Callable[[], bool], stop: States) -> None:
-        self.problem, self.alive, self.must_stop = problem, alive, must_stop
+    def __init__(
+        self,
+        problem: Problem,
+        alive: Integers,
+        must_stop: Callable[[], bool],
+        stop: States,
+        settings: RelaxationSettings = RelaxationSettings(),
+    ) -> None:
+        self.problem, self.alive, self.must_stop, self.settings = problem, alive, must_stop, settings
         self.loss, self.M = get_loss(problem.loss), problem.M
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
@@ -115,7 +124,7 @@ class RowsRelaxation:
     @cached_property
     def boolean(self) -> Boolean:
         """The interior point; a solve takes a copy, for it keeps what it is at."""
-        return Boolean(self.problem, self.must_stop)
+        return Boolean(self.problem, self.must_stop, self.settings)
 
     def _interior(self) -> Boolean:
         solver = copy.copy(self.boolean)

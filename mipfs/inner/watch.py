@@ -54,6 +54,7 @@ class Watch:
         columns: Columns,
         penalty: Array,
         polytope: Polytope,
+        *,
         goal: float,
         enough: Callable[[float, float], bool],
     ) -> None:

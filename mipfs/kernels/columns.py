@@ -200,7 +200,7 @@ def _add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
 
 
 @overload(add_curvature)
-def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]
+def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]  # noqa: C901  # two kernels, one for each kind of data
     if len(Z) == 2:
 
         def dense(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped-def]

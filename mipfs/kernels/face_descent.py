@@ -10,7 +10,10 @@ coordinate to coordinate, whatever the start; alone, Newton's steps on a face st
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.newton import cholesky, cholesky_solve
@@ -20,6 +23,25 @@ SWEEPS, ROUNDS = 3, 3
 """Sweeps before every step on a face, and rounds of both at most: the next Newton step has a better model."""
 TIGHT = 0.3
 """Share of the asked accuracy to which a model is minimised: its steps are cheap beside those of the function."""
+
+
+class Model(NamedTuple):
+    """g'd + ½d'Hd + Φ(w + d_w) over a working set of k features, the forced ones first.
+
+    H, g : (k, k) and (k,), with one more place at the end for b where `bias` says so;  w, b : the point
+    c, forced, K : prices, how many features are forced in, and how many of the others may be in
+    damping : added to the diagonal of a face's system
+    """
+
+    H: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    b: float
+    c: npt.NDArray[Any]
+    forced: int
+    K: int
+    bias: bool
+    damping: float
 
 
 @compiled(nogil=True, fastmath=True)
@@ -95,8 +117,9 @@ def pull(H, r, delta, pulled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def sweep(H, g, x, level, forced, K, cls, bias, moved, pulled):  # type: ignore[no-untyped-def]
+def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
     """Every coordinate to its minimum, one after the other; `cls` are the classes of x, and are kept up."""
+    H, g, forced, K, bias = model.H, model.g, model.forced, model.K, model.bias
     k, inside, held = x.size, 0, 0.0
     for r in range(forced, k):
         if cls[r] == IN:
@@ -159,11 +182,9 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def descend(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[no-untyped-def]
-    """Minimise g'd + ½d'Hd + Φ(w + d) over d, the prices c of the free features all one number ≥ 0; d goes to `out`.
-
-    H and g are over the working set (forced features first) and, with a bias, b in the last place.
-    """
+def descend(model, tol, out):  # type: ignore[no-untyped-def]
+    """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
+    H, g, w, b, c, forced, K, bias, damping = model
     k, size = w.size, g.size
     x, cls, tau, sign = w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)
     moved, pulled, grad, d = np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)
@@ -175,7 +196,7 @@ def descend(H, g, w, b, c, forced, K, bias, damping, tol, out):  # type: ignore[
     for turn in range(ROUNDS):
         for _ in range(sweeps):
             classify(x, c, forced, K, cls, tau)
-            sweep(H, g, x, level, forced, K, cls, bias, moved, pulled)
+            sweep(model, x, level, cls, moved, pulled)
         value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
         if value < best:
             best = value

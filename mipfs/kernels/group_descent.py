@@ -8,21 +8,36 @@ Every block takes proximal gradient steps with its own constant; the margins are
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
 
 
+class Blocks(NamedTuple):
+    """Columns in groups.
+
+    X : dense in Fortran order or a CSC triple, whose column j stands for x_j − center_j
+    starts : (G + 1,) first column of every group;  d, step : (G,) penalty and 1/L_g, 0 for a group without values
+    """
+
+    X: Any
+    center: npt.NDArray[Any]
+    starts: npt.NDArray[Any]
+    d: npt.NDArray[Any]
+    step: npt.NDArray[Any]
+
+
 @compiled(nogil=True)
-def sweep(X, center, starts, d, step, y, c, w, f, inner):  # type: ignore[no-untyped-def]
+def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
     """One pass over the groups; the number of weights that moved.
 
-    X : dense in Fortran order or a CSC triple, whose column j stands for x_j − center_j; starts : (G + 1,) first column
-    of every group; d, step : (G,) penalty and 1/L_g, 0 for a group without values; w, f : weights and values of the
-    classifier, changed in place; inner : steps of a block at most.
+    w, f : weights and values of the classifier, changed in place; inner : steps of a block at most.
     """
+    X, center, starts, d, step = blocks
     n, moved = y.size, 0
     slope, total, is_new = np.empty(n), 0.0, True
     for g in range(starts.size - 1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
+from mipfs.kernels.face_descent import Model, descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 
 MODEL_STEPS = 4
@@ -42,18 +42,20 @@ def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  #
     H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
     `count` samples.
     """
+    model = Model(H, g, w, b, c, forced, K, bias, damping)
     if even(c, forced, K):
-        descend(H, g, w, b, c, forced, K, bias, damping, tol, out)
+        descend(model, tol, out)
     else:
-        by_classes(H, g, w, b, c, forced, K, bias, damping, tol, count, out)
+        by_classes(model, tol, count, out)
 
 
 @compiled(nogil=True)
-def by_classes(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
-    """The same by a monotone active set on the classes, whatever the prices.
+def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa: C901  # one state of ten arrays
+    """Minimise a `Model` by a monotone active set on the classes, whatever the prices.
 
     A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
     """
+    H, g, w, b, c, forced, K, bias, damping = model
     k, size = w.size, g.size
     x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
     trial, trial_cls, trial_tau = np.empty(k), np.empty(k, np.int64), np.empty(k)

@@ -14,9 +14,10 @@ minimisation counts. A is dense and row-major, or the triple (data, indices, ind
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.extending import overload
 
@@ -27,6 +28,50 @@ BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
 EASY, HARD = 12, 30
 """A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+
+
+class Rows(NamedTuple):
+    """The rows of an SVM.
+
+    A : (n, d) row-major array or CSR triple of y_i (z_i, 1);  c : (n,) loss weights
+    k : number of weights; d = k + 1 with a free bias, else k
+    """
+
+    A: Any
+    c: npt.NDArray[Any]
+    k: int
+
+
+class Pace(NamedTuple):
+    """How far a call goes.
+
+    tol : relative gap to reach;  until : dual value that is enough, whatever the gap;  steps : Newton steps at most
+    grow : factor of ρ from one minimisation to the next
+    shrink : whether to put rows aside from the first pass on (warm starts) or after the first minimisation
+    """
+
+    tol: float
+    until: float
+    steps: int
+    grow: float
+    shrink: bool
+
+
+class Line(NamedTuple):
+    """φ along a direction, from a point of margins m.
+
+    rows : those that are in play;  q : how the direction moves the margins;  alpha, c, rho : multipliers, weights, step
+    a0, a1 : slope and curvature of what is not the loss
+    """
+
+    rows: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    rho: float
+    a0: float
+    a1: float
 
 
 def n_rows(A: Any) -> int:
@@ -141,8 +186,9 @@ def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=True)
-def slope(t, rows, m, q, alpha, c, rho, a0, a1):  # type: ignore[no-untyped-def]
-    """First and second derivative of φ at t along a direction of margins q."""
+def slope(t, line):  # type: ignore[no-untyped-def]
+    """First and second derivative of φ at t along a `Line`."""
+    rows, m, q, alpha, c, rho, a0, a1 = line
     first, second = a0 + a1 * t, a1
     for r in range(rows.size):
         i = rows[r]
@@ -156,11 +202,11 @@ def slope(t, rows, m, q, alpha, c, rho, a0, a1):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def line_search(rows, m, q, alpha, c, rho, a0, a1, f0):  # type: ignore[no-untyped-def]
+def line_search(line, f0):  # type: ignore[no-untyped-def]
     """A step at which |φ'| is at most a tenth of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
     t, low, high = 1.0, 0.0, np.inf
     for _ in range(60):
-        first, second = slope(t, rows, m, q, alpha, c, rho, a0, a1)
+        first, second = slope(t, line)
         if abs(first) <= 0.1 * abs(f0):
             break
         if first > 0:
@@ -342,23 +388,20 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def augmented_lagrangian(A, c, k, u, alpha, state, tol, until, max_steps, grow, shrink, work):  # type: ignore[no-untyped-def]
-    """Run at most `max_steps` Newton steps; call again to go on.
+def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no-untyped-def]  # noqa: C901  # three nested loops, one state
+    """Run at most `pace.steps` Newton steps; call again to go on.
 
     Parameters
     ----------
-    A : (n, d) row-major array or CSR triple of y_i (z_i, 1)
-    c : (n,) loss weights
-    k : int, number of weights; d = k + 1 with a free bias, else k
+    given : Rows
     u : (d,) in and out
     alpha : (n,) in and out, in the box
     state : (3,) in and out: ρ, 1.0 when converged, Newton steps so far
-    tol : relative gap to reach
-    until : dual value that is enough, whatever the gap
-    grow : factor of ρ from one minimisation to the next
-    shrink : whether to put rows aside from the first pass on (warm starts) or after the first minimisation
+    pace : Pace
     work : (7, n + d) scratch
     """
+    A, c, k = given
+    tol, until, max_steps, grow, shrink = pace
     n, d = n_rows(A), u.size
     m, beta, q, curve = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
     g, fixed, direction = work[4, :d], work[5, :d], work[6, :d]
@@ -432,7 +475,7 @@ def augmented_lagrangian(A, c, k, u, alpha, state, tol, until, max_steps, grow, 
                 moves += 1
                 if not f0 < 0.0:
                     break
-                t = line_search(rows[:count], m, q, alpha, c, rho, a0, a1, f0)
+                t = line_search(Line(rows[:count], m, q, alpha, c, rho, a0, a1), f0)
                 for j in range(d):
                     u[j] += t * direction[j]
                 for r in range(count):
@@ -518,14 +561,12 @@ def smooth_search(kind, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def newton(A, c, k, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
+def newton(given, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
     """Newton's method on ½‖w‖² + L(Au) for a smooth loss; call again to go on.
 
     Parameters
     ----------
-    A : (n, d) row-major array or CSR triple of y_i (z_i, 1)
-    c : (n,) loss weights
-    k : int, number of weights; d = k + 1 with a free bias, else k
+    given : Rows
     kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`
     u : (d,) in and out
     alpha : (n,) out, α = −L'(Au)
@@ -533,6 +574,7 @@ def newton(A, c, k, kind, u, alpha, state, tol, max_steps, work):  # type: ignor
     tol : relative gap to reach; Newton's steps are taken until the gradient alone would allow it
     work : (7, n + d) scratch
     """
+    A, c, k = given
     n, d = n_rows(A), u.size
     m, q, curve = work[0, :n], work[1, :n], work[2, :n]
     g, direction = work[4, :d], work[5, :d]

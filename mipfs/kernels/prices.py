@@ -15,7 +15,10 @@ held by what it would take to move its inner ones. Any step is allowed, for any 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_curvature
@@ -33,6 +36,20 @@ TURNS = 3
 """Solves at most to find the rows whose multipliers stay positive."""
 MOST = 512
 """Features, and rows that bind, of a step at most: its time is their number cubed."""
+
+
+class Binding(NamedTuple):
+    """Rows that bind, at most as many as there are.
+
+    rows, side : numbers and sides ±1;  short : how far σ is inside;  held : multipliers ≥ 0
+    equal : whether both ends are one
+    """
+
+    rows: npt.NDArray[Any]
+    side: npt.NDArray[Any]
+    short: npt.NDArray[Any]
+    held: npt.NDArray[Any]
+    equal: npt.NDArray[Any]
 
 
 @compiled(nogil=True)
@@ -111,11 +128,9 @@ def curvature_weights(kind, beta, c, rho, inner, weights):  # type: ignore[no-un
 
 
 @compiled(nogil=True)
-def binding(sides, y, size, at, sigma, rows, side, short, held, equal):  # type: ignore[no-untyped-def]
-    """The rows that bind: their numbers, sides ±1, how far σ is inside, multipliers ≥ 0, whether both ends are one.
-
-    at (k,) places of the columns in sigma, or −1. Returns how many.
-    """
+def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
+    """Write the rows that bind to `found`; returns how many. `at`: (k,) places of the columns in sigma, or −1."""
+    rows, side, short, held, equal = found
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
     count, active = indptr.size - 1, 0
     for r in range(count):
@@ -199,7 +214,7 @@ def step(Z, samples, sides, cols, forced, full, w, sigma, beta, rho, size, y, at
         at[cols[t]] = t
     rows, side, short = np.empty(count, np.int64), np.empty(count), np.empty(count)
     held, equal = np.empty(count), np.empty(count, np.bool_)
-    active = binding(sides, y, size, at, sigma, rows, side, short, held, equal)
+    active = binding(sides, y, size, at, sigma, Binding(rows, side, short, held, equal))
     J, part, n_part = np.empty(q, np.int64), np.empty(q, np.bool_), 0
     for t in range(q):
         part[n_part] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0

@@ -6,9 +6,57 @@ what else is looked for, so pairs of equal columns have equal sums.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
+
+
+class Stored(NamedTuple):
+    """A CSC matrix.
+
+    data, indices : the stored numbers and their rows;  indptr : (p + 1,) where columns begin
+    """
+
+    data: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]
+
+
+class Chosen(NamedTuple):
+    """Chosen columns in order of falling q.
+
+    columns : (m,) positions;  q : (m,) with |Σ_i v_i x_ij x_ik| ≤ q_j q_k
+    """
+
+    columns: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+
+
+class Rows(NamedTuple):
+    """The rows of the chosen columns, as `rows_of` makes them.
+
+    starts : (n + 1,) row i has the entries starts[i] … starts[i + 1];  ranks, values : places of columns, and numbers
+    """
+
+    starts: npt.NDArray[Any]
+    ranks: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+
+
+class Room(NamedTuple):
+    """Where pairs are summed, and where those that are found are left.
+
+    sums : (m,) scratch;  mark : (m,) of −1 at first: the column that a partner was met with last
+    found : (c, 2) out, places among the chosen columns, c ≥ m;  sizes : (c,) out
+    """
+
+    sums: npt.NDArray[Any]
+    mark: npt.NDArray[Any]
+    found: npt.NDArray[Any]
+    sizes: npt.NDArray[Any]
 
 
 @compiled(nogil=True)
@@ -28,17 +76,18 @@ def column_weights(data, indices, indptr, v, linear, squares, plus, minus):  # t
 
 
 @compiled(nogil=True)
-def rows_of(data, indices, indptr, columns, v, starts, ranks, values):  # type: ignore[no-untyped-def]
+def rows_of(stored, columns, v, rows):  # type: ignore[no-untyped-def]
     """The rows of chosen columns: entries in the order of `columns`, named by their place there; v_i = 0 is left out.
 
     Parameters
     ----------
-    data, indices, indptr : the CSC matrix
+    stored : Stored
     columns : (m,) positions
     v : (n,)
-    starts : (n + 1,) out; row i has the entries starts[i] … starts[i + 1]
-    ranks, values : (nnz of the columns,) out
+    rows : Rows, out, with room for as many entries as the columns have
     """
+    data, indices, indptr = stored
+    starts, ranks, values = rows
     starts[:] = 0
     for t in range(columns.size):
         for s in range(indptr[columns[t]], indptr[columns[t] + 1]):
@@ -58,40 +107,39 @@ def rows_of(data, indices, indptr, columns, v, starts, ranks, values):  # type: 
 
 
 @compiled(nogil=True)
-def pairs_above(  # type: ignore[no-untyped-def]
-    data, indices, indptr, columns, v, starts, ranks, values, q, bound, least, begin, budget, sums, mark, found, sizes
-):
+def pairs_above(stored, chosen, rows, v, least, begin, budget, room):  # type: ignore[no-untyped-def]
     """Pairs of chosen columns whose |Σ_i v_i x_ij x_ik| reaches `least`, from the column `begin` on.
 
     |Σ| ≤ q_j q_k (Cauchy and Schwarz), and q falls: of a column only the partners before it are looked at with
-    q_j q_k ≥ bound, which are the first ones of every row.
+    q_j q_k ≥ least, which are the first ones of every row.
 
     Parameters
     ----------
-    data, indices, indptr, columns, v, starts, ranks, values : as of `rows_of`
-    q : (m,) descending
-    bound, least : float
+    stored, chosen, rows : Stored, Chosen, Rows
+    v : (n,)
+    least : float
     begin : int
     budget : int, products after which it returns
-    sums : (m,) scratch
-    mark : (m,) of -1 at first: the column that a partner was met with last
-    found : (c, 2) out, positions in `columns`; c ≥ m
-    sizes : (c,) out
+    room : Room
 
     Returns
     -------
     int, int, int
         The column to go on with (m: done), how many pairs were found, and how many products were made.
     """
+    data, indices, indptr = stored
+    columns, q = chosen
+    starts, ranks, values = rows
+    sums, mark, found, sizes = room
     m, count, work = columns.size, 0, 0
     met = np.empty(m, np.int32)
     for t in range(begin, m):
-        if q[0] * q[t] < bound:
+        if q[0] * q[t] < least:
             return m, count, work
         low, high = 0, t  # the partners: the first `low` columns
         while low < high:
             middle = (low + high) // 2
-            if q[middle] * q[t] >= bound:
+            if q[middle] * q[t] >= least:
                 low = middle + 1
             else:
                 high = middle

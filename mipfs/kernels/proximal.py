@@ -15,7 +15,10 @@ Over a face (`mipfs.inner.proximal`) the groups are its atoms, and ½ min over �
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
@@ -24,6 +27,52 @@ from mipfs.kernels.newton import smooth_terms
 
 SHRINK = 0.97
 """How much the step constant relaxes after every accepted step."""
+
+
+class Smooth(NamedTuple):
+    """A smooth loss over the pool's distinct columns.
+
+    Z : (n, U) column-major array or CSC triple of y_i x_i;  y, c : (n,) labels (the bias's column) and loss weights
+    kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`;  bias : whether b is free
+    unit : of the bias, > 0: one step constant has to serve it and the columns
+    """
+
+    Z: Any
+    y: npt.NDArray[Any]
+    c: npt.NDArray[Any]
+    kind: int
+    bias: bool
+    unit: float
+
+
+class Groups(NamedTuple):
+    """The groups of weights.
+
+    pointer : (t + 1,) entries of group t are pointer[t] : pointer[t + 1]
+    columns, scale : (K,) column of every entry, and the square root of its selection
+    room : M where the groups are atoms of a face, below 0 where they are selections that are mixed
+    """
+
+    pointer: npt.NDArray[Any]
+    columns: npt.NDArray[Any]
+    scale: npt.NDArray[Any]
+    room: float
+
+
+class Iterates(NamedTuple):
+    """Where the method is, in and out.
+
+    x, old : (K + 1,) the entries of w_t, and the bias last, in units of `Smooth.unit`; and the iterate before
+    kept : (2, n) margins of the two, made at the first call (steps so far = 0)
+    state : (5,) step constant L, 1.0 when converged, steps so far, objective, momentum (1 at first)
+    alpha : (n,) out, −L' at x
+    """
+
+    x: npt.NDArray[Any]
+    old: npt.NDArray[Any]
+    kept: npt.NDArray[Any]
+    state: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
 
 
 @compiled()
@@ -167,36 +216,24 @@ def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
             total += 0.5 * alpha[i] * short
         return total
     for i in range(m.size):
-        loss, alpha[i], _ = smooth_terms(kind, m[i], c[i])
-        total += loss
+        value, alpha[i], _ = smooth_terms(kind, m[i], c[i])
+        total += value
     return total
 
 
 @compiled()
-def accelerated(  # type: ignore[no-untyped-def]
-    Z, y, c, kind, bias, pointer, columns, scale, x, old, kept, state, alpha, unit, room, tol, change, max_steps
-):
+def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
     ----------
-    Z : (n, U) column-major array or CSC triple of y_i x_i over the pool's distinct columns
-    y : (n,) labels (the bias's column)
-    c : (n,) loss weights
-    kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`
-    bias : bool
-    pointer : (t + 1,) entries of group t are pointer[t] : pointer[t + 1]
-    columns, scale : (K,) column of every entry, and the square root of its selection
-    x : (K + 1,) in and out: the entries of w_t, and the bias last, in units of `unit`
-    old : (K + 1,) in and out: the iterate before
-    kept : (2, n) in and out: margins of the two, made at the first call (steps so far = 0)
-    state : (5,) in and out: step constant L, 1.0 when converged, steps so far, objective, momentum (1 at first)
-    alpha : (n,) out, −L' at x
+    loss, groups_of, at : Smooth, Groups, Iterates
     tol : relative size of the prox-gradient step at which to stop
-    unit : float > 0, of the bias: one step constant has to serve it and the columns
-    room : M where the groups are atoms of a face, below 0 where they are selections that are mixed
     change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
+    Z, y, c, kind, bias, unit = loss
+    pointer, columns, scale, room = groups_of
+    x, old, kept, state, alpha = at
     n, K, groups = y.size, columns.size, pointer.size - 1
     size = 0
     for r in range(K):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 
@@ -12,12 +15,39 @@ LANES = 32
 """Sums that a dense column is added up in. With 8 written out float32 takes nine times as long (1000 × 8000)."""
 
 
+class Scaled(NamedTuple):
+    """A CSC matrix with a factor for every column.
+
+    data, indices, indptr : as it is stored;  divisor, divided : x_ij is the stored number, or that divided by divisor_j
+    (p,) where `divided` says so;  scale : (p,) λ
+    """
+
+    data: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    indptr: npt.NDArray[Any]
+    divisor: npt.NDArray[Any]
+    divided: bool
+    scale: npt.NDArray[Any]
+
+
+class Reach(NamedTuple):
+    """What rules out columns unread: |λ_j ω_j| ≤ bounds_j·height, and only what is `least` at least is wanted.
+
+    bounds : (p,);  height : max |v|;  least : float
+    """
+
+    bounds: npt.NDArray[Any]
+    height: float
+    least: float
+
+
 @compiled(nogil=True)
-def column_sums(data, indptr, divisor, divided, scale, bounds, largest, first, last):  # type: ignore[no-untyped-def]
+def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untyped-def]
     """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of the pieces first … last − 1.
 
-    x_ij is the stored number, or that divided by divisor_j where `divided` says so.
+    stored : Scaled;  bounds : (p,) float32, out;  largest : (CHUNKS,) out
     """
+    data, indptr, divisor, divided, scale = stored.data, stored.indptr, stored.divisor, stored.divided, stored.scale
     p = indptr.size - 1
     for chunk in range(first, last):
         most = 0.0
@@ -35,24 +65,21 @@ def column_sums(data, indptr, divisor, divided, scale, bounds, largest, first, l
 
 
 @compiled(nogil=True)
-def bounded_pull(data, indices, indptr, divisor, divided, columns, bounds, scale, height, least, v, sizes, low, high):  # type: ignore[no-untyped-def]
+def bounded_pull(stored, reach, columns, v, sizes, low, high):  # type: ignore[no-untyped-def]
     """|λ_j ω_j|, ω_j = Σ_i x_ij v_i, of the columns low … high − 1 among the given ones.
 
     It is 0 where bounds_j·height < least: such a column is not read.
 
     Parameters
     ----------
-    data, indices, indptr : the CSC matrix as it is stored
-    divisor, divided : x_ij is the stored number, or that divided by divisor_j (p,) where `divided` says so
+    stored, reach : Scaled, Reach
     columns : (k,) positions
-    bounds : (p,) array with |λ_j ω_j| ≤ bounds_j·height
-    scale : (p,) λ
-    height : float, max |v|
-    least : float
     v : (n,)
     sizes : (k,) out
     low, high : int
     """
+    data, indices, indptr, divisor, divided, scale = stored
+    bounds, height, least = reach
     for r in range(low, high):
         j = columns[r]
         sizes[r] = 0.0

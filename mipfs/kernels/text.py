@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 
@@ -11,6 +14,30 @@ _EXACT = 9007199254740992
 POWERS = np.array([10.0**k for k in range(23)])
 BITS = 11
 DONE, ODD = 0, 1
+
+
+class Lines(NamedTuple):
+    """Of every sample.
+
+    labels, bags, lines, ends : (r,) its label; its bag, −1 without qid:; its line; where its entries end
+    """
+
+    labels: npt.NDArray[Any]
+    bags: npt.NDArray[Any]
+    lines: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+
+
+class Entries(NamedTuple):
+    """Of every entry that is not zero.
+
+    columns, values : its 0-based column, and its number
+    hard : (h, 3) entry, begin and end of numbers that Python has to read; a zero among them stays
+    """
+
+    columns: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+    hard: npt.NDArray[Any]
 
 
 @compiled(inline="always")
@@ -69,7 +96,7 @@ def _number(text, at, powers):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def parse(text, at, limit, powers, labels, bags, lines, ends, columns, values, hard, state):  # type: ignore[no-untyped-def]
+def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-untyped-def]
     """Read whole lines of svmlight until the end of `text`, or until one that is not plain.
 
     Parameters
@@ -78,9 +105,7 @@ def parse(text, at, limit, powers, labels, bags, lines, ends, columns, values, h
     at : where to begin
     limit : the largest index allowed
     powers : POWERS
-    labels, bags, lines, ends : (r,) out: of every sample; bag −1 without qid:, and where its entries end
-    columns, values : out: of every entry that is not zero, 0-based
-    hard : (h, 3) out: entry, begin and end of numbers that Python has to read; a zero among them stays
+    samples, entries : Lines and Entries, out
     state : (6,) in and out: samples, entries, hard numbers, lines passed, largest index, where the text was left
 
     Returns
@@ -88,6 +113,8 @@ def parse(text, at, limit, powers, labels, bags, lines, ends, columns, values, h
     int
         DONE, or ODD: the line at state[5] is for Python to read.
     """
+    labels, bags, lines, ends = samples
+    columns, values, hard = entries
     size = text.size
     while at < size:
         begin, row, entry, difficult = at, state[0], state[1], state[2]

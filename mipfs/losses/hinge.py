@@ -43,10 +43,10 @@ class Solver(solver.Solver):
         return np.zeros(self.data.n_samples), 0.5
 
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place."""
-        from mipfs.kernels.newton import augmented_lagrangian
+        from mipfs.kernels.newton import Pace, Rows, augmented_lagrangian
 
         np.minimum(alpha, c, out=alpha)
         if u.size == 0:
@@ -55,7 +55,8 @@ class Solver(solver.Solver):
         growth = CAREFUL_GROWTH if careful else GROWTH
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            augmented_lagrangian(A, c, k, u, alpha, state, tol, self.until, SLICE, growth, warm, self._work)
+            pace = Pace(tol, self.until, SLICE, growth, warm)
+            augmented_lagrangian(Rows(A, c, k), u, alpha, state, pace, self._work)
             warm = True
         return float(state[0]), int(state[2])
 

@@ -29,7 +29,7 @@ class PlainSolver(solver.Solver):
         return np.zeros(self.data.n_samples), 1.0
 
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
         rows = sparse.csr_array(A, shape=(c.size, u.size)) if isinstance(A, tuple) else A

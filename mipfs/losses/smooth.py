@@ -25,12 +25,12 @@ class Solver(solver.Solver):
         return np.zeros(self.data.n_samples), 1.0
 
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
-        from mipfs.kernels.newton import newton
+        from mipfs.kernels.newton import Rows, newton
 
         state = np.zeros(3)
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(A, c, k, self.loss.kernel, u, alpha, state, tol, SLICE, self._work)
+            newton(Rows(A, c, k), self.loss.kernel, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])

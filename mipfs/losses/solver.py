@@ -105,7 +105,7 @@ class Solver(ABC):
 
     @abstractmethod
     def minimise(
-        self, A: Any, c: Array, k: int, u: Array, alpha: Array, rho: float, tol: float, warm: bool, careful: bool
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise ½‖u_w‖² + L(Au) with weights c over u, in place; returns the last step and the steps.
 
@@ -154,7 +154,8 @@ class Solver(ABC):
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
-            rho, taken = self.minimise(rows, c, k, u, own, rho, goal, warm, attempt >= RESTART)
+            careful = attempt >= RESTART
+            rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
                 alpha[:] = self.unit_c * (own / c)[kind]
             steps, warm = steps + taken, True

@@ -123,7 +123,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
     from mipfs.run.run import Run
 
     run = Run(problem, two_layer.Options(gap=GAP))
-    most_violated, members, inner = MostViolated(run, "hull"), Members(), Inner(problem)
+    most_violated, members, inner = MostViolated(run, "hull"), Members(), Inner(problem, run.settings.layer)
     for _ in range(MAX_SELECTIONS):
         ids, sigma, lower = most_violated.of(inner.dual)
         if lower == -np.inf:

@@ -85,7 +85,7 @@ class _Piece:
     """
 
     def __init__(self, path: Path, text: bytes, limit: int, is_open: bool, line: int) -> None:
-        from mipfs.kernels.text import DONE, POWERS, parse
+        from mipfs.kernels.text import DONE, POWERS, Entries, Lines, parse
 
         self.added = int(not text.endswith(b"\n"))
         text = text + b"\n" * self.added
@@ -95,8 +95,11 @@ class _Piece:
         self.lines, self.ends = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
         self.columns, self.values = np.empty(most, dtype=np.int32), np.empty(most)
         hard, state = np.empty((raw.size // 20 + 2, 3), dtype=np.int64), np.array([0, 0, 0, line, 0, 0])
-        arrays = self.labels, self.bags, self.lines, self.ends, self.columns, self.values, hard
-        while parse(raw, int(state[5]), limit, POWERS, *arrays, state) != DONE:
+        samples, entries = (
+            Lines(self.labels, self.bags, self.lines, self.ends),
+            Entries(self.columns, self.values, hard),
+        )
+        while parse(raw, int(state[5]), limit, POWERS, samples, entries, state) != DONE:
             end = text.index(b"\n", state[5])
             number = int(state[3]) + 1
             found = read_line(text[state[5] : end], path, number, limit, is_open)

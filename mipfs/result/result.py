@@ -23,6 +23,7 @@ from mipfs.report.visible import in_json
 from mipfs.result import result_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.plotted import Plotted
+from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
     from mipfs.backends.declared import Formulation
@@ -173,6 +174,7 @@ class Result(Plotted):
         words}} for the columns of words that weights belong to
     command : str or None, the command line that it came from, without where its outputs went
     near_optimal : mapping or None, {"complete", "gap", "size", "supports", "share"}: see `mipfs.run.near_optimal`
+    settings : DriverSettings or None, the record that steered the run; None in files of versions that had none
     claim : Claim or None, what the run proves, in memory; not part of the JSON, `save` writes it beside it
     path : Path or None, the file that it was saved to or loaded from; not part of the JSON
     pool : CutPool or None, the cuts at hand at the end, where a pool was given; not part of the JSON
@@ -215,6 +217,7 @@ class Result(Plotted):
     atoms: Mapping[str, Any] | None = None
     read: Mapping[str, Any] | None = None
     command: str | None = None
+    settings: DriverSettings | None = field(default=None, repr=False)
     claim: Claim | None = field(default=None, repr=False)
     path: Path | None = field(default=None, repr=False)
     pool: CutPool | None = field(default=None, repr=False)
@@ -319,6 +322,7 @@ class Result(Plotted):
         document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}
         document |= {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY}
         document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
+        document["settings"] = None if self.settings is None else self.settings.stated()
         document["trace"] = [
             {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
             | ({"upper": r.upper} if math.isfinite(r.upper) else {})
@@ -352,6 +356,8 @@ class Result(Plotted):
         values["trace"] = Trace(
             Record(r["seconds"], r["iteration"], r["objective"], r["bound"], upper=r["upper"]) for r in values["trace"]
         )
+        if values.get("settings") is None:  # none, or a record of another version, which is kept as it stands
+            values.pop("settings", None)
         stated = {name: value for name, value in document.items() if name not in values and name != "schema"}
         return cls(**values, path=None if path is None else Path(path), stated=stated)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from mipfs.errors import DataError
 from mipfs.readers.files import opened
+from mipfs.settings import DriverSettings, restored
 
 DEPTH = 40
 """Nesting of a document: ours has six levels."""
@@ -229,6 +230,11 @@ def _atoms(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _settings(value: Any) -> DriverSettings | None:
+    """The record in use; None where it is one of another version."""
+    return restored(_record(record=_text)(value))
+
+
 def _numbers(value: Any) -> Any:
     return _list(_number)(value) if isinstance(value, list) else _number(value)
 
@@ -275,9 +281,10 @@ FIELDS: Mapping[str, Callable[[Any], Any]] = {
     "near_optimal": _or_null(_near_optimal),
     "read": _or_null(_record(label=_or_null(_text), words=_table(_list(_text)))),
     "command": _or_null(_text),
+    "settings": _or_null(_settings),
 }
 """The fields of schema 1, and what reads each."""
-LATER = ("extra", "near_optimal", "atoms", "read", "command")
+LATER = ("extra", "near_optimal", "atoms", "read", "command", "settings")
 """Fields that are not in every JSON of schema 1."""
 
 

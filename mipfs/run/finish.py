@@ -66,6 +66,7 @@ def result_of(run: Run, driver: str) -> Result:
         claim=claim,
         pool=None if getattr(run.options, "pool", None) is None else run.outcome.pool,
         alpha=run.outcome.alpha,
+        settings=run.settings,
         declare=run.outcome.declare,
         **described,
     )

@@ -15,7 +15,7 @@ from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import NEAR, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
-from mipfs.run.swaps import FEW, MANY, Swaps
+from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
 
@@ -27,8 +27,6 @@ Listed = list[tuple[Mask, Value]]
 
 SHARP = 1e-12
 """Relative gap of the classifier that takes the incumbent's place because it needs fewer features."""
-IDLE = 1e-5
-"""½ w² of a free feature in the relaxation of a node, relative to its bound, from which on it may well matter."""
 
 
 class Supports:
@@ -168,7 +166,7 @@ class Supports:
         run = self.run
         if not run.wants_all or not bound >= run.cutoff or not np.any(free):
             return False
-        idle = sizes is not None and 0.5 * float(np.square(sizes[free]).max()) <= IDLE * abs(bound)
+        idle = sizes is not None and 0.5 * float(np.square(sizes[free]).max()) <= run.settings.listing.idle * abs(bound)
         if idle and not self.was_seen(inside) and run.oracle.contains(inside):
             self.evaluate(inside)
             self.reduce()
@@ -279,7 +277,7 @@ class Supports:
             solved, size = None, size // 2
         return sigma, None, value
 
-    def search(self, pool: CutPool, widths: tuple[int, ...] = (FEW, MANY), most: int = sys.maxsize) -> None:
+    def search(self, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:
         """Climb from the incumbent by drops, additions and swaps, for as long as that pays or for `most` SVMs."""
         if self.run.incumbent is not None:
             sigma = self.run.incumbent.sigma(self.run.problem.atoms.count)

@@ -26,8 +26,6 @@ EXACT = 1e-9
 """Relative gap to which a listed support is solved."""
 SHOWN = 5e-7
 """A support is listed only where its dual vector proves its objective to this, relative: the checker asks for 1e-6."""
-SHARE, LEAST = 0.1, 1.0
-"""Of the seconds that a run took which was stopped, so many are spent on its list, or at least so many."""
 
 
 def values_by_name(run: Run, sigma: npt.NDArray[np.bool_]) -> dict[str, float] | None:
@@ -63,8 +61,9 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
 
     A run that was stopped ends soon: it shows as many as it comes to. A better classifier becomes the incumbent.
     """
-    problem, subproblem = run.problem, Subproblem(run.problem)
-    late = math.inf if run.closed else time.monotonic() + max(LEAST, SHARE * run.elapsed)
+    problem, subproblem, settings = run.problem, Subproblem(run.problem), run.settings.listing
+    spent = max(settings.late_seconds, settings.late_share * run.elapsed)
+    late = math.inf if run.closed else time.monotonic() + spent
     for sigma in supports:
         if time.monotonic() > late:
             return

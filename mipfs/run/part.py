@@ -27,7 +27,8 @@ class Part(Run):
 
     def __init__(self, whole: Run, held: Integers, options: Any = None, observers: tuple[Observer, ...] = ()) -> None:
         self.whole, self.held = whole, held
-        super().__init__(self.part_of(whole.problem, held), options or whole.options, observers=observers)
+        problem = self.part_of(whole.problem, held)
+        super().__init__(problem, options or whole.options, observers=observers, settings=whole.settings)
 
     def part_of(self, problem: Problem, held: Integers) -> Problem:
         """The problem of the part."""

@@ -23,6 +23,7 @@ from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Status, StopReason
 from mipfs.run.claimed import Claimed
 from mipfs.run.outcome import Outcome
+from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
     from mipfs.run.checkpoint import State
@@ -34,8 +35,6 @@ Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
 Steps = Generator[Made, None, None]
 """What a driver's ``run(run)`` is: it yields where it can pause."""
 
-SHARPER = 0.99
-"""The share of the asked gap that is worked to where the end takes a bit off the bound: a dual vector is rounded."""
 REPEATED = 0.3
 """Seconds in which further signals mean the same as the first."""
 FIRST = 0.7
@@ -46,6 +45,12 @@ def _asked_of(run: Run) -> Callable[[], bool]:
     """Whether a run must stop; whoever asks does not keep it, and what it holds, in memory."""
     held = weakref.ref(run)
     return lambda: (alive := held()) is not None and alive.must_stop
+
+
+def settings_of(options: Any) -> DriverSettings:
+    """The settings, at their defaults, of the driver that some options belong to."""
+    settings: DriverSettings = getattr(options, "SETTINGS", DriverSettings)()
+    return settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,7 @@ class Run:
     ----------
     problem : Problem
     options : the driver's options (gap, time_limit, iteration_limit at least)
+    settings : DriverSettings, optional, the driver's; by default its own, ``Options.SETTINGS``
     observers : callables that receive every iteration record
     callback : callable, optional
         Receives the record too; a true return value stops the run.
@@ -90,8 +96,10 @@ class Run:
         *,
         observers: Iterable[Observer] = (),
         callback: Callable[[Record], object] | None = None,
+        settings: DriverSettings | None = None,
     ) -> None:
         self.problem, self.options = problem, options
+        self.settings: Any = settings_of(options) if settings is None else settings
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None
         self.bound = -math.inf
@@ -110,7 +118,7 @@ class Run:
         self._claimed = Claimed.of(problem, self.outcome.proof_slack)  # a pass over the samples: once
         self.sharpness = 1.0
         self.resume: State | None = None
-        self.oracle = problem.selection.oracle()
+        self.oracle = problem.selection.oracle(self.settings.selections)
         self.oracle.must_stop = _asked_of(self)
         self.conflict: tuple[str, ...] = ()
         self._begin = time.monotonic()

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved
 from mipfs.proof.cuts import Cut, CutPool
+from mipfs.settings import SwapSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
-
-LEAVING = 12
-"""Features of the support that a swap may take out: those of smallest weight."""
-FEW, MANY = 4, 16
-"""Features that are tried in place of one: first the few of largest score, at a local optimum many."""
-SHAKEN = 6
-"""Features that a restart exchanges at most, and at most half of the support."""
-DRAWN_FROM = 3
-"""It draws each from so many of largest score."""
-RECENT, MOST_NUMBERS = 40, 2**23
-"""Last cuts that are looked at before an SVM is solved, and numbers that these may have."""
 
 
 class Swaps:
@@ -51,17 +41,19 @@ class Swaps:
         self.supports, self.pool = supports, pool
         problem = supports.run.problem
         low, high = problem.selection.sigma_bounds()
+        self.settings: SwapSettings = supports.run.settings.swaps
         self._penalty, self._stays, self._closed = problem.penalty, low > 0.5, high < 0.5
-        recent = max(2, min(RECENT, MOST_NUMBERS // max(1, low.size)))
+        recent = max(2, min(self.settings.recent, self.settings.most_numbers // max(1, low.size)))
         self._slopes, self._constants = np.zeros((recent, low.size)), np.full(recent, -np.inf)
         self._keys, self._next = [b""] * recent, 0
 
-    def climbing(self, sigma: Mask, widths: tuple[int, ...] = (FEW, MANY)) -> Generator[None, None, Mask]:
-        """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried.
+    def climbing(self, sigma: Mask, widths: tuple[int, ...] = ()) -> Generator[None, None, Mask]:
+        """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried:
+        the features of `widths` (by default the few, then the many of the settings) in place of one.
 
         Whoever works it off may do something else after every SVM.
         """
-        k = 0
+        widths, k = widths or (self.settings.few, self.settings.many), 0
         while k < len(widths) and not self.supports.run.must_stop:
             before = sigma
             sigma = yield from self._swept(sigma, widths[k])
@@ -77,7 +69,7 @@ class Swaps:
             if sigma is None:
                 return
             if run.oracle.contains(sigma):
-                yield from self.climbing(sigma, (FEW,))
+                yield from self.climbing(sigma, (self.settings.few,))
             if run.objective < value:
                 yield from self.climbing(run.incumbent.sigma(run.problem.atoms.count))
             yield  # whatever was in hand already, a restart ends
@@ -117,7 +109,7 @@ class Swaps:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
         supports, problem = self.supports, self.supports.run.problem
         here = self._solve(sigma)
-        if width == MANY:
+        if width == self.settings.many:
             self.pool.add(here.cut)
         value = self._value(sigma) if supports.was_seen(sigma) else here.value
         sizes = supports.subproblem.weights()
@@ -125,7 +117,7 @@ class Swaps:
         if problem.M is None or np.count_nonzero(sigma) < problem.M:
             sigma, value = yield from self._added(sigma, sigma, value, width)
         inside = np.flatnonzero(sigma & ~self._stays)
-        order = deque(inside[np.argsort(sizes[inside], kind="stable")[:LEAVING]].tolist())
+        order = deque(inside[np.argsort(sizes[inside], kind="stable")[: self.settings.leaving]].tolist())
         failed = 0
         while failed < len(order) and not supports.run.must_stop:
             i = order.popleft()
@@ -166,13 +158,13 @@ class Swaps:
         inside = np.flatnonzero(sigma & ~self._stays)
         if not inside.size:
             return None
-        most = max(1, min(SHAKEN, inside.size // 2))
+        most = max(1, min(self.settings.shaken, inside.size // 2))
         out = random.choice(inside, random.integers(min(2, most), most + 1), replace=False)
         barred, sigma = sigma.copy(), sigma.copy()
         sigma[out] = False
         for _ in out:
             gains = (yield from self._cut(sigma))[1]
-            best = self._largest(gains, barred | sigma, DRAWN_FROM)
+            best = self._largest(gains, barred | sigma, self.settings.drawn_from)
             if best.size:
                 sigma[random.choice(best)] = True
         return sigma

@@ -15,16 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.run.near_optimal import NEAR, Value
+from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
 
 Mask = npt.NDArray[np.bool_]
-
-LEAST = 100
-"""SVMs that a list may always take to be counted; or as many as its search took."""
-ENUMERATED = 1 << 12
-"""Supports that rows are asked about, one by one; of more none is counted."""
 
 
 class Ties:
@@ -37,7 +33,8 @@ class Ties:
 
     def __init__(self, supports: Supports) -> None:
         self.supports, self.problem = supports, supports.run.problem
-        self._left = max(LEAST, supports.subproblem.count)
+        self.settings: ListSettings = supports.run.settings.listing
+        self._left = max(self.settings.counting, supports.subproblem.count)
         self._high = self.problem.selection.sigma_bounds()[1] > 0.5
 
     def of(self, support: Mask, value: Value) -> int | None:
@@ -93,7 +90,7 @@ class Ties:
         sizes = range(1, min(room, ids.size) + 1)
         if self.problem.selection.is_plain:
             return sum(math.comb(ids.size, size) for size in sizes)
-        if ids.size > math.log2(ENUMERATED):
+        if ids.size > self.settings.enumerated:
             return None
         count = 0
         for chosen in itertools.chain.from_iterable(itertools.combinations(ids.tolist(), size) for size in sizes):

@@ -22,15 +22,12 @@ from mipfs.errors import NumericalError, StoppedError
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection, lagrangian_bound
+from mipfs.settings import OracleSettings
 from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-CUTS = 2000
-"""Selections of the solver that may be cut off in one call before it counts as failed."""
-NODES, EXTRA_NODES = 5000, 500
-"""LPs at most to earn a bound, or to show that nothing is allowed; the same for the extra variables of a selection."""
 CLOSED = 1e-9
 """Relative gap at which the minimum counts as found."""
 WHOLE = 1e-6
@@ -41,8 +38,6 @@ RAY_DUST = 1e-9
 """Entries of a ray up to this size, relative to the largest, are round-off."""
 AT_BOUND = 1e-8
 """Distance from its bound at which a scaled variable lies there."""
-GRACE = 1.0
-"""Seconds that a call may go on when it should stop: most selections are found in less."""
 FITS, DENSE = 6, 4_000_000
 """Corrections of a solver's values at most, and numbers in one of them."""
 
@@ -57,15 +52,15 @@ class SelectionOracle:
     Attributes
     ----------
     must_stop : callable
-        Whether work should be given up. A call that has lasted for `GRACE` hears it: what it found so far stands.
+        Whether work should be given up. A call that has lasted for `grace` hears it: what it found so far stands.
 
     Notes
     -----
     For one thread: it holds solvers. `Selection.oracle` makes another one.
     """
 
-    def __init__(self, selection: Selection) -> None:
-        self.selection = selection
+    def __init__(self, selection: Selection, settings: OracleSettings) -> None:
+        self.selection, self.settings = selection, settings
         self.must_stop: Callable[[], bool] = bool  # never
         self._last_cost: Array | float | None = None
 
@@ -102,7 +97,7 @@ class SelectionOracle:
     def _clock(self) -> Callable[[], bool]:
         """Whether a call that begins now must stop."""
         begin = time.monotonic()
-        return lambda: time.monotonic() > begin + GRACE and self.must_stop()
+        return lambda: time.monotonic() > begin + self.settings.grace and self.must_stop()
 
     def _fixed(self, inside: Sequence[int], outside: Sequence[int]) -> tuple[Array, Array]:
         lb, ub = self.selection.sigma_bounds()
@@ -118,7 +113,7 @@ class SelectionOracle:
         model = self._whole
         model.program.fix_columns(lb, ub)
         model.program.set_costs(cost / (float(np.abs(cost).max(initial=0.0)) or 1.0))
-        for _ in range(CUTS):
+        for _ in range(self.settings.cuts):
             solution = model.solve(late)
             if solution.values is None:
                 break
@@ -230,7 +225,7 @@ class SelectionOracle:
     def _whole(self) -> highs.SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
         model = highs.selection_model(self.selection)
-        model.program.set_option("mip_max_nodes", NODES)
+        model.program.set_option("mip_max_nodes", self.settings.nodes)
         return model
 
     @cached_property
@@ -264,13 +259,13 @@ class SelectionOracle:
     ) -> tuple[Mask | None, float]:
         """Branch-and-bound over LPs in a box (p,): the cheapest selection, at first `sigma`, and an earned bound.
 
-        Without any selection after `NODES` nodes, whether there is one remains open: a `NumericalError`.
+        Without any selection after `nodes` of the settings, whether there is one remains open: a `NumericalError`.
         """
         selection, order, floor = self.selection, itertools.count(), np.inf
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
         units, value = cost / scale, np.inf if sigma is None else float(cost[sigma].sum())
         heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
-        for _ in range(NODES):
+        for _ in range(self.settings.nodes):
             closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
             if not heap or heap[0][0] >= closed or late():
                 break
@@ -311,10 +306,9 @@ class SelectionOracle:
                 heapq.heappush(heap, (bound, -next(order), *ends))
         if heap:
             floor = min(floor, heap[0][0])
-        if sigma is None and heap and late():
-            raise StoppedError("no selection was found before the limit")
         if sigma is None and heap:
-            raise NumericalError("whether any selection satisfies the rows remains open: their numbers are too close")
+            remains = "whether any selection satisfies the rows remains open: their numbers are too close"
+            raise StoppedError("no selection was found before the limit") if late() else NumericalError(remains)
         least = min(floor, value)
         return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
 
@@ -369,7 +363,7 @@ class SelectionOracle:
         """Values (e,) of the extra variables that fit a selection (p,), by branching on the integer ones."""
         selection, p = self.selection, self.selection.n_features
         integer, stack, is_sure = selection.rows.extra.integer, [selection.rows.extra.box], True
-        for _ in range(EXTRA_NODES):
+        for _ in range(self.settings.extra_nodes):
             if not stack:
                 break
             low, high = stack.pop(0)  # breadth first: without bounds one could go down one side for ever

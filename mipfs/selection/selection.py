@@ -13,6 +13,7 @@ from scipy import sparse
 
 from mipfs.selection.rows import UNIT_ROUNDOFF, Extras, Rows
 from mipfs.selection.scaled_rows import ScaledRows, scaled
+from mipfs.settings import OracleSettings
 
 if TYPE_CHECKING:
     from mipfs.selection.oracle import SelectionOracle
@@ -178,11 +179,11 @@ class Selection:
         """The allowed selection of largest total score; see `SelectionOracle.repair`."""
         return self.oracle().repair(scores)
 
-    def oracle(self) -> SelectionOracle:
+    def oracle(self, settings: OracleSettings = OracleSettings()) -> SelectionOracle:
         """A new linear oracle over S, with a solver of its own: for one thread."""
         from mipfs.selection.oracle import SelectionOracle
 
-        return SelectionOracle(self)
+        return SelectionOracle(self, settings)
 
     def conflict(self, must_stop: Callable[[], bool] = bool) -> tuple[str, ...]:
         """The names of a smallest set of rows that no selection satisfies; () when S is not empty.

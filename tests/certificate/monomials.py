@@ -16,7 +16,6 @@ from collections import Counter
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +26,7 @@ from mipfs.check.tree import check
 from mipfs.data.instance import Instance
 from mipfs.problem import Problem
 from mipfs.result.result import Result
+from mipfs.settings import BranchSettings, GrowthSettings
 from tests.certificate import attack
 from tests.certificate.truth import lies
 
@@ -59,8 +59,8 @@ def solve(seed: int, problem: Problem, **options: Any) -> Result:
     """By either driver, begun with few products."""
     atoms: Any = problem.atoms
     driver = "kelley" if seed % 4 == 0 and not atoms.heredity else "branch"
-    with patch("mipfs.drivers.growing.LEAST", 1), patch("mipfs.drivers.searched.FEW", 2):
-        return mipfs.solve(problem, driver, gap=1e-6 if driver == "branch" else 1e-4, **options)
+    few = BranchSettings(growth=GrowthSettings(least=1, entering=2)) if driver == "branch" else None
+    return mipfs.solve(problem, driver, gap=1e-6 if driver == "branch" else 1e-4, settings=few, **options)
 
 
 def everything(made: Json, data: Instance) -> tuple[list[str], list[list[int]], Any]:

@@ -68,7 +68,7 @@ def cases(seed: int, count: int, result: bytes) -> Iterator[Case]:
 _NUMBERS = ("", "nan", "inf", "-inf", "1e999", "-1", "0", "1e300", "1e-300", "9" * 5000, "0x10", "1_0", "x", "1e400")
 
 
-def _options(rng: random.Random, number: int, result: bytes) -> Case:
+def _options(rng: random.Random, number: int, result: bytes) -> Case:  # noqa: C901  # a case for each option
     value = rng.choice((*_NUMBERS, _noise(rng)))
     solve = ("solve", "fsp-m", "d.svm", "-p", "M=1")
     choice = rng.randrange(17)

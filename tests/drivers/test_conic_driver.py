@@ -20,6 +20,7 @@ from mipfs.formulation import Formulation, load
 from mipfs.models import nmmkl, reduced_mkl
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
+from mipfs.settings import ConicSettings
 from mipfs.solvers import cones
 from tests.references import relaxation_reference
 
@@ -160,13 +161,12 @@ def test_limits_leave_an_incumbent_and_a_bound(monkeypatch: pytest.MonkeyPatch) 
     assert (failed.status, failed.stop_reason, failed.relaxed) == (Status.FEASIBLE, StopReason.NUMERICAL, None)
 
 
-def test_infeasible_rows_and_programs_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_infeasible_rows_and_programs_that_are_too_large() -> None:
     never = make(0, (Row("no", {"x1": 1.0}, 2.0, np.inf),))
     result = solve(never)
     assert (result.status, result.conflict) == (Status.INFEASIBLE, ("no",))
-    monkeypatch.setattr(conic, "MAX_WORK", 10.0)
     with pytest.raises(declared.TooLargeError, match="too large for a conic solver"):
-        solve(make(0))
+        solve(make(0), settings=ConicSettings(max_work=10.0))
 
 
 def test_the_rho_form_is_reported_in_its_own_values() -> None:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.drivers import gbd, pacing
+from mipfs.drivers import gbd
 from mipfs.drivers.tree import Tree
 from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
+from mipfs.settings import BranchSettings, RootSettings, SearchSettings
 from tests.climb_cases import drawn, values_of
 
 P = 9
@@ -103,17 +104,15 @@ def test_a_run_has_an_incumbent_before_its_root(rows: bool, planted: list[tuple[
 
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_large_problem_has_a_climb_before_its_root_and_no_long_one(
-    rows: bool, planted: list[tuple[float, int]], monkeypatch: pytest.MonkeyPatch
+    rows: bool, planted: list[tuple[float, int]]
 ) -> None:
     problem = Problem(drawn(7, 80, 60), M=12, C=1.0)
     if rows:
         problem = problem.with_rows(np.ones((1, 60)), -np.inf, 10.0)
     seen: dict[str, tuple[float, int]] = {}
-    for name, least, most in (("grown", 10**9, 300), ("climbed", 0, 300), ("a few", 0, 7)):
-        monkeypatch.setattr(pacing, "LARGE", least)
-        monkeypatch.setattr(pacing, "CLIMBED", most)
-        monkeypatch.setattr(pacing, "SPLICED", 5)
-        mipfs.solve(problem, "branch", iteration_limit=1)
+    for name, least, most in (("grown", 10**9, 300), ("climbed", 1, 300), ("a few", 1, 7)):
+        root, search = RootSettings(large=least), SearchSettings(climbed=most, spliced=5)
+        mipfs.solve(problem, "branch", iteration_limit=1, settings=BranchSettings(root=root, search=search))
         seen[name] = planted[-1]
     assert seen["climbed"][0] < seen["grown"][0]
     assert seen["grown"][1] < seen["a few"][1] <= seen["grown"][1] + 5 + 1 + 7

@@ -16,7 +16,7 @@ from mipfs.errors import StoppedError
 from mipfs.result.result import Status, StopReason
 from mipfs.run import warm_up
 from mipfs.run.run import REPEATED, Run, Steps
-from mipfs.selection import oracle as selection_oracle
+from mipfs.settings import BranchSettings, GbdSettings, KelleySettings, OracleSettings
 
 
 def make(p: int = 8, n: int = 30, seed: int = 0) -> Instance:
@@ -86,13 +86,13 @@ def hard(p: int = 30, seed: int = 1) -> mipfs.Problem:
 
 
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
-def test_a_limit_is_heard_inside_the_oracle(monkeypatch: pytest.MonkeyPatch, driver: str) -> None:
-    monkeypatch.setattr(selection_oracle, "GRACE", 0.1)
-    monkeypatch.setattr(selection_oracle, "NODES", 10**9)
+def test_a_limit_is_heard_inside_the_oracle(driver: str) -> None:
+    record = {"branch": BranchSettings, "gbd": GbdSettings, "kelley": KelleySettings}[driver]
+    settings = record(selections=OracleSettings(grace=0.1, nodes=10**9))
     problem, begin = hard(), time.monotonic()
     mipfs.solve(mipfs.Problem(make(30), M=2, C=1.0).with_rows(np.ones((1, 30)), 1.0, 2.0), driver=driver)  # warm
     begin = time.monotonic()
-    result = mipfs.solve(problem, driver=driver, time_limit=0.5)
+    result = mipfs.solve(problem, driver=driver, time_limit=0.5, settings=settings)
     assert time.monotonic() - begin < 5
     if result.status is not Status.INFEASIBLE:
         assert (result.status, result.stop_reason) == (Status.NO_SOLUTION, StopReason.TIME_LIMIT)
@@ -100,8 +100,7 @@ def test_a_limit_is_heard_inside_the_oracle(monkeypatch: pytest.MonkeyPatch, dri
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_the_oracle_says_when_it_must_stop_is_true(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    monkeypatch.setattr(selection_oracle, "GRACE", -1.0)
+def test_what_the_oracle_says_when_it_must_stop_is_true(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = 12
     A, cost = rng.normal(size=(3, p)), rng.normal(size=p)
@@ -111,7 +110,7 @@ def test_what_the_oracle_says_when_it_must_stop_is_true(monkeypatch: pytest.Monk
     allowed = (every.sum(axis=1) <= 6) & np.all((sums >= -0.3) & (sums <= 0.4), axis=1)
     least = (every[allowed] @ cost).min()
     for calls in (0, 3, 30):
-        oracle, left = selection.oracle(), iter(range(calls))
+        oracle, left = selection.oracle(OracleSettings(grace=0.0)), iter(range(calls))
         oracle.must_stop = lambda left=left: next(left, None) is None  # type: ignore[misc]
         try:
             sigma, bound = oracle.minimise(cost)

@@ -12,9 +12,9 @@ from scipy import sparse
 import mipfs
 from mipfs.atoms.pairs import Pairs
 from mipfs.data.instance import Instance
-from mipfs.drivers import growing, searched
 from mipfs.problem import Problem
-from mipfs.result.result import Status, StopReason
+from mipfs.result.result import Result, Status, StopReason
+from mipfs.settings import BranchSettings, GrowthSettings
 from tests.certificate.monomials import everything
 from tests.oracles import svm_value
 
@@ -45,17 +45,17 @@ def expanded(problem: Problem) -> Problem:
     return Problem(data, loss=problem.loss, bias=problem.bias, M=problem.M, C=problem.C)
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "LEAST", 1)
-    monkeypatch.setattr(searched, "FEW", 3)
+def solve(problem: Problem, driver: str = "branch", **options: Any) -> Result:
+    """By a driver; `branch` begins with few products."""
+    few = BranchSettings(growth=GrowthSettings(least=1, entering=3)) if driver == "branch" else None
+    return mipfs.solve(problem, driver, settings=few, **options)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_branch_finds_the_optimum_over_all(seed: int, loss: str) -> None:
     problem = drawn(seed, loss=loss, degree=2 + (seed == 4), p=3 if seed == 4 else 5, r=0.0 if seed == 5 else 0.5)
-    result, whole = mipfs.solve(problem, gap=1e-6), mipfs.solve(expanded(problem), gap=1e-6)
+    result, whole = solve(problem, gap=1e-6), solve(expanded(problem), gap=1e-6)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(whole.objective, rel=2e-6)
     assert result.bound == pytest.approx(whole.bound, rel=3e-6)
@@ -70,7 +70,7 @@ def test_branch_equals_enumeration(seed: int) -> None:
     for chosen in itertools.combinations(range(whole.data.n_features), 2):
         value = svm_value(whole.data.X[:, list(chosen)], whole.data.y, whole.c_i, whole.bias, whole.loss)
         best = min(best, value.upper)
-    assert mipfs.solve(problem, gap=1e-7).objective == pytest.approx(best, rel=1e-6)
+    assert solve(problem, gap=1e-7).objective == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("heredity", ["weak", "strong"])
@@ -87,7 +87,7 @@ def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
                 columns = whole.data.X[:, list(chosen)]
                 value = svm_value(columns, whole.data.y, whole.c_i, whole.bias, whole.loss).upper
                 best, where = min((best, where), (value, chosen))
-    result = mipfs.solve(problem, gap=1e-7)
+    result = solve(problem, gap=1e-7)
     assert result.objective == pytest.approx(best, rel=1e-6)
     report = mipfs.verify(result, atoms.base)
     assert report.accepted, report.reason
@@ -97,7 +97,7 @@ def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_kelley_solves_the_relaxation_over_all(seed: int, loss: str) -> None:
     problem = drawn(seed, loss=loss, M=3)
-    result, whole = mipfs.solve(problem, "kelley", gap=1e-6), mipfs.solve(expanded(problem), "kelley", gap=1e-6)
+    result, whole = solve(problem, "kelley", gap=1e-6), solve(expanded(problem), "kelley", gap=1e-6)
     assert result.bound == pytest.approx(whole.bound, rel=3e-6)
     assert result.relaxed is not None
     assert whole.relaxed is not None
@@ -110,8 +110,8 @@ def test_kelley_solves_the_relaxation_over_all(seed: int, loss: str) -> None:
 def test_the_form_with_a_free_margin() -> None:
     problem = drawn(0, loss="squared-hinge").replace(margin="rho", bias=False)
     for driver in ("branch", "kelley"):
-        result = mipfs.solve(problem, driver, gap=1e-6)
-        whole = mipfs.solve(expanded(problem).replace(margin="rho"), driver, gap=1e-6)
+        result = solve(problem, driver, gap=1e-6)
+        whole = solve(expanded(problem).replace(margin="rho"), driver, gap=1e-6)
         assert result.bound == pytest.approx(whole.bound, rel=1e-5)
         assert mipfs.verify(result, problem.atoms.base).accepted  # type: ignore[attr-defined]
 
@@ -120,11 +120,11 @@ def test_exclusive_or() -> None:
     """No single feature helps; one product of two does."""
     X = np.array([[a, b, c] for a in (-1.0, 1.0) for b in (-1.0, 1.0) for c in (-1.0, 1.0)])
     data = Instance.from_arrays(X, X[:, 0] * X[:, 1])
-    result = mipfs.solve(Problem(data, atoms=Pairs(data), M=1, C=1.0))
+    result = solve(Problem(data, atoms=Pairs(data), M=1, C=1.0))
     assert result.status is Status.OPTIMAL
     assert result.selected == ("x1 × x2",)
     assert np.all(result.predict(X) == data.y)
-    single = mipfs.solve(Problem(data, M=3, C=1.0))
+    single = solve(Problem(data, M=3, C=1.0))
     assert single.objective == pytest.approx(8.0)  # as without any feature
     assert mipfs.verify(result, data).accepted
 
@@ -133,7 +133,7 @@ def test_exclusive_or() -> None:
 @pytest.mark.parametrize("driver", ["branch", "kelley"])
 def test_no_product_and_all_of_them(M: int, driver: str) -> None:
     problem = drawn(2, M=M, loss="squared-hinge")
-    result = mipfs.solve(problem, driver)
+    result = solve(problem, driver)
     report = mipfs.verify(result, problem.atoms.base)  # type: ignore[attr-defined]
     assert report.accepted, report.reason
     assert len(result.selected) <= M
@@ -141,7 +141,7 @@ def test_no_product_and_all_of_them(M: int, driver: str) -> None:
 
 def test_one_feature() -> None:
     data = Instance.from_arrays(np.array([[-2.0], [0.1], [2.0], [0.2]]), [1, -1, 1, -1])
-    result = mipfs.solve(Problem(data, atoms=Pairs(data), M=1, C=10.0), gap=1e-6)
+    result = solve(Problem(data, atoms=Pairs(data), M=1, C=10.0), gap=1e-6)
     assert result.selected == ("x1²",)
     assert mipfs.verify(result, data).accepted
 
@@ -150,8 +150,8 @@ def test_one_feature() -> None:
 @pytest.mark.parametrize("limit", [{"time_limit": 0.0}, {"iteration_limit": 0}, {"iteration_limit": 1}])
 def test_a_limit_leaves_what_is_proven(driver: str, limit: dict[str, Any]) -> None:
     problem = drawn(0, loss="hinge", M=3).replace(C=10.0)
-    optimum = mipfs.solve(problem, gap=1e-6).objective
-    result = mipfs.solve(problem, driver, **limit)
+    optimum = solve(problem, gap=1e-6).objective
+    result = solve(problem, driver, **limit)
     assert result.bound <= optimum * (1 + 1e-9) <= result.objective * (1 + 1e-5)
     assert result.stop_reason in (StopReason.TIME_LIMIT, StopReason.ITERATION_LIMIT)
     if result.claim is not None:
@@ -161,14 +161,14 @@ def test_a_limit_leaves_what_is_proven(driver: str, limit: dict[str, Any]) -> No
 
 def test_start_active_and_names() -> None:
     problem = drawn(0, loss="hinge")
-    optimum = mipfs.solve(problem, gap=1e-6)
-    again = mipfs.solve(problem, gap=1e-6, start=optimum.selected, active=("x1 × x2",))
+    optimum = solve(problem, gap=1e-6)
+    again = solve(problem, gap=1e-6, start=optimum.selected, active=("x1 × x2",))
     assert again.objective == pytest.approx(optimum.objective, rel=1e-6)
     with pytest.raises(mipfs.UsageError, match="no feature is called"):
-        mipfs.solve(problem, start=("x1 × x99",))
+        solve(problem, start=("x1 × x99",))
 
 
 def test_the_same_run_twice_is_the_same() -> None:
     problem = drawn(1, loss="hinge", M=3)
-    first, second = (mipfs.solve(problem, driver) for driver in ("branch", "branch"))
+    first, second = (solve(problem, driver) for driver in ("branch", "branch"))
     assert (first.objective, first.bound, first.selected) == (second.objective, second.bound, second.selected)

@@ -15,7 +15,8 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
-from mipfs.run.swaps import FEW, MANY, Swaps
+from mipfs.run.swaps import Swaps
+from mipfs.settings import SwapSettings
 from tests.climb_cases import drawn, values_of
 
 P, M = 10, 3
@@ -50,7 +51,7 @@ def neighbours(ids: tuple[int, ...]) -> set[tuple[int, ...]]:
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_ends_where_no_addition_drop_or_swap_pays(given: dict[str, Any], rows: bool) -> None:
-    assert P <= MANY  # every neighbour is tried, or ruled out by a cut
+    assert SwapSettings().many >= P  # every neighbour is tried, or ruled out by a cut
     for seed in range(4):
         problem = Problem(drawn(seed), M=M, C=1.0, **given)
         if rows:
@@ -117,7 +118,7 @@ def test_cuts_in_hand_are_below_what_they_spare() -> None:
     problem = Problem(drawn(4), M=M, C=1.0, lam=0.05)
     values = values_of(problem)
     _, swaps = begun(problem)
-    for _ in swaps.climbing(mask((0, 1, 2)), (FEW,)):
+    for _ in swaps.climbing(mask((0, 1, 2)), (swaps.settings.few,)):
         pass
     for ids, value in values.items():
         assert swaps._bound(mask(ids)) <= value * (1.0 + 1e-6)

@@ -20,6 +20,7 @@ from mipfs.errors import UsageError
 from mipfs.inner import face_layer
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
+from mipfs.settings import LayerSettings, TwoLayerSettings
 from tests.structural_oracles import cases, labellings, relaxation, selections, structural_svm
 
 
@@ -104,12 +105,11 @@ def test_a_face_needs_fewer_selections_than_a_mixture() -> None:
     assert sigma.sum() <= 8 * (1 + 1e-9)
 
 
-def test_dropped_labellings_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_labellings_do_not_matter() -> None:
     asked = problem(draw(1, 200, 30, 0.2), M=4, C=500.0)
     kept = solve(asked, "two_layer", gap=1e-5)
-    monkeypatch.setattr(face_layer, "ENOUGH", 12)
-    monkeypatch.setattr(face_layer, "PATIENCE", 4)
-    found = solve(asked, "two_layer", gap=1e-5)
+    settings = TwoLayerSettings(layer=LayerSettings(drop_above=12, drop_after=4))
+    found = solve(asked, "two_layer", gap=1e-5, settings=settings)
     assert found.counters["labellings"] < kept.counters["labellings"]
     assert found.stop_reason is StopReason.GAP_CLOSED
     assert found.bound == pytest.approx(kept.bound, rel=2e-5)

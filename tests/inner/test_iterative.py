@@ -18,9 +18,11 @@ from mipfs.inner.reduced_system import Polytope, cardinality
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
+from mipfs.settings import RelaxationSettings
 from tests.references import relaxation_reference
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
+NEVER_CHEAP = RelaxationSettings(cheap=0.0)
 
 
 def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
@@ -41,18 +43,17 @@ def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small problems take the way of large ones."""
     monkeypatch.setattr(iterative, "LARGE", 20)
-    monkeypatch.setattr(boolean, "CHEAP", 0.0)
 
 
 def solved_both(problem: Problem, monkeypatch: pytest.MonkeyPatch, low: Any = None) -> tuple[Solved, Solved]:
     count = problem.atoms.count
     low = np.zeros(count) if low is None else low
-    method = Boolean(problem, lambda: False)
+    method = Boolean(problem, lambda: False, NEVER_CHEAP)
     ours = method.solve(low, np.ones(count), 1e-6)
     assert method._last is not None
     assert isinstance(method._last[0], IterativeInteriorPoint)
     monkeypatch.setattr(boolean, "worthwhile", lambda shape, rows: False)
-    theirs = Boolean(problem, lambda: False).solve(low, np.ones(count), 1e-7)
+    theirs = Boolean(problem, lambda: False, NEVER_CHEAP).solve(low, np.ones(count), 1e-7)
     monkeypatch.undo()
     return ours, theirs
 
@@ -96,7 +97,7 @@ def test_penalties_fixed_atoms_and_rows(loss: str, small: None, monkeypatch: pyt
 def test_the_declared_relaxation(loss: str, small: None) -> None:
     problem = Problem(text(4, 80, 90), loss=loss, M=5, C=0.3)
     value = relaxation_reference(problem).value
-    solved = Boolean(problem, lambda: False).solve(np.zeros(90), np.ones(90), 1e-6)
+    solved = Boolean(problem, lambda: False, NEVER_CHEAP).solve(np.zeros(90), np.ones(90), 1e-6)
     assert value * (1 - 2e-6) <= solved.lower <= value * (1 + 1e-6)
 
 
@@ -112,7 +113,7 @@ def test_unequal_scales(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_where_gradients_fail_factors_go_on(loss: str, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(text(6, 200, 300), loss=loss, M=5, C=0.3)
-    method = Boolean(problem, lambda: False)
+    method = Boolean(problem, lambda: False, NEVER_CHEAP)
     monkeypatch.setattr(iterative, "ITERATIONS", 1)
     monkeypatch.setattr(IterativeInteriorPoint, "step", lambda self: InteriorPoint.step(self) and self.steps < 6)
     ours = method.solve(np.zeros(300), np.ones(300), 1e-6)
@@ -160,7 +161,7 @@ def test_it_can_be_stopped(small: None) -> None:
         asked += 1
         return asked > 60
 
-    solved = Boolean(problem, must_stop).solve(np.zeros(300), np.ones(300), 1e-9)
+    solved = Boolean(problem, must_stop, NEVER_CHEAP).solve(np.zeros(300), np.ones(300), 1e-9)
     assert not solved.solved
     assert np.isfinite(solved.lower)
     assert asked < 75

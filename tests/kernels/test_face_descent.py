@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.kernels.face_descent import descend, sweep
+from mipfs.kernels.face_descent import Model, descend, sweep
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.perspective import classify, phi
 
@@ -75,8 +75,9 @@ def test_every_sweep_lowers_the_model_and_keeps_its_sums(seed: int) -> None:
     moved, pulled = np.zeros(g.size), np.zeros(g.size)
     classify(x, c, forced, K, cls, tau)
     last = _value(H, g, w, c, forced, K, moved)
+    model = Model(H, g, w, 0.0, c, forced, K, bias, 1e-12)
     for _ in range(10):
-        sweep(H, g, x, np.sqrt(2.0 * price), forced, K, cls, bias, moved, pulled)
+        sweep(model, x, np.sqrt(2.0 * price), cls, moved, pulled)
         classify(x, c, forced, K, cls, tau)
         value = _value(H, g, w, c, forced, K, moved)
         assert value <= last + 1e-10 * (1.0 + abs(last))
@@ -95,6 +96,6 @@ def test_odd_models() -> None:
         (np.ones((4, 4)), np.zeros(4), 0, 3),
     ):
         c, g, out = np.zeros(w.size), np.linspace(-1.0, 2.0, w.size), np.empty(w.size)
-        descend(H, g, w, 0.0, c, forced, K, False, 1e-10, 0.0, out)
+        descend(Model(H, g, w, 0.0, c, forced, K, False, 1e-10), 0.0, out)
         assert np.all(np.isfinite(out))
         assert _value(H, g, w, c, forced, K, out) <= _value(H, g, w, c, forced, K, np.zeros(w.size))

@@ -26,7 +26,7 @@ def test_equal_samples_are_solved_as_one(loss: str, bias: bool, share: float, mo
     monkeypatch.setattr(
         kind.solver_class,
         "minimise",
-        lambda self, A, c, *rest: (sizes.append(c.size), minimise(self, A, c, *rest))[1],
+        lambda self, A, c, *rest, **named: (sizes.append(c.size), minimise(self, A, c, *rest, **named))[1],
     )
     ids = np.array([0, 1, 3])
     merged = kind.Solver(data, c, bias).solve(ids, tol=1e-9)

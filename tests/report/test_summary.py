@@ -105,6 +105,7 @@ def test_silent_by_default_and_lines_when_asked(capsys: pytest.CaptureFixture[st
         out, err = capsys.readouterr()
         lines = [line for line in err.splitlines() if "compil" not in line]
         assert out == ""
+        assert lines.pop(0).startswith("settings: ")
         assert lines[0].split() == ["seconds", "iteration", "incumbent", "bound", "gap", "features"]
         assert lines[-1].split()[2:4] == [f"{found.objective:.8g}", f"{found.trace[-1].bound:.8g}"]
         assert all(len(line) <= 80 for line in lines)

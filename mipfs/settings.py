@@ -1,0 +1,436 @@
+"""Settings: the numbers that steer a driver, one frozen record per step, and one per driver that holds those of its
+steps.
+
+    mipfs.solve(model, "branch", settings=BranchSettings(tree=TreeSettings(batch=4)))
+
+How often, how many, how long, when to switch: none of them can make a bound or a certificate wrong, and none is part of
+a problem. They are for experts and experiments; ``result.settings`` has those of a run. Numbers that carry a proof
+(units of rounding, slack) stand with their derivation instead, and a user's wishes (gap, limits) are options.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from mipfs.errors import UsageError
+from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+
+Part = Annotated[float, Within(0, 1)]
+"""A share, both ends included."""
+Tolerance = Annotated[float, Within(above=0, below=1)]
+"""A relative gap or distance that is asked for."""
+
+
+@dataclass(frozen=True)
+class SwapSettings(Declared):
+    """The local search over supports (`mipfs.run.swaps`)."""
+
+    leaving: Count = 12
+    """Features of the support that a swap may take out, those of smallest weight: others hardly ever pay."""
+    few: Count = 4
+    """Features of largest score that are tried in place of one at first; at most `many`."""
+    many: Count = 16
+    """Features that are tried at a local optimum, where the few of largest score have failed."""
+    shaken: Count = 6
+    """Features that a restart exchanges at most, and at most half of the support: enough to leave a local optimum."""
+    drawn_from: Count = 3
+    """A restart draws each newcomer from so many features of largest score, so that restarts differ."""
+    recent: Annotated[int, Within(2)] = 40
+    """Last cuts that are looked at before an SVM is solved, at least 2: older ones seldom rule out a neighbour."""
+    most_numbers: Count = 2**23
+    """Numbers that these cuts may have together, 64 MB: with more features they are fewer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.few > self.many:
+            raise UsageError(f"few must not exceed many, {self.many}, not {self.few}")
+
+
+@dataclass(frozen=True)
+class ListSettings(Declared):
+    """Lists of near-optimal supports (`mipfs.run.listed`, `mipfs.run.ties`)."""
+
+    idle: Tolerance = 1e-5
+    """½w² of a free feature in a node's relaxation, relative to its bound, from which on it may well matter: a node
+    with a larger one is not asked whether all that it holds is counted."""
+    counting: Natural = 100
+    """SVMs that a list may always take to count its ties; or as many as its search took."""
+    enumerated: Natural = 12
+    """Features of weight 0 up to which rows are asked about every one of their subsets: 2^12 questions."""
+    late_share: Excess = 0.1
+    """A run that was stopped spends this share of its seconds on its list, so that a limit stays one."""
+    late_seconds: Excess = 1.0
+    """It may spend so many seconds in any case: a short run has a list too."""
+
+
+@dataclass(frozen=True)
+class OracleSettings(Declared):
+    """The linear oracle over the selections that satisfy the rows (`mipfs.selection.oracle`)."""
+
+    cuts: Count = 2000
+    """Selections of the solver that may be cut off in one call before it counts as failed."""
+    nodes: Count = 5000
+    """LPs at most to earn a bound, or to show that nothing is allowed; after as many the question counts as open."""
+    extra_nodes: Count = 500
+    """The same for the extra variables of one selection."""
+    grace: Excess = 1.0
+    """Seconds that a call may go on when it should stop: most selections are found in less."""
+
+
+@dataclass(frozen=True)
+class TreeSettings(Declared):
+    """The branch-and-bound tree of `branch`: batches, when a node is left, roundings (`mipfs.drivers.tree`)."""
+
+    batch: Count = 8
+    """Nodes handed out at a time; the number does not depend on the threads, so that the tree does not."""
+    settled: Count = 256
+    """Once every so many nodes are solved, a batch of small ones grows by another `batch`: by then those of least bound
+    are many."""
+    most_batches: Count = 4
+    """A batch grows to so many times `batch`: larger batches leave less to Python."""
+    spread: Count = 64
+    """Nodes handed out at a time where a cluster explores them, whatever its size."""
+    parts: Count = 2
+    """Parts of a batch for every thread where several nodes go out together, so that threads end at about one time."""
+    ahead: Count = 2
+    """The same for every thread of a cluster: the next part waits there while one is worked on."""
+    clear: Excess = 4.0
+    """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
+    far: Excess = 0.1
+    """Nodes further below the cutoff than this share of it are left only once they rise above their parent's bound:
+    there the bound is what a limit leaves."""
+    level: Part = 0.25
+    """Share of the way from a node's bound to the cutoff up to which the subtree below it is explored at once. All the
+    way takes a tenth off the time of a proof, and leaves half as much again open where a limit strikes (500×100,
+    M = 52)."""
+    roundings: Natural = 50
+    """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
+    rounding_every: Count = 50
+    """Later nodes are rounded one in so many: a proof gains little from more SVMs."""
+    leaf_gap: Tolerance = 1e-11
+    """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
+    integral: Tolerance = 1e-6
+    """Distance from 0 or 1 up to which a relaxed σ_j counts as integral, as in MILP solvers."""
+    bytes_share: Part = 0.01
+    """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
+    poll_seconds: Positive = 0.05
+    """How often limits and Ctrl-C are looked at while nodes are explored: a person does not feel it."""
+
+
+@dataclass(frozen=True)
+class SearchSettings(Declared):
+    """The search for incumbents beside the nodes of `branch`, paced by counts of work (`mipfs.drivers.pacing`)."""
+
+    unit: Positive = 2e7
+    """Newton steps times samples and features that make up a unit of work: about a hundredth of a second."""
+    after_nodes: Natural = 20
+    """Nodes after which a climb from the incumbent pays; it goes to its end."""
+    after_work: Excess = 1.0
+    """Units of work after which it pays, if they come first: nodes of large problems are few."""
+    solves: Excess = 9.0
+    """SVMs of the search that goes on from there, per square root of the tree's work: most of them early."""
+    hopeful: Excess = 0.1
+    """Above this relative gap there are more of them: there the incumbent is what the user gets."""
+    eager: Excess = 100.0
+    """So many times what the gap is above `hopeful` there are more: at twice that gap some ten times as many."""
+    share: Excess = 2.0
+    """They take at most such a share of the tree's work."""
+    fruitless: Excess = 4.0
+    """They end at so many times the SVMs that the last improvement took."""
+    patience: Excess = 100.0
+    """The last improvement is taken to have come no earlier than at this work."""
+    call: Excess = 1e6
+    """What the call of an SVM costs, in the multiplications of `unit`. This and the next two are measured on sonar
+    (0.6 ms), musk1 (0.7), sms (1.7), w8a and usps (6)."""
+    number: Excess = 4.0
+    """What each stored number costs an SVM."""
+    row: Excess = 40.0
+    """Numbers that a row is like in the cost of an SVM."""
+    at_once: Count = 40
+    """SVMs that may come at once beside a batch of the first size."""
+    pause: Excess = 40.0
+    """Units of work that SVMs may take at once, where these are more SVMs."""
+    spliced: Natural = 100
+    """SVMs at most of the splicing before the root, so that a short limit sees a root."""
+    climbed: Natural = 300
+    """SVMs at most of the climb before the root, for the same reason."""
+
+
+@dataclass(frozen=True)
+class RelaxationSettings(Declared):
+    """The Boolean relaxation from nothing, which roots are: working sets and pricing (`mipfs.inner.boolean`)."""
+
+    first: Count = 100
+    """Atoms in the first working set, or four times M."""
+    growth: Count = 300
+    """New atoms that a round takes in at most, where the working set is small."""
+    factor: Count = 2
+    """New atoms that a round takes in at most: so many times those there are, where these are more than `growth`."""
+    cheap: Excess = 1e9
+    """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost
+    more."""
+    all_numbers: Natural = 2_000_000
+    """Sparse columns of at most so many stored numbers are all in once a crowd of them is missing."""
+    crowd: Part = 0.15
+    """Share of the atoms that a round finds missing which is a crowd."""
+    near: Part = 0.7
+    """With the atoms that a round must take in come those worth so large a share of their price: the next would be
+    them."""
+    used: Part = 1e-4
+    """An atom whose σ is so large, relative to the largest, is in use."""
+    likely: Count = 2_000
+    """Atoms at most with which a relaxation that the gradients did not solve begins again."""
+    rounds: Count = 40
+    """Rounds of pricing at most."""
+    nearly: Excess = 10.0
+    """A gap of so many times the asked one is not worth factors of all that is in play."""
+    loose: Tolerance = 0.25
+    """Share of the gap over all atoms to which a working set is solved while it is still growing."""
+    merge_above: Natural = 500
+    """Samples from which on equal ones are looked for: fewer cost less than the look."""
+
+
+@dataclass(frozen=True)
+class RootSettings(Declared):
+    """The root of `branch`."""
+
+    unused: Part = 0.5
+    """Share of the asked gap that screening at the root leaves unused: its bound is better than the gap allows."""
+    large: Count = 2_000
+    """Samples, and atoms, from which on a root takes seconds: a climb to an incumbent comes before it."""
+
+
+@dataclass(frozen=True)
+class GrowthSettings(Declared):
+    """Parts of the atoms that grow until the rest is proven out (`mipfs.drivers.growing`, `mipfs.drivers.searched`)."""
+
+    gap: Tolerance = 1e-6
+    """Relative gap of the relaxation over all atoms: what it rules out rests on its dual vector."""
+    least: Count = 50
+    """Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
+    factor: Annotated[int, Within(2)] = 2
+    """The part grows to so many times its size at most, at least 2."""
+    entering: Count = 50
+    """Atoms that a search brings into the relaxation at a time, or as many as four selections have, or half of those
+    there are."""
+    rounds: Natural = 100
+    """Rounds of that search at most."""
+
+
+@dataclass(frozen=True)
+class MasterSettings(Declared):
+    """The branch-and-cut tree over Benders cuts (`mipfs.drivers.gbd`, `mipfs.drivers.master`)."""
+
+    rounding_nodes: Count = 20
+    """Nodes between two roundings of the relaxed σ: a rounding is an SVM, like a cut."""
+    rounding_cuts: Count = 10
+    """Cuts between two roundings at the root."""
+    sharper: Tolerance = 0.9
+    """Share of the asked gap that is worked to where weights are far apart: rounding dual vectors takes the rest."""
+    integral: Tolerance = 1e-6
+    """Distance from 0 or 1 up to which a relaxed σ_j counts as integral, as in MILP solvers."""
+    pool_cuts: Count = 5
+    """Violated pool cuts taken back into the LP at a time: the next LP often satisfies the others."""
+    idle: Natural = 40
+    """LP solves after which a cut that was never binding leaves the LP (it stays in the pool)."""
+    rounds: Count = 6
+    """Cuts per node at most: splitting then gains more."""
+    root_rounds: Count = 300
+    """Cuts at the root at most: every later node inherits them."""
+    progress: Excess = 0.1
+    """A round that closes a smaller share of the distance to the cutoff ends a node's rounds."""
+    root_progress: Excess = 2e-3
+    """The same at the root, of the distance between the node's own bounds."""
+
+
+@dataclass(frozen=True)
+class RoundingSettings(Declared):
+    """How the relaxations of `kelley` and `two_layer` become incumbents (`mipfs.drivers.rounding`)."""
+
+    starts: Count = 10
+    """Selections of a face that incumbents are looked for from, the last ones."""
+    refit_gap: Tolerance = 1e-7
+    """Relative gap of the classifier on the incumbent's features."""
+    rough_gap: Tolerance = 1e-4
+    """Relative gap of classifiers that are only compared."""
+    wide: Count = 100
+    """Features of largest score, or four times M, among which an incumbent is looked for beside those that the
+    relaxation uses."""
+    rounds: Count = 4
+    """Times that the features of largest score are looked for anew, by the dual vector of the incumbent."""
+
+
+@dataclass(frozen=True)
+class ViolatedSettings(Declared):
+    """The selection that a dual vector violates most (`mipfs.drivers.most_violated`)."""
+
+    ray: Part = 1e-3
+    """A dual vector whose best multiple is no further from it, relatively, is judged as it is."""
+    more: Natural = 4
+    """Atoms that a face takes in beside the M that α violates most: so many times M."""
+    least_more: Natural = 40
+    """At least so many of them: a small M says little about how many matter."""
+
+
+@dataclass(frozen=True)
+class LayerSettings(Declared):
+    """The inner layer of `two_layer` over a face (`mipfs.inner.face_layer`) or a pool (`mipfs.inner.inner_layer`)."""
+
+    rounds: Count = 2000
+    """Rounds of the layer over a face at most: after as many only round-off is left."""
+    share: Tolerance = 0.3
+    """Share of the open gap to which its master is solved."""
+    exact_saddle: Part = 1e-4
+    """When a master solved this much tighter still yields no new labelling, round-off is all that is left."""
+    drop_every: Count = 5
+    """Masters between two looks for labellings that can go."""
+    drop_after: Natural = 10
+    """Masters in which a labelling was inactive before it goes."""
+    drop_above: Count = 100
+    """Labellings from which on any go; half as many stay in any case."""
+    active: Excess = 3.0
+    """A labelling is active whose weight is so many times the smallest that the centre would give it."""
+    pool_rounds: Count = 500
+    """Labellings that the layer over a pool adds at most."""
+    pool_drop_after: Natural = 15
+    """As `drop_after`, over a pool."""
+    pool_drop_above: Count = 30
+    """As `drop_above`, over a pool, whose masters are conic programs."""
+
+
+@dataclass(frozen=True)
+class DriverSettings(Declared):
+    """What steers any driver: the search over supports, the lists, and the oracle. `monolithic` has no more."""
+
+    swaps: SwapSettings = SwapSettings()
+    """The local search over supports."""
+    listing: ListSettings = ListSettings()
+    """Lists of near-optimal supports."""
+    selections: OracleSettings = OracleSettings()
+    """The selections that satisfy the rows, as the run asks for them."""
+
+    def changed(self) -> dict[str, Any]:
+        """The fields that are not at their defaults, by dotted name."""
+        return _differing(self, type(self)())
+
+    def line(self) -> str:
+        """The record in one line: its name, and what is not at its default."""
+        changed = ", ".join(f"{name} = {value!r}" for name, value in self.changed().items())
+        return f"settings: {type(self).__name__}, {changed or 'all at their defaults'}"
+
+    def stated(self) -> dict[str, Any]:
+        """The record for the JSON of a result: its name, and the fields of each step."""
+        return {"record": type(self).__name__, **dataclasses.asdict(self)}
+
+
+@dataclass(frozen=True)
+class BranchSettings(DriverSettings):
+    """What steers `branch`."""
+
+    tree: TreeSettings = TreeSettings()
+    """Its tree."""
+    search: SearchSettings = SearchSettings()
+    """The search for incumbents beside it."""
+    root: RootSettings = RootSettings()
+    """Its root."""
+    relaxation: RelaxationSettings = RelaxationSettings()
+    """The relaxation at the root, and where the kernels do not carry a node."""
+    growth: GrowthSettings = GrowthSettings()
+    """Parts of the atoms, where `active` asks for them or atoms are too many to hold."""
+    master: MasterSettings = MasterSettings()
+    """The tree over cuts, for structural losses and whole extra variables."""
+
+
+@dataclass(frozen=True)
+class GbdSettings(DriverSettings):
+    """What steers `gbd`."""
+
+    master: MasterSettings = MasterSettings()
+    """Its tree over cuts."""
+    relaxation: RelaxationSettings = RelaxationSettings()
+    """The relaxation that its tree begins with."""
+
+
+@dataclass(frozen=True)
+class KelleySettings(DriverSettings):
+    """What steers `kelley`."""
+
+    oracle: ViolatedSettings = ViolatedSettings()
+    """Step 1, the most violated selection."""
+    rounding: RoundingSettings = RoundingSettings()
+    """How the relaxation becomes an incumbent."""
+    sharper: Tolerance = 0.99
+    """Share of the asked gap that is worked to: rounding the dual vector at the end takes a bit off the bound."""
+    splices: Natural = 2
+    """SVMs that polish an incumbent, by default, for every iteration: each takes a third of one to the whole."""
+    stuck: Tolerance = 1e-3
+    """When a restricted problem that the proximal gradient solves this much tighter yields no new selection, columns of
+    very different norms have brought it to a stand, and other methods take over."""
+    exact: Tolerance = 1e-9
+    """When a restricted problem solved this much tighter still yields no new selection, round-off is all that is left;
+    below `stuck`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.exact >= self.stuck:
+            raise UsageError(f"exact must be below stuck, {self.stuck}, not {self.exact}")
+
+
+@dataclass(frozen=True)
+class TwoLayerSettings(DriverSettings):
+    """What steers `two_layer`."""
+
+    oracle: ViolatedSettings = ViolatedSettings()
+    """Step 1, the most violated selection."""
+    rounding: RoundingSettings = RoundingSettings()
+    """How the relaxation becomes an incumbent."""
+    layer: LayerSettings = LayerSettings()
+    """The inner layer."""
+    sharper: Tolerance = 0.99
+    """Share of the asked gap that is worked to: rounding the dual vector at the end takes a bit off the bound."""
+    exact: Tolerance = 1e-6
+    """When the inner layer solved this much tighter still yields no new selection, round-off is all that is left."""
+
+
+@dataclass(frozen=True)
+class ConicSettings(DriverSettings):
+    """What steers `conic`."""
+
+    max_work: Positive = 3e10
+    """Multiplications per factorisation beyond which an interior-point method takes many minutes: it is refused."""
+    refit_gap: Tolerance = 1e-8
+    """Relative gap of the refitted classifiers."""
+
+
+def restored(stated: Mapping[str, Any]) -> DriverSettings | None:
+    """The record that `DriverSettings.stated` wrote; None where this version has no such record or fields."""
+    kinds: tuple[type[DriverSettings], ...] = (DriverSettings, *DriverSettings.__subclasses__())
+    known = {one.__name__: one for one in kinds}
+    kind = known.get(str(stated.get("record")))
+    try:
+        return None if kind is None else _of(kind, {name: stated[name] for name in stated if name != "record"})
+    except (TypeError, UsageError):
+        return None
+
+
+def _of(kind: Any, fields: Mapping[str, Any]) -> Any:
+    """A record from its fields as plain values."""
+    steps = {field.name: type(field.default) for field in dataclasses.fields(kind)}
+    given = {name: _of(steps[name], value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+    if given.keys() != steps.keys():
+        raise TypeError(f"{kind.__name__} has other fields")
+    return kind(**given)
+
+
+def _differing(record: Any, usual: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value, default = getattr(record, field.name), getattr(usual, field.name)
+        if dataclasses.is_dataclass(value):
+            found |= {f"{field.name}.{name}": one for name, one in _differing(value, default).items()}
+        elif value != default:
+            found[field.name] = value
+    return found
