@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-call, attr-defined, import-untyped"
 """Compiled functions called through their address: a step that numba does not compile again inside each of its callers.
 
 numba optimises and emits a function together with everything that it calls. A large step that runs once a node, or
@@ -16,7 +17,7 @@ from numba.core import cgutils, errors, typing
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
 
-class StepType(types.Type):  # type: ignore[misc]
+class StepType(types.Type):
     """The type of the address of a compiled function of some argument types, which returns nothing."""
 
     def __init__(self, arguments: tuple[types.Type, ...]) -> None:
@@ -25,7 +26,7 @@ class StepType(types.Type):  # type: ignore[misc]
 
 
 @register_model(StepType)
-class _Address(models.PrimitiveModel):  # type: ignore[misc]
+class _Address(models.PrimitiveModel):
     """An address is an integer of 64 bits."""
 
     def __init__(self, manager: Any, of: StepType) -> None:
@@ -65,14 +66,14 @@ def _type_of_step(value: Step, context: Any) -> StepType:
 
 
 @unbox(StepType)
-def _unbox_step(of: StepType, value: Any, c: Any) -> NativeValue:
+def _unbox_step(of, value, c):  # type: ignore[no-untyped-def]
     attribute = c.pyapi.object_getattr_string(value, "address")
     address = c.pyapi.long_as_longlong(attribute)
     c.pyapi.decref(attribute)
     return NativeValue(address, is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def call(context, step, *arguments):  # type: ignore[no-untyped-def]
     """Call a step with its arguments."""
     given = tuple(types.unliteral(of) for of in arguments)
@@ -81,11 +82,8 @@ def call(context, step, *arguments):  # type: ignore[no-untyped-def]
 
     def lowered(context, builder, signature, values):  # type: ignore[no-untyped-def]
         address, pack = values
-        unpacked = cgutils.unpack_tuple(builder, pack)
-        cast = [
-            context.cast(builder, value, was, of)
-            for value, was, of in zip(unpacked, signature.args[1], step.arguments, strict=True)
-        ]
+        held = zip(cgutils.unpack_tuple(builder, pack), signature.args[1], step.arguments, strict=True)
+        cast = [context.cast(builder, value, was, of) for value, was, of in held]
         convention = context.call_conv
         kind = convention.get_function_type(types.none, step.arguments)
         function = builder.inttoptr(address, ir.PointerType(kind))

@@ -8,7 +8,10 @@ import numpy.typing as npt
 from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
 from mipfs.kernels import boolean_newton as kernel
 from mipfs.kernels import node, perspective
+from mipfs.kernels.face_descent import Model
+from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point
+from mipfs.pointers import Step
 
 Array = npt.NDArray[np.float64]
 States = npt.NDArray[np.int8]
@@ -52,7 +55,10 @@ def solve(
     for _ in range(SLICES):
         dual = np.empty(beta.size)
         try:
-            kernel.relax(relaxation._Z, relaxation._samples, in_play, goal, Point(w, beta, dual), start)
+            point, space = Point(w, beta, dual), np.empty((1, 1))
+            model = Model(space, w, w, 0.0, w, 0, 0, relaxation._samples.bias, 0.0)
+            minimise = Step.of(minimise_model, model, 0.0, 0, w)
+            kernel.relax(minimise, relaxation._Z, relaxation._samples, in_play, goal, point, start)
         except ZeroDivisionError:  # numbers too far apart: the best dual vector so far is a bound all the same
             w[:] = np.nan
             break

@@ -21,9 +21,11 @@ from scipy import sparse
 from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.reduced_costs import screened
-from mipfs.kernels import boolean_newton, model_step, node, propagation, subtree
+from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
-from mipfs.kernels.structures import LIMITS, Columns, Goal, Grid, InPlay, Piece, Point, RowSides, Samples, Steps, Work, given
+from mipfs.kernels.face_descent import Model
+from mipfs.kernels.model_step import minimise_model
+from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given
 from mipfs.losses import get_loss
 from mipfs.losses.dyadic import balance, finest, grid
 from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
@@ -145,6 +147,7 @@ class Relaxation:
     def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
         data = problem.data
         self.problem, self.alive, self.stop = problem, alive, stop
+        self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
         self.kind = self.loss.kernel
@@ -232,7 +235,8 @@ class Relaxation:
         prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
         pieces = self._begun(asked, sides, prices)
-        work = Work.of(self.problem.data.n_samples, self.alive.size, sides.indptr.size - 1, self.budget, len(asked))
+        n, rows = self.problem.data.n_samples, sides.indptr.size - 1
+        work = Work.of(n, self.alive.size, rows, self.budget, len(asked), self.stop)
         limits = np.empty(len(asked), LIMITS)
         for t, (_, _, alpha, _, *until) in enumerate(asked):
             work.first[t], limits[t] = alpha, tuple(until)
@@ -240,7 +244,8 @@ class Relaxation:
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         try:
-            subtree.explore(self._steps(alive, sides, work), alive, self._samples, grid, sides, limits, pieces, work, self.stop)
+            steps = self._steps(alive, sides, work)
+            subtree.explore(steps, alive, self._samples, grid, sides, limits, pieces, work)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
             if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
@@ -250,21 +255,20 @@ class Relaxation:
         return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
 
     def _steps(self, alive: Columns, sides: RowSides, work: Work) -> Steps:
-        """The steps that `explore` calls by their address."""
-        dual = work.best
-        in_play = InPlay(work.columns, 0, 0, work.costs)
-        goal, point = Goal(0.0, 0.0, 0.0, 0.0, self.stop), Point(work.w, dual, dual)
-        square, columns = np.empty((1, 1)), work.w
-        minimise_model = Step.of(
-            model_step.minimise_model, square, columns, columns, 0.0, columns, 0, 0, self._samples.bias, 0.0, 0.0, 0,
-            columns,
-        )  # fmt: skip
-        relax = Step.of(
-            boolean_newton.relax, minimise_model, alive.Z, self._samples, in_play, goal, point, work.newton[0]
-        )
-        priced = alive.Z, self._samples, sides, work, 0, False, 0, 0.0
-        price = Step.of(node.price_further, *priced, is_needed=sides.indptr.size > 1)
-        return Steps(relax, minimise_model, price)
+        """The steps that `explore` calls by their address; those of prices only where the user has rows."""
+        has_rows = sides.indptr.size > 1
+        if has_rows not in self._made:
+            in_play = structures.InPlay(work.columns, 0, 0, work.costs)
+            point = structures.Point(work.w, work.best, work.best)
+            goal, bias = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop), self._samples.bias
+            model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, bias, 0.0)
+            minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
+            of_node = alive.Z, self._samples, in_play, goal, point, work.newton[0]
+            relax = Step.of(boolean_newton.relax, minimise, *of_node)
+            of_prices = alive.Z, self._samples, sides, work, 0, False, 0, 0.0
+            price = Step.of(node.price_further, *of_prices, is_needed=has_rows)
+            self._made[has_rows] = Steps(relax, minimise, price)
+        return self._made[has_rows]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""

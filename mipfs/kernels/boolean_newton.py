@@ -16,6 +16,7 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
+from mipfs.kernels.face_descent import Model
 from mipfs.kernels.kinds import HINGE, LOGISTIC
 from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.order import largest
@@ -243,6 +244,7 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
 
     Parameters
     ----------
+    minimise_model : Step
     Z : columns y∘x_j, and their rows
     samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
@@ -260,11 +262,11 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
             state.steps += 1
             state.moved = 0
             continue
-        face = face_of(in_play, point, path.chosen[:size].copy(), samples.bias)
+        face = face_of(minimise_model, in_play, point, path.chosen[:size].copy(), samples.bias)
         for i in path.listed[: state.listed]:
             path.kept[i] = 0.0
         state.listed = 0
-        minimise(minimise_model, Z, samples, in_play, goal, point, path, face, state)
+        minimise(Z, samples, in_play, goal, point, path, face, state)
         point.w[face.ids] = face.w
         if state.why > 0:
             return
@@ -330,19 +332,19 @@ def let_go(point, path, state):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def face_of(in_play, point, ids, bias):  # type: ignore[no-untyped-def]
+def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyped-def]
     """A working set, with room for its model."""
     size = ids.size
     whole = size + (1 if bias else 0)
     w = point.w[ids]
     return Face(
-        ids, in_play.cols[ids], w, w.copy(), in_play.penalty[ids], np.empty((whole, whole)), np.zeros((whole, whole)),
+        minimise_model, ids, in_play.cols[ids], w, w.copy(), in_play.penalty[ids], np.empty((whole, whole)), np.zeros((whole, whole)),
         np.empty(whole), np.empty(whole), np.empty(size, np.int64), np.empty(size), np.empty(size),
     )  # fmt: skip
 
 
 @compiled(nogil=True, inline="always")
-def minimise(minimise_model, Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
+def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
     kind, gap, top = samples.kind, max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
     state.moved, state.lift = 0, 1.0
@@ -358,10 +360,11 @@ def minimise(minimise_model, Z, samples, in_play, goal, point, path, face, state
             return
         if kind != LOGISTIC or state.moved == 0 or face.w.size <= DEAR:
             model(Z, samples, path, face, state)
-        call(
-            minimise_model, face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room,
-            samples.bias, max(state.damping, 1e-10) * state.lift, 0.3 * error, state.inner, face.d,
+        local = Model(
+            face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
+            max(state.damping, 1e-10) * state.lift,
         )  # fmt: skip
+        call(face.minimise_model, local, 0.3 * error, state.inner, face.d)
         state.steps += 1
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)

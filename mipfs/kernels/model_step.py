@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.face_descent import Model, descend, face_direction, linear, multiply
+from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 
 MODEL_STEPS = 4
@@ -36,14 +36,9 @@ def even(c, forced, K):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def minimise_model(H, g, w, b, c, forced, K, bias, damping, tol, count, out):  # type: ignore[no-untyped-def]
-    """Minimise g'd + ½d'Hd + Φ(w + d_w) over d, about to the accuracy `tol`; d goes to `out`.
-
-    H and g are over the working set (forced features first) and, with a bias, b in the last place; H is a sum over
-    `count` samples.
-    """
-    model = Model(H, g, w, b, c, forced, K, bias, damping)
-    if even(c, forced, K):
+def minimise_model(model, tol, count, out):  # type: ignore[no-untyped-def]
+    """Minimise a `Model`, made of `count` samples, about to the accuracy `tol`; its step goes to `out`."""
+    if even(model.c, model.forced, model.K):
         descend(model, tol, out)
     else:
         by_classes(model, tol, count, out)

@@ -13,7 +13,7 @@ from mipfs.kernels.boolean_newton import SLICE, STALLED
 from mipfs.kernels.earned import balance, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
-from mipfs.kernels.prices import WHOLE, U, drop_idle, price
+from mipfs.kernels.prices import WHOLE, Relaxed, U, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, Point
@@ -72,18 +72,18 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True, inline="always")
-def solve(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
+def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Relax a node and earn its bound; once more at prices a step further, where that promises enough.
 
     The dual vector is left in the first free slot of `work`, prices in `work.y`, what they fix in `work.fixed`.
     """
     now, newton, slot = work.now[0], work.newton[0], piece.totals[0].duals
     count, size = now.count, grid.size
-    relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent, stop)
-    if stop[0] != 0 and not now.lower > -np.inf:
+    relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent)
+    if work.stop[0] != 0 and not now.lower > -np.inf:
         return
-    now.bound = earn(alive, samples, grid, piece, work, slot)
-    if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or stop[0] != 0:
+    now.bound = earn(alive, samples, grid, work, slot)
+    if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or work.stop[0] != 0:
         return
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
     call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
@@ -92,11 +92,11 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type
     work.fixed_first[:count] = work.fixed[:count]
     now.constant = price(sides, work.y_next, alive.penalty, work.priced, work.dense)
     newton.rho, newton.prox = max(RHO_LEAST, BACK * newton.rho), PROXIMAL
-    relax_node(steps, alive, samples, grid, limit, piece, work, slot, stop)
-    if stop[0] != 0 and not now.lower > -np.inf:
+    relax_node(steps, alive, samples, grid, limit, piece, work, slot)
+    if work.stop[0] != 0 and not now.lower > -np.inf:
         return
     exponent = now.exponent
-    earned = earn(alive, samples, grid, piece, work, slot + 1)
+    earned = earn(alive, samples, grid, work, slot + 1)
     now.missing = now.gain - max(0.0, earned - now.bound)
     if earned > now.bound:
         now.bound = earned
@@ -110,14 +110,15 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type
 def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ignore[no-untyped-def]
     """A step of the prices from those of a node, to `work.y_next`; what it promises is `work.now.gain`."""
     now = work.now[0]
-    now.gain = price_step(
-        Z, samples, sides, work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count],
-        work.alphas[slot] / size, work.newton[0].rho, size, work.y, work.atoms, work.y_next,
-    )  # fmt: skip
+    beta = work.alphas[slot] / size
+    at = Relaxed(
+        work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
+    )
+    now.gain = price_step(Z, samples, sides, at, work.y, work.atoms, work.y_next)
 
 
 @compiled(nogil=True)
-def relax_node(steps, alive, samples, grid, limit, piece, work, dual, stop):  # type: ignore[no-untyped-def]
+def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node from a dual vector, so far that its fate is clear.
 
     One whose relaxation is integral is solved to EXACT where its fate is not clear, for it has no feature to split on.
@@ -138,7 +139,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual, stop):  # 
         tol, share = 0.1 * EXACT, 0.0
     for _attempt in range(2):
         if node.rho > 0.0:
-            goal = Goal(now.edge / size + rounding, tol, share, known, stop)
+            goal = Goal(now.edge / size + rounding, tol, share, known, work.stop)
             relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
         if not np.all(np.isfinite(work.w[:count])):
@@ -191,15 +192,15 @@ def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-
 
 
 @compiled(nogil=True, inline="always")
-def earn(alive, samples, grid, piece, work, slot):  # type: ignore[no-untyped-def]
+def earn(alive, samples, grid, work, slot):  # type: ignore[no-untyped-def]
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
     now, columns = work.now[0], work.columns[: work.now[0].count]
-    alpha, states = work.alphas[slot], piece.states[now.node]
+    alpha = work.alphas[slot]
     few = COARSE if grid.coarse <= FAR_BELOW * (now.edge - grid.size * now.lower) < np.inf else grid.bits
     now.exponent = round_dual(samples, grid, work.best, few, work.wholes[slot], alpha, work.v)
     scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
     g = value_below(alpha, grid.c, samples.kind)
-    bound = node_bound(g, work.s, work.priced, states, columns, now.forced, now.room, now.edge, work.fixed)
+    bound = node_bound(g, work.s, work.priced, columns, now.forced, now.room, now.edge, work.fixed)
     if now.constant != 0.0:
         bound += now.constant - 2.0 * U * (abs(bound) + abs(now.constant))
     return bound
@@ -225,7 +226,7 @@ def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-u
 
 
 @compiled(nogil=True)
-def node_bound(g, s, penalty, states, columns, forced, room, cutoff, fixed):  # type: ignore[no-untyped-def]
+def node_bound(g, s, penalty, columns, forced, room, cutoff, fixed):  # type: ignore[no-untyped-def]
     """The bound of a dual vector with g and scores s (q,) of the columns, forced ones first; what it fixes, in `fixed`.
 
     fixed (q,) receives INSIDE or OUTSIDE where the other value lifts the bound to the cutoff.

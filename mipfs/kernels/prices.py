@@ -52,6 +52,24 @@ class Binding(NamedTuple):
     equal: npt.NDArray[Any]
 
 
+class Relaxed(NamedTuple):
+    """A node's relaxation, in the kernel's units.
+
+    cols, forced : (q,) the columns in play, the forced ones first;  full : whether the cardinality row binds
+    w, sigma : (q,) its solution;  beta, rho : (n,) its dual vector, and the smoothing of the hinge
+    size : unit of the objective
+    """
+
+    cols: npt.NDArray[Any]
+    forced: int
+    full: bool
+    w: npt.NDArray[Any]
+    sigma: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    rho: float
+    size: float
+
+
 @compiled(nogil=True)
 def drop_idle(sides, M, states, y, idle):  # type: ignore[no-untyped-def]
     """Set the multipliers of rows that cannot bind in a node to zero; `idle` (2·count,) is scratch."""
@@ -191,21 +209,18 @@ def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True)
-def step(Z, samples, sides, cols, forced, full, w, sigma, beta, rho, size, y, at, after):  # type: ignore[no-untyped-def]
+def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-def]
     """Multipliers after a Newton step, in `after`, and by how much the bound should rise.
 
     Parameters
     ----------
     Z, samples, sides : as in `mipfs.kernels.structures`
-    cols, forced : (q,) the columns in play, the forced ones first
-    full : whether the cardinality row binds
-    w, sigma : (q,) solution of the node, in the kernel's units
-    beta, rho : (n,) its dual vector, and the smoothing of the hinge
-    size : unit of the kernel's objective
+    relaxed : Relaxed
     y : (count,) multipliers, positive at the lower end
     at : (k,) int64, scratch; after : (count,) out
     """
     label, c, kind, bias = samples
+    cols, forced, full, w, sigma, beta, rho, size = relaxed
     indptr, indices, data = sides.indptr, sides.indices, sides.data
     count, q = y.size, cols.size
     after[:] = y

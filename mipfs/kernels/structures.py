@@ -203,8 +203,10 @@ class Face(NamedTuple):
     proximal term holds them to, and penalties
     H, G : (s + 1, s + 1) the model's matrix, and the loss's curvature;  g, d : (s + 1,) gradient and step
     cls, tau, point : (s,) classes, thresholds, and scratch
+    minimise_model : the step that minimises its model
     """
 
+    minimise_model: Step
     ids: npt.NDArray[Any]
     J: npt.NDArray[Any]
     w: npt.NDArray[Any]
@@ -226,7 +228,7 @@ class Work(NamedTuple):
     alphas, wholes : (budget + 2, n) dual vectors of a piece, and one at the end to try
     columns, w, costs, sigma, classes, tau, fixed, fixed_first, s : (k,), of the columns in play in their order
     priced, dense, atoms, behind : (k,) of all columns;  best, v : (n,);  y, y_next : (rows,);  idle : (2·rows,)
-    now, newton : (1,) NOW and NEWTON
+    now, newton : (1,) NOW and NEWTON;  stop : (1,) int8, set from outside to give up
     """
 
     first: npt.NDArray[Any]
@@ -252,16 +254,17 @@ class Work(NamedTuple):
     idle: npt.NDArray[Any]
     now: npt.NDArray[Any]
     newton: npt.NDArray[Any]
+    stop: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, n: int, k: int, rows: int, budget: int, count: int) -> Work:
+    def of(cls, n: int, k: int, rows: int, budget: int, count: int, stop: npt.NDArray[Any]) -> Work:
         """Room for explorations from `count` nodes."""
         return cls(
             np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64),
             np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.empty(k),
             np.empty(k, np.int8), np.empty(k, np.int8), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64),
             np.empty(k, np.int64), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
-            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON),
+            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON), stop,
         )  # fmt: skip
 
 

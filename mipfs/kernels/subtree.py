@@ -44,26 +44,25 @@ def largest_free(w, cols, states, forced, chosen):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def explore(steps, alive, samples, grid, sides, limits, pieces, work, stop):  # type: ignore[no-untyped-def]
+def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: ignore[no-untyped-def]
     """Explore from several open nodes, one after the other; each is in place 0 of a piece of its own.
 
     Parameters
     ----------
-    alive, samples, grid, sides, limits, pieces, work : as in `mipfs.kernels.structures`; limits (B,), and the arrays
-        of `pieces` have a leading axis
-    stop : (1,) int8, set from outside to give up
+    steps, alive, samples, grid, sides, limits, pieces, work : as in `mipfs.kernels.structures`
+        limits (B,), and the arrays of `pieces` have a leading axis
     """
     for of in range(limits.size):
         work.alphas[0] = work.first[of]
-        explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work, stop)
+        explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work)
 
 
 @compiled(nogil=True, inline="always")
-def explore_below(steps, alive, samples, grid, sides, limit, piece, work, stop):  # type: ignore[no-untyped-def]
+def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
     total, now = piece.totals[0], work.now[0]
     plant(piece)
-    while has_room(sides, piece, total) and stop[0] == 0:
+    while has_room(sides, piece, total) and work.stop[0] == 0:
         chosen = choose(piece, total, limit.level)
         if chosen < 0:
             break
@@ -72,8 +71,8 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work, stop):
             prune(piece, node)
             continue
         enter(alive, grid, sides, piece, work, chosen)
-        solve(steps, alive, samples, grid, sides, limit, piece, work, stop)
-        if stop[0] != 0 and not now.bound > -np.inf:
+        solve(steps, alive, samples, grid, sides, limit, piece, work)
+        if work.stop[0] != 0 and not now.bound > -np.inf:
             break
         keep_dual(samples, grid, piece, work)
         if node.bound >= limit.cutoff:

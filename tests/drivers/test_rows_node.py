@@ -13,7 +13,7 @@ import pytest
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Warm
 from mipfs.inner.rows_node import Ask, RowsRelaxation, prices_suffice
-from mipfs.kernels.prices import price, step
+from mipfs.kernels.prices import Relaxed, price, step
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
 from tests.drivers.test_rows_tree import KINDS, rows_of
@@ -55,10 +55,8 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -
     w = outcome.warm.w[cols].astype(float) / np.sqrt(kernel.size)
     beta = np.ldexp(outcome.whole.astype(float), -outcome.q) / kernel.size
     full = kernel.M is not None and outcome.sigma.sum() >= kernel.M - 1e-6
-    step(
-        kernel._Z, kernel._samples, relaxation.propagation.sides, cols, inside.size, full, w, outcome.sigma[cols], beta,
-        outcome.warm.rho, kernel.size, y, np.empty(P, dtype=np.int64), after,
-    )  # fmt: skip
+    relaxed = Relaxed(cols, inside.size, bool(full), w, outcome.sigma[cols], beta, outcome.warm.rho, float(kernel.size))
+    step(kernel._Z, kernel._samples, relaxation.propagation.sides, relaxed, y, np.empty(P, dtype=np.int64), after)
     return after
 
 

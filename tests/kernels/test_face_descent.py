@@ -57,7 +57,7 @@ def test_model_is_minimised(seed: int, even: bool) -> None:
     whole, step, last = np.zeros(g.size), np.empty(g.size), np.inf
     for _ in range(60):
         now = w + whole[:k]
-        minimise_model(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12, 0.0, 50, step)
+        minimise_model(Model(H, g + H @ whole, now, 0.0, c, forced, K, bias, 1e-12), 0.0, 50, step)
         whole += step
         value = _value(H, g, w, c, forced, K, whole)
         assert value <= last + 1e-12 * abs(value)

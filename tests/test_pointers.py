@@ -1,0 +1,64 @@
+"""Steps called by their address: what they do, what they raise, and that arguments of other types are refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from numba import njit
+from numba.core.errors import TypingError
+
+from mipfs.pointers import Step, call
+
+
+class Piece(NamedTuple):
+    values: npt.NDArray[np.float64]
+    power: int
+
+
+@njit
+def raised(piece, scale):  # type: ignore[no-untyped-def]
+    if piece.power < 0:
+        raise ZeroDivisionError
+    for i in range(piece.values.size):
+        piece.values[i] = scale * piece.values[i] ** piece.power
+
+
+@njit
+def all_but_first(step, piece, scale):  # type: ignore[no-untyped-def]
+    call(step, Piece(piece.values[1:], piece.power), scale)
+    return piece.values.sum()
+
+
+@njit
+def whole_scale(step, piece):  # type: ignore[no-untyped-def]
+    call(step, piece, 2)
+
+
+@pytest.fixture(scope="module")
+def step() -> Step:
+    return Step.of(raised, Piece(np.ones(1), 1), 1.0)
+
+
+def test_a_step_works_on_its_callers_arrays(step: Any) -> None:
+    piece = Piece(np.array([1.0, 2.0, 3.0]), 2)
+    assert all_but_first(step, piece, 10.0) == 131.0
+    assert piece.values.tolist() == [1.0, 40.0, 90.0]
+
+
+def test_what_a_step_raises_reaches_who_called_its_caller(step: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        all_but_first(step, Piece(np.ones(3), -1), 1.0)
+
+
+def test_arguments_of_other_types_are_refused_before_anything_runs(step: Any) -> None:
+    with pytest.raises(TypingError, match="is called with"):
+        whole_scale(step, Piece(np.ones(3), 1))
+
+
+def test_a_step_that_is_not_needed_is_not_compiled() -> None:
+    never = njit(raised.py_func)
+    assert Step.of(never, Piece(np.ones(1), 1), 1.0, is_needed=False).address == 0
+    assert not never.overloads
