@@ -339,7 +339,8 @@ def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyp
     w = point.w[ids]
     return Face(
         minimise_model, ids, in_play.cols[ids], w, w.copy(), in_play.penalty[ids],
-        np.empty((whole, whole)), np.zeros((whole, whole)), np.empty(whole), np.empty(whole), np.empty(size, np.int64), np.empty(size), np.empty(size),
+        np.empty((whole, whole)), np.zeros((whole, whole)), np.empty(whole), np.empty(whole),
+        np.empty(size, np.int64), np.empty(size), np.empty(size),
     )  # fmt: skip
 
 
