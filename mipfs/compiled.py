@@ -21,7 +21,15 @@ from typing import Any
 from numba import __version__, njit
 from numba.core import caching
 
+try:
+    import fcntl
+except ImportError:  # Windows: processes that begin at once compile twice
+    fcntl = None  # type: ignore[assignment]
+
 PACKAGE = Path(__file__).parent
+PATIENCE_SECONDS, POLL_SECONDS = 60.0, 0.05
+"""How long a process waits for another that compiles the same function, which takes up to half of that; and how often
+it looks."""
 KEPT_SECONDS = 30 * 86400.0
 """How long the machine code of other sources is kept: a neighbour may be at work with it."""
 
@@ -99,7 +107,51 @@ class _Impl(caching.CompileResultCacheImpl):
 
 
 class _Cache(caching.FunctionCache):
+    """Machine code on disk; of processes that miss the same function at once, one compiles it."""
+
     _impl_class = _Impl
+    _lock: Any = None
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is not None or self._lock is not None:
+            return found
+        self._take()
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if found is not None:
+            self._release()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        self._release()
+
+    def _take(self) -> None:
+        """Wait for whoever compiles the function, who may die or meet an error: not for ever."""
+        with suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            self._lock = open(Path(self._cache_path) / f"{self._impl.filename_base}.lock", "wb")  # noqa: SIM115
+        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS) if self._lock is not None and fcntl is not None else 0):
+            with suppress(BlockingIOError):
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def is_kept(function: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether machine code of a function for arguments of these types lies on disk, or nothing can."""
+    cache = getattr(function, "_cache", None)
+    if not isinstance(cache, _Cache):
+        return True
+    target = function.targetctx
+    target.refresh()
+    index: Any = cache
+    return index._index_key(arguments, target.codegen()) in index._cache_file._load_index()
 
 
 _cache_of: Any = _Cache

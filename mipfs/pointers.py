@@ -41,7 +41,7 @@ class Step:
     ----------
     function : a function decorated with `mipfs.compiled.compiled`, which returns nothing
     type : StepType
-    address : int; 0 for a step that its caller will not take
+    address : int; 0 for a step that is not compiled, which its caller must not take
     """
 
     function: Any
@@ -49,15 +49,15 @@ class Step:
     address: int = 0
 
     @classmethod
-    def of(cls, function: Any, *arguments: Any, is_needed: bool = True) -> Step:
-        """Compile a function, or load it, for arguments of the types of those given."""
-        types_of = tuple(typeof(value) for value in arguments)
-        if not is_needed:
-            return cls(function, StepType(types_of))
-        function.compile(types_of)
-        compiled = function.overloads[types_of]
-        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-        return cls(function, StepType(types_of), address)
+    def of(cls, function: Any, *arguments: Any) -> Step:
+        """A function for arguments of the types of those given; it is not compiled yet."""
+        return cls(function, StepType(tuple(typeof(value) for value in arguments)))
+
+    def made(self) -> Step:
+        """The same in machine code, which is compiled now where none is kept."""
+        self.function.compile(self.type.arguments)
+        code = self.function.overloads[self.type.arguments]
+        return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 
 
 @typeof_impl.register(Step)

@@ -39,7 +39,7 @@ def whole_scale(step, piece):  # type: ignore[no-untyped-def]
 
 @pytest.fixture(scope="module")
 def step() -> Step:
-    return Step.of(raised, Piece(np.ones(1), 1), 1.0)
+    return Step.of(raised, Piece(np.ones(1), 1), 1.0).made()
 
 
 def test_a_step_works_on_its_callers_arrays(step: Any) -> None:
@@ -58,7 +58,7 @@ def test_arguments_of_other_types_are_refused_before_anything_runs(step: Any) ->
         whole_scale(step, Piece(np.ones(3), 1))
 
 
-def test_a_step_that_is_not_needed_is_not_compiled() -> None:
+def test_a_step_is_compiled_when_it_is_made() -> None:
     never = njit(raised.py_func)
-    assert Step.of(never, Piece(np.ones(1), 1), 1.0, is_needed=False).address == 0
+    assert Step.of(never, Piece(np.ones(1), 1), 1.0).address == 0
     assert not never.overloads

@@ -13,10 +13,12 @@ and where the user's own variables are whole numbers, on which the tree must spl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from mipfs.backends.declared import check_size
 from mipfs.capability import ATOMS, PAIRS
@@ -28,13 +30,17 @@ from mipfs.drivers.pacing import Search
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
+from mipfs.inner.boolean_node import Relaxation
+from mipfs.inner.rows_node import prices_suffice
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
+from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
+from mipfs.selection.rows import Rows
 from mipfs.settings import BranchSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
@@ -175,6 +181,14 @@ def _gone_on(run: Run, make: Callable[[], Tree]) -> tuple[Tree | None, Earlier |
     if is_asked_for_more(tree.cutoff, tree.closed_at):
         return None, better(earlier, Earlier(bound, tree.finish(), arrays))
     return tree, earlier
+
+
+def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
+    """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
+    if not prices_suffice(problem):
+        return ()
+    everything, plain = np.arange(problem.atoms.count), problem.replace(rows=Rows.empty(problem.atoms.count))
+    return Relaxation(plain, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
 
 
 def run(run: Run) -> Steps:

@@ -55,6 +55,9 @@ MOST_NUMBERS = 2**27
 """Up to so many numbers dense columns are kept by rows, too."""
 
 
+Given = tuple[Columns, Samples, Grid, RowSides, npt.NDArray[Any], Piece, Work]
+
+
 class Warm:
     """Where a node's solve begins: weights of the alive features, intercept, ρ (the dual vector is stored apart).
 
@@ -235,17 +238,12 @@ class Relaxation:
         prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
         pieces = self._begun(asked, sides, prices)
-        n, rows = self.problem.data.n_samples, sides.indptr.size - 1
-        work = Work.of(n, self.alive.size, rows, self.budget, len(asked), self.stop)
-        limits = np.empty(len(asked), LIMITS)
+        given_all = self._given(len(asked), sides, pieces)
+        work, limits = given_all[-1], given_all[-3]
         for t, (_, _, alpha, _, *until) in enumerate(asked):
             work.first[t], limits[t] = alpha, tuple(until)
-        c, most = self.problem.c_i, -1 if self.M is None else self.M
-        alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
-        grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         try:
-            steps = self._steps(alive, sides, work)
-            subtree.explore(steps, alive, self._samples, grid, sides, limits, pieces, work)
+            subtree.explore(self._made_for(given_all, sides.indptr.size > 1), *given_all)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
             if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
@@ -254,21 +252,39 @@ class Relaxation:
             pieces.nodes["why"][0, 0] = subtree.STUCK
         return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
 
-    def _steps(self, alive: Columns, sides: RowSides, work: Work) -> Steps:
-        """The steps that `explore` calls by their address; those of prices only where the user has rows."""
-        has_rows = sides.indptr.size > 1
+    def _given(self, count: int, sides: RowSides, pieces: Piece) -> Given:
+        """What `explore` takes, steps aside, for so many explorations: limits and the first dual vectors are unset."""
+        c, most = self.problem.c_i, -1 if self.M is None else self.M
+        alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
+        grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop)
+        return alive, self._samples, grid, sides, np.empty(count, LIMITS), pieces, work
+
+    def _steps(self, given_all: Given) -> Steps:
+        """The steps that `explore` calls by their address, not compiled yet."""
+        (alive, samples, _, sides, *_), work = given_all, given_all[-1]
+        model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0)
+        minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
+        in_play = structures.InPlay(work.columns, 0, 0, work.costs)
+        goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop)
+        point = structures.Point(work.w, work.best, work.best)
+        relax = Step.of(boolean_newton.relax, minimise, alive.Z, samples, in_play, goal, point, work.newton[0])
+        price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)
+        return Steps(relax, minimise, price)
+
+    def _made_for(self, given_all: Given, has_rows: bool) -> Steps:
+        """The steps in machine code; that of the prices only where the user has rows."""
         if has_rows not in self._made:
-            in_play = structures.InPlay(work.columns, 0, 0, work.costs)
-            point = structures.Point(work.w, work.best, work.best)
-            goal, bias = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop), self._samples.bias
-            model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, bias, 0.0)
-            minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
-            of_node = alive.Z, self._samples, in_play, goal, point, work.newton[0]
-            relax = Step.of(boolean_newton.relax, minimise, *of_node)
-            of_prices = alive.Z, self._samples, sides, work, 0, False, 0, 0.0
-            price = Step.of(node.price_further, *of_prices, is_needed=has_rows)
-            self._made[has_rows] = Steps(relax, minimise, price)
+            relax, minimise, price = self._steps(given_all)
+            self._made[has_rows] = Steps(relax.made(), minimise.made(), price.made() if has_rows else price)
         return self._made[has_rows]
+
+    def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
+        """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
+        given_all = self._given(0, NO_ROWS, self._begun([], NO_ROWS, ()))
+        steps = self._steps(given_all)
+        explore, prices = Step.of(subtree.explore, steps, *given_all), [steps.price] * has_rows
+        return [explore], [steps.relax, steps.minimise_model, *prices]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType, ModuleType
 from typing import Any, cast
 
@@ -30,12 +32,14 @@ from mipfs.losses.projection import project
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
+from mipfs.run.beside import compile_beside, missing
 from mipfs.run.run import Run
 
 LOG = logging.getLogger("mipfs")
 POLL_SECONDS = 0.02
 """How often the workers of a cluster are asked whether they are prepared."""
 ONE_AT_A_TIME = threading.Lock()
+SAID = "compiling the kernels for this kind of problem, once; the clock starts afterwards"
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
@@ -92,6 +96,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     asked = Asked()
     with announced(), handled(asked):
         if kind not in _compiled:
+            _compile_beside(kind, asked)
             _compile(kind, asked)
         there = None if client is None else _Elsewhere(client, kind)  # now: on one machine they load what lies there
         while there is not None and not asked.came and there.is_at_work():
@@ -170,13 +175,29 @@ class _Announcer(event.Listener):
         """The first kernel is about to be compiled."""
         if not self.said:
             self.said = True
-            LOG.info("compiling the kernels for this kind of problem, once; the clock starts afterwards")
+            LOG.info(SAID)
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""
 
 
 _compiled: set[Kind] = set()
+
+
+def _compile_beside(kind: Kind, asked: Asked) -> None:
+    """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
+    if not hasattr(kind.driver, "kernels") or not sys.executable:
+        return
+    lists = missing(kind.driver.kernels(tiny(kind, 0.2)))
+    if lists:
+        LOG.info(SAID)
+        job = __name__, "compile_all", (kind.driver.__name__, dataclasses.replace(kind, driver=cast(Any, None)))
+        compile_beside([*lists, [job]], lambda: asked.came)
+
+
+def compile_all(driver: str, kind: Kind) -> None:
+    """Compile all that runs of a kind call."""
+    _compile(dataclasses.replace(kind, driver=import_module(driver)), Asked())
 
 
 def _compile(kind: Kind, asked: Asked) -> None:
