@@ -16,10 +16,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from numba import __version__, njit
 from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
 try:
     import fcntl
@@ -148,10 +149,10 @@ def is_kept(function: Any, arguments: tuple[Any, ...]) -> bool:
     cache = getattr(function, "_cache", None)
     if not isinstance(cache, _Cache):
         return True
-    target = function.targetctx
-    target.refresh()
-    index: Any = cache
-    return index._index_key(arguments, target.codegen()) in index._cache_file._load_index()
+    target, index = function.targetctx, cast(Any, cache)
+    with global_compiler_lock:  # what numba registers meanwhile is one thread's
+        target.refresh()
+        return index._index_key(arguments, target.codegen()) in index._cache_file._load_index()
 
 
 _cache_of: Any = _Cache

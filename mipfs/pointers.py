@@ -14,6 +14,7 @@ from typing import Any
 from llvmlite import ir
 from numba import typeof, types
 from numba.core import cgutils, errors, typing
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
 
@@ -55,9 +56,10 @@ class Step:
 
     def made(self) -> Step:
         """The same in machine code, which is compiled now where none is kept."""
-        self.function.compile(self.type.arguments)
-        code = self.function.overloads[self.type.arguments]
-        return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
+        with global_compiler_lock:
+            self.function.compile(self.type.arguments)
+            code = self.function.overloads[self.type.arguments]
+            return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 
 
 @typeof_impl.register(Step)
