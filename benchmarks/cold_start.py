@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 KINDS = {
     "dense hinge": ("branch", "{}", ""),
     "sparse hinge": ("branch", "{}", "sparse"),
-    "logistic": ("branch", "{'loss': 'logistic'}", ""),
-    "squared hinge": ("branch", "{'loss': 'squared-hinge'}", ""),
+    "logistic": ("branch", '{"loss": "logistic"}', ""),
+    "squared hinge": ("branch", '{"loss": "squared-hinge"}', ""),
     "rows": ("branch", "{}", "rows"),
     "kelley": ("kelley", "{}", ""),
     "gbd": ("gbd", "{}", ""),
@@ -38,7 +38,7 @@ data = mipfs.read(wdbc, scale="standard")
 if how == "sparse":
     X = np.asarray(data.block().values)
     data = mipfs.Instance.from_arrays(sparse.csc_array(X * (np.abs(X) > 1.5)), data.y)
-problem = mipfs.Problem(data, M=5, C=0.1, **eval(given))
+problem = mipfs.Problem(data, M=5, C=0.1, **json.loads(given))
 if how == "rows":
     problem = problem.with_rows(np.ones((1, data.n_features)), -np.inf, 4.0)
 result = mipfs.solve(problem, driver, time_limit=20)
@@ -60,7 +60,7 @@ def measured(name: str, folder: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print a table: every kind cold and warm; then a second kind of data after the first."""
+    """Print a table: every kind, each cold and then warm."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", choices=KINDS, action="append")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")

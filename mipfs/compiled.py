@@ -129,10 +129,13 @@ class _Cache(caching.FunctionCache):
 
     def _take(self) -> None:
         """Wait for whoever compiles the function, who may die or meet an error: not for ever."""
+        if fcntl is None:
+            return
         with suppress(OSError):
             self._impl.locator.ensure_cache_path()
             self._lock = open(Path(self._cache_path) / f"{self._impl.filename_base}.lock", "wb")  # noqa: SIM115
-        for _ in range(int(PATIENCE_SECONDS / POLL_SECONDS) if self._lock is not None and fcntl is not None else 0):
+        end = time.monotonic() + PATIENCE_SECONDS
+        while self._lock is not None and time.monotonic() < end:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
@@ -146,13 +149,13 @@ class _Cache(caching.FunctionCache):
 
 def is_kept(function: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether machine code of a function for arguments of these types lies on disk, or nothing can."""
-    cache = getattr(function, "_cache", None)
-    if not isinstance(cache, _Cache):
+    kept = getattr(function, "_cache", None)
+    if not isinstance(kept, _Cache):
         return True
-    target, index = function.targetctx, cast(Any, cache)
+    target = function.targetctx
     with global_compiler_lock:  # what numba registers meanwhile is one thread's
         target.refresh()
-        return index._index_key(arguments, target.codegen()) in index._cache_file._load_index()
+        return cast(Any, kept)._index_key(arguments, target.codegen()) in cast(Any, kept)._cache_file._load_index()
 
 
 _cache_of: Any = _Cache

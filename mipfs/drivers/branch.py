@@ -40,7 +40,6 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
-from mipfs.selection.rows import Rows
 from mipfs.settings import BranchSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
@@ -187,8 +186,8 @@ def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
     """The kernels of its nodes, which take long to compile, in lists that take about as long each."""
     if not prices_suffice(problem):
         return ()
-    everything, plain = np.arange(problem.atoms.count), problem.replace(rows=Rows.empty(problem.atoms.count))
-    return Relaxation(plain, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
+    everything = np.arange(problem.atoms.count)
+    return Relaxation(problem, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
 
 
 def run(run: Run) -> Steps:

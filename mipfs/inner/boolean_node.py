@@ -55,7 +55,8 @@ MOST_NUMBERS = 2**27
 """Up to so many numbers dense columns are kept by rows, too."""
 
 
-Given = tuple[Columns, Samples, Grid, RowSides, npt.NDArray[Any], Piece, Work]
+Handed = tuple[Columns, Samples, Grid, RowSides, npt.NDArray[Any], Piece, Work]
+"""What `mipfs.kernels.subtree.explore` takes, its steps aside: alive, samples, grid, sides, limits, pieces, work."""
 
 
 class Warm:
@@ -238,12 +239,12 @@ class Relaxation:
         prices : of every node the (rows,) multipliers that earned its bound, and their age; none without rows
         """
         pieces = self._begun(asked, sides, prices)
-        given_all = self._given(len(asked), sides, pieces)
-        work, limits = given_all[-1], given_all[-3]
+        handed = self._handed(len(asked), sides, pieces)
+        *_, limits, _, work = handed
         for t, (_, _, alpha, _, *until) in enumerate(asked):
             work.first[t], limits[t] = alpha, tuple(until)
         try:
-            subtree.explore(self._made_for(given_all, sides.indptr.size > 1), *given_all)
+            subtree.explore(self._made_for(handed, sides.indptr.size > 1), *handed)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
             if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
@@ -252,7 +253,7 @@ class Relaxation:
             pieces.nodes["why"][0, 0] = subtree.STUCK
         return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
 
-    def _given(self, count: int, sides: RowSides, pieces: Piece) -> Given:
+    def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
         """What `explore` takes, steps aside, for so many explorations: limits and the first dual vectors are unset."""
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
@@ -260,9 +261,9 @@ class Relaxation:
         work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop)
         return alive, self._samples, grid, sides, np.empty(count, LIMITS), pieces, work
 
-    def _steps(self, given_all: Given) -> Steps:
+    def _steps(self, handed: Handed) -> Steps:
         """The steps that `explore` calls by their address, not compiled yet."""
-        (alive, samples, _, sides, *_), work = given_all, given_all[-1]
+        alive, samples, _, sides, _, _, work = handed
         model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0)
         minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
@@ -272,18 +273,18 @@ class Relaxation:
         price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)
         return Steps(relax, minimise, price)
 
-    def _made_for(self, given_all: Given, has_rows: bool) -> Steps:
+    def _made_for(self, handed: Handed, has_rows: bool) -> Steps:
         """The steps in machine code; that of the prices only where the user has rows."""
         if has_rows not in self._made:
-            relax, minimise, price = self._steps(given_all)
+            relax, minimise, price = self._steps(handed)
             self._made[has_rows] = Steps(relax.made(), minimise.made(), price.made() if has_rows else price)
         return self._made[has_rows]
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
-        given_all = self._given(0, NO_ROWS, self._begun([], NO_ROWS, ()))
-        steps = self._steps(given_all)
-        explore, prices = Step.of(subtree.explore, steps, *given_all), [steps.price] * has_rows
+        handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
+        steps = self._steps(handed)
+        explore, prices = Step.of(subtree.explore, steps, *handed), [steps.price] * has_rows
         return [explore], [steps.relax, steps.minimise_model, *prices]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:

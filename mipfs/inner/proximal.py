@@ -74,10 +74,8 @@ class Proximal:
         alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old, kept = self._x.copy(), np.empty((2, n))
         loss = Smooth(self._held, self._y, self._c, self._loss.kernel, problem.bias, self._unit)
-        groups, at = (
-            Groups(self._pointer, places, self._scale, self._room()),
-            Iterates(self._x, old, kept, state, alpha),
-        )
+        groups = Groups(self._pointer, places, self._scale, self._room())
+        at = Iterates(self._x, old, kept, state, alpha)
         change = -1.0 if self._change is None else self._change
         for _ in range(MAX_SLICES):
             state[1] = 0.0

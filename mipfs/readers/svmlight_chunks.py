@@ -95,10 +95,8 @@ class _Piece:
         self.lines, self.ends = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
         self.columns, self.values = np.empty(most, dtype=np.int32), np.empty(most)
         hard, state = np.empty((raw.size // 20 + 2, 3), dtype=np.int64), np.array([0, 0, 0, line, 0, 0])
-        samples, entries = (
-            Lines(self.labels, self.bags, self.lines, self.ends),
-            Entries(self.columns, self.values, hard),
-        )
+        samples = Lines(self.labels, self.bags, self.lines, self.ends)
+        entries = Entries(self.columns, self.values, hard)
         while parse(raw, int(state[5]), limit, POWERS, samples, entries, state) != DONE:
             end = text.index(b"\n", state[5])
             number = int(state[3]) + 1

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from mipfs.compiled import is_kept
+from mipfs.plumbing.machine import cores
 from mipfs.pointers import Step
 
 POLL_SECONDS = 0.05
@@ -46,17 +47,23 @@ def missing(lists: Sequence[Sequence[Step]]) -> list[list[Job]]:
 
 
 def compile_beside(lists: Sequence[Sequence[Job]], must_stop: Callable[[], bool]) -> None:
-    """Do every list of jobs in a process of its own, as many at a time as there are cores, and wait for all."""
-    waiting, running = list(lists), list[subprocess.Popen[bytes]]()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Do every list of jobs in a process of its own, as many at a time as there are cores, and wait for all.
+
+    Where a job has no name that another process can import, or no process can be started, this one is left to do them.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        waiting = [pickle.dumps(list(jobs)) for jobs in lists]
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return
     try:
         while (waiting or running) and not must_stop():
-            while waiting and len(running) < cores:
+            while waiting and len(running) < cores():
                 running.append(_started(waiting.pop(0)))
             time.sleep(POLL_SECONDS)
             running = [process for process in running if not _has_ended(process)]
-    except (OSError, pickle.PicklingError, AttributeError, TypeError):
-        pass  # no process can be started, or what it is to compile is not importable: this one compiles
+    except OSError:
+        return
     finally:
         for process in running:
             process.kill()
@@ -72,15 +79,14 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     return ended
 
 
-def _started(jobs: Sequence[Job]) -> subprocess.Popen[bytes]:
-    """A process that does some jobs; its standard input stays open as long as this process lives."""
-    said = pickle.dumps(list(jobs))
+def _started(jobs: bytes) -> subprocess.Popen[bytes]:
+    """A process that does some pickled jobs; its standard input stays open as long as this process lives."""
     process = subprocess.Popen(
         [sys.executable, "-c", CHILD.format(path=sys.path)],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(said)
+    process.stdin.write(jobs)
     process.stdin.flush()
     return process
 

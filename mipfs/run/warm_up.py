@@ -39,7 +39,6 @@ LOG = logging.getLogger("mipfs")
 POLL_SECONDS = 0.02
 """How often the workers of a cluster are asked whether they are prepared."""
 ONE_AT_A_TIME = threading.Lock()
-SAID = "compiling the kernels for this kind of problem, once; the clock starts afterwards"
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
@@ -94,9 +93,9 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
     if kind in _compiled and client is None:
         return False
     asked = Asked()
-    with announced(), handled(asked):
+    with announced() as announcer, handled(asked):
         if kind not in _compiled:
-            _compile_beside(kind, asked)
+            _compile_beside(kind, asked, announcer)
             _compile(kind, asked)
         there = None if client is None else _Elsewhere(client, kind)  # now: on one machine they load what lies there
         while there is not None and not asked.came and there.is_at_work():
@@ -158,12 +157,12 @@ class Asked:
 
 
 @contextmanager
-def announced() -> Iterator[None]:
+def announced() -> Iterator[_Announcer]:
     """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are."""
     listener, events = _Announcer(), cast(Any, event)
     events.register("numba:compile", listener)
     try:
-        yield
+        yield listener
     finally:
         events.unregister("numba:compile", listener)
 
@@ -171,11 +170,11 @@ def announced() -> Iterator[None]:
 class _Announcer(event.Listener):
     said = False
 
-    def on_start(self, event: Any) -> None:
-        """The first kernel is about to be compiled."""
+    def on_start(self, event: Any = None) -> None:
+        """The first kernel is about to be compiled, here or beside."""
         if not self.said:
             self.said = True
-            LOG.info(SAID)
+            LOG.info("compiling the kernels for this kind of problem, once; the clock starts afterwards")
 
     def on_end(self, event: Any) -> None:
         """Nothing to say."""
@@ -184,13 +183,13 @@ class _Announcer(event.Listener):
 _compiled: set[Kind] = set()
 
 
-def _compile_beside(kind: Kind, asked: Asked) -> None:
+def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
     if not hasattr(kind.driver, "kernels") or not sys.executable:
         return
     lists = missing(kind.driver.kernels(tiny(kind, 0.2)))
     if lists:
-        LOG.info(SAID)
+        announcer.on_start()
         job = __name__, "compile_all", (kind.driver.__name__, dataclasses.replace(kind, driver=cast(Any, None)))
         compile_beside([*lists, [job]], lambda: asked.came)
 
