@@ -256,9 +256,9 @@ def _restricted(run: Run) -> Restricted:
     if options.restricted == "face" and not free:
         raise UsageError("restricted = 'face' needs a selection without rows and forced features; leave it at 'auto'")
     if proximal and free and (options.restricted == "face" or (options.restricted == "auto" and not papers)):
-        return FaceProximal(problem, options.eps_apg)
+        return FaceProximal(problem, options.eps_apg, run.settings.proximal)
     if proximal:
-        return Proximal(problem, options.eps_apg)
+        return Proximal(problem, options.eps_apg, run.settings.proximal)
     if problem.selection.is_plain and options.restricted in ("auto", "interior"):
         return FaceInterior(problem)
     return Cutting(problem)

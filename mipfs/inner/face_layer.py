@@ -94,7 +94,7 @@ class FaceLayer(Bundle):
 
     def __init__(self, problem: Problem, settings: LayerSettings) -> None:
         super().__init__(problem, settings)
-        self._saddle = Saddle()
+        self._saddle = Saddle(settings.saddle)
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""

@@ -27,14 +27,11 @@ from mipfs.losses import get_loss
 from mipfs.losses.projection import project
 from mipfs.losses.solver import TakenOff, kernel_columns
 from mipfs.problem import Problem
+from mipfs.settings import ProximalSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-STEPS = 15
-"""Proximal steps between two looks at the gap, the clock and the interrupt flag."""
-MAX_SLICES = 400
-"""Slices after which the proximal gradient is taken as it is."""
 MIXTURE = -1.0
 """In place of M in the kernel: the groups are selections, of which one is mixed."""
 
@@ -47,10 +44,15 @@ class Proximal:
     problem : Problem
     change : float, optional
         Stop where a step changes the objective by no more than this share (Tan 2014, (43)), whatever the gap is.
+    settings : ProximalSettings, optional
     """
 
-    def __init__(self, problem: Problem, change: float | None = None) -> None:
-        self.problem, self._change = problem, change
+    def __init__(
+        self, problem: Problem, change: float | None = None, settings: ProximalSettings = ProximalSettings()
+    ) -> None:
+        self.problem = problem
+        self.settings = settings
+        self._change = change
         self._loss = get_loss(problem.loss)
         self._alike = alike(problem, np.empty(0, dtype=np.int64))
         self._y, self._c = problem.data.y, problem.c_i
@@ -77,9 +79,9 @@ class Proximal:
         groups = Groups(self._pointer, places, self._scale, self._room())
         at = Iterates(self._x, old, kept, state, alpha)
         change = -1.0 if self._change is None else self._change
-        for _ in range(MAX_SLICES):
+        for _ in range(self.settings.slices):
             state[1] = 0.0
-            accelerated(loss, groups, at, 1e-15, change, STEPS)
+            accelerated(loss, groups, at, 1e-15, change, self.settings.steps)
             dual, exact = self._dual(alpha, places)
             closed = self._change is None and state[3] - dual <= tol
             if closed or state[1] == 1.0 or must_stop():

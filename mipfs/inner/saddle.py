@@ -21,34 +21,21 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mipfs.inner.polytope import Polytope
+from mipfs.settings import SaddleSettings
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_GAP = 1e-15
 """Values are at most 1, so that round-off is about this large: products that are to be smaller vanish, and divide."""
-STEPS = 60
-"""Newton steps per call at most."""
-SHRINK = 0.1
-"""Factor by which μ is to fall in one step."""
-BOUNDARY = 0.95
-"""Share of the way to the boundary that a step may go."""
-SHORT = 0.1
-"""After a step shorter than this μ hardly falls in the next, which leads back to the central path."""
-STUCK = 1e-9
-"""A step as short as this is round-off, or too far from the central path."""
-EXCESS = 2.0
-"""A step is halved, but not below SHORT, while curvature adds more than so many times the sum of the products."""
-CLOSE = 1.5
-"""The mean product may be so much larger than what was asked for."""
-INSIDE = 1e-3
-"""Share of M that is left free where σ begins."""
-RIDGES = 4
-"""Tries to make the matrix of a step positive definite in floating point."""
 
 
 class Saddle:
     """The iterate, kept from call to call.
+
+    Parameters
+    ----------
+    settings : SaddleSettings, optional
 
     Attributes
     ----------
@@ -57,7 +44,8 @@ class Saddle:
     mu : mean product at the end of the last call
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settings: SaddleSettings = SaddleSettings()) -> None:
+        self.settings = settings
         self.beta, self._s, self._xi = np.ones(1), np.ones(1), 1.0
         self.sigma, self._z, self._y = np.empty(0), np.empty(0), np.empty(0)
         self._eta, self.mu = 0.0, 1.0
@@ -81,20 +69,20 @@ class Saddle:
         self._grow(B, d, S)
         count = d.size + 2 * int(np.count_nonzero(f)) + int(S.bounded)
         target, step, anew = gap / count, 1.0, False
-        for _ in range(STEPS):
+        for _ in range(self.settings.steps):
             omega, half, slack, dual = self._exact(B, d, S)
             # s and z are free of constraints: they take their exact values where these are well positive
             self._s = np.where(slack > 0.1 * self._s, slack, self._s)
             self._z = np.where(f & (dual > 0.1 * self._z), dual, self._z)
             off = max(np.abs(self._s - slack).max(), np.abs(self._z - dual)[f].max(initial=0.0))
             self.mu = self._products(S) / count
-            if (self.mu <= CLOSE * target and off <= gap) or (step <= STUCK and anew):
+            if (self.mu <= self.settings.close * target and off <= gap) or (step <= self.settings.stuck and anew):
                 break
-            if step <= STUCK:
+            if step <= self.settings.stuck:
                 self._begin_anew(B, d, S)
                 step, anew = 1.0, True
                 continue
-            shrink = SHRINK if step > SHORT else 1.0 - (1.0 - SHRINK) * step
+            shrink = self.settings.shrink if step > self.settings.short else 1.0 - (1.0 - self.settings.shrink) * step
             step = self._step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
 
     def _products(self, S: Polytope) -> float:
@@ -139,8 +127,8 @@ class Saddle:
         self._z = np.append(self._z[:known], np.where(f[known:], mu / sigma, 0.0))
         self._y = np.append(self._y[:known], np.where(f[known:], mu / (1.0 - sigma), 0.0))
         total = float(self.sigma[f].sum())
-        if S.bounded and total > (1.0 - INSIDE) * S.room:
-            self.sigma[f] *= (1.0 - INSIDE) * S.room / total
+        if S.bounded and total > (1.0 - self.settings.inside) * S.room:
+            self.sigma[f] *= (1.0 - self.settings.inside) * S.room / total
 
     def _begin_anew(self, B: Array, d: Array, S: Polytope) -> None:
         """A point well inside, with a β near the present one."""
@@ -169,7 +157,7 @@ class Saddle:
             h, level = room / eta + float(weights.sum()), mu / eta - room + float((weights * rho).sum())
             H -= np.outer(gather, gather / h)
             right += gather * (level / h)
-        factor = _factor(H)
+        factor = _factor(H, self.settings.ridges)
         if factor is None:
             return 0.0
         one, beta_step = cho_solve(factor, np.ones(beta.size)), cho_solve(factor, right)
@@ -183,15 +171,15 @@ class Saddle:
         pairs = [(beta, beta_step), (s, s_step), (sigma, sigma_step), (rest, -sigma_step), (z, z_step), (y, y_step)]
         if S.bounded:
             pairs += [(np.array([eta, room]), np.array([eta_step, -float(sigma_step.sum())]))]
-        step = min(_longest(value, change) for value, change in pairs)
-        if not step > STUCK:
+        step = min(_longest(value, change, self.settings.boundary) for value, change in pairs)
+        if not step > self.settings.stuck:
             return 0.0
-        worst = EXCESS * self.mu * (beta.size + 2 * f.size)
+        worst = self.settings.excess * self.mu * (beta.size + 2 * f.size)
         while True:
             self.beta, self._s, self._xi = beta + step * beta_step, s + step * s_step, xi + step * xi_step
             self.sigma, self._z, self._y = sigma + step * sigma_step, z + step * z_step, y + step * y_step
             self._eta = eta + step * eta_step
-            if step <= SHORT or self._excess(B, d, S) <= worst:
+            if step <= self.settings.short or self._excess(B, d, S) <= worst:
                 return step
             step *= 0.5
 
@@ -214,10 +202,10 @@ def _pull(B: Array, S: Polytope, weights: Array, omega: Array) -> Array:
     return np.append(0.0, B.T @ (S.spread(weights) * omega))
 
 
-def _factor(H: Array) -> Any:
+def _factor(H: Array, tries: int) -> Any:
     """Cholesky's factor of H, with the least ridge that makes it positive definite in floating point, or None."""
     ridge, diagonal = 1e-16 * float(np.max(np.diag(H))), H.ravel()[:: H.shape[0] + 1]
-    for _ in range(RIDGES):
+    for _ in range(tries):
         try:
             return cho_factor(H)
         except (LinAlgError, ValueError):  # ValueError: not all entries are finite
@@ -226,9 +214,9 @@ def _factor(H: Array) -> Any:
     return None
 
 
-def _longest(value: Array, change: Array) -> float:
-    """The step in (0, 1] that leaves the values positive."""
+def _longest(value: Array, change: Array, share: float) -> float:
+    """The step in (0, 1] that goes at most a share of the way to where a value would be zero."""
     falling = change < 0.0
     if not np.any(falling):
         return 1.0
-    return min(1.0, BOUNDARY * float(np.min(-value[falling] / change[falling])))
+    return min(1.0, share * float(np.min(-value[falling] / change[falling])))

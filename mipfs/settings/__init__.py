@@ -17,11 +17,15 @@ from typing import Annotated, Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.settings.inner import LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
+from mipfs.settings.kinds import Part, Tolerance
 
-Part = Annotated[float, Within(0, 1)]
-"""A share, both ends included."""
-Tolerance = Annotated[float, Within(above=0, below=1)]
-"""A relative gap or distance that is asked for."""
+__all__ = [
+    "BranchSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings", "KelleySettings",
+    "LayerSettings", "ListSettings", "MasterSettings", "OracleSettings", "Part", "ProximalSettings",
+    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
+    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -160,40 +164,6 @@ class SearchSettings(Declared):
 
 
 @dataclass(frozen=True)
-class RelaxationSettings(Declared):
-    """The Boolean relaxation from nothing, which roots are: working sets and pricing (`mipfs.inner.boolean`)."""
-
-    first: Count = 100
-    """Atoms in the first working set, or four times M."""
-    growth: Count = 300
-    """New atoms that a round takes in at most, where the working set is small."""
-    factor: Count = 2
-    """New atoms that a round takes in at most: so many times those there are, where these are more than `growth`."""
-    cheap: Excess = 1e9
-    """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost
-    more."""
-    all_numbers: Natural = 2_000_000
-    """Sparse columns of at most so many stored numbers are all in once a crowd of them is missing."""
-    crowd: Part = 0.15
-    """Share of the atoms that a round finds missing which is a crowd."""
-    near: Part = 0.7
-    """With the atoms that a round must take in come those worth so large a share of their price: the next would be
-    them."""
-    used: Part = 1e-4
-    """An atom whose σ is so large, relative to the largest, is in use."""
-    likely: Count = 2_000
-    """Atoms at most with which a relaxation that the gradients did not solve begins again."""
-    rounds: Count = 40
-    """Rounds of pricing at most."""
-    nearly: Excess = 10.0
-    """A gap of so many times the asked one is not worth factors of all that is in play."""
-    loose: Tolerance = 0.25
-    """Share of the gap over all atoms to which a working set is solved while it is still growing."""
-    merge_above: Natural = 500
-    """Samples from which on equal ones are looked for: fewer cost less than the look."""
-
-
-@dataclass(frozen=True)
 class RootSettings(Declared):
     """The root of `branch`."""
 
@@ -276,32 +246,6 @@ class ViolatedSettings(Declared):
 
 
 @dataclass(frozen=True)
-class LayerSettings(Declared):
-    """The inner layer of `two_layer` over a face (`mipfs.inner.face_layer`) or a pool (`mipfs.inner.inner_layer`)."""
-
-    rounds: Count = 2000
-    """Rounds of the layer over a face at most: after as many only round-off is left."""
-    share: Tolerance = 0.3
-    """Share of the open gap to which its master is solved."""
-    exact_saddle: Part = 1e-4
-    """When a master solved this much tighter still yields no new labelling, round-off is all that is left."""
-    drop_every: Count = 5
-    """Masters between two looks for labellings that can go."""
-    drop_after: Natural = 10
-    """Masters in which a labelling was inactive before it goes."""
-    drop_above: Count = 100
-    """Labellings from which on any go; half as many stay in any case."""
-    active: Excess = 3.0
-    """A labelling is active whose weight is so many times the smallest that the centre would give it."""
-    pool_rounds: Count = 500
-    """Labellings that the layer over a pool adds at most."""
-    pool_drop_after: Natural = 15
-    """As `drop_after`, over a pool."""
-    pool_drop_above: Count = 30
-    """As `drop_above`, over a pool, whose masters are conic programs."""
-
-
-@dataclass(frozen=True)
 class DriverSettings(Declared):
     """What steers any driver: the search over supports, the lists, and the oracle. `monolithic` has no more."""
 
@@ -360,6 +304,8 @@ class KelleySettings(DriverSettings):
 
     oracle: ViolatedSettings = ViolatedSettings()
     """Step 1, the most violated selection."""
+    proximal: ProximalSettings = ProximalSettings()
+    """The proximal gradient on its restricted problems."""
     rounding: RoundingSettings = RoundingSettings()
     """How the relaxation becomes an incumbent."""
     sharper: Tolerance = 0.99
