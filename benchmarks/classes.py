@@ -35,9 +35,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.baselines.l1_svm import l1_svm
-from mipfs.baselines.structural_svm import structural_svm
 from mipfs.data.instance import Instance
+from mipfs.lab.baselines.l1_svm import l1_svm
+from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.measures import value
 from mipfs.problem import Problem
 

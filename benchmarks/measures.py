@@ -29,12 +29,12 @@ from sklearn.datasets import load_svmlight_file
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.baselines.l1_bundle import L1Bundle
-from mipfs.baselines.l1_svm import l1_svm_of_size
-from mipfs.baselines.linear import Linear, linear
-from mipfs.baselines.rfe import eliminate, plain_svm
-from mipfs.baselines.structural_svm import structural_svm
 from mipfs.data.instance import Instance
+from mipfs.lab.baselines.l1_bundle import L1Bundle
+from mipfs.lab.baselines.l1_svm import l1_svm_of_size
+from mipfs.lab.baselines.linear import Linear, linear
+from mipfs.lab.baselines.rfe import eliminate, plain_svm
+from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.measures import get_measure, value
 from mipfs.measures.fbeta import divide_and_conquer, full_search
 from mipfs.problem import Problem

@@ -37,8 +37,8 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.estimators.joint import joint_problem, with_constant
-from mipfs.mil import Bags, Miles, mean_distance
+from mipfs.lab.joint import joint_problem, with_constant
+from mipfs.lab.mil import Bags, Miles, mean_distance
 
 Array = npt.NDArray[np.float64]
 Fit = Callable[[Array, Array, float], tuple[Array, float, bool]]

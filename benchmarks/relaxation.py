@@ -224,7 +224,7 @@ def run_type_one(repeats: int) -> None:
     from mipfs.generators.synthetic import tan_2014
     from mipfs.inner.proximal import Proximal
     from mipfs.inner.restricted import Pool, feasible
-    from mipfs.inner.simple_mkl import simple_mkl
+    from mipfs.lab.shelf.simple_mkl import simple_mkl
 
     X, y = tan_2014(4096, 4096, 400, seed=1, n_test=0)["train"]
     data, C, B, T = Instance.from_arrays(X, y), 10.0, 50, 5

@@ -21,10 +21,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import mipfs
-from mipfs.sketch.bss import preference, promised, sparsify
-from mipfs.sketch.guarantee import eigenvalues
-from mipfs.sketch.picks import gathered
-from mipfs.sketch.source import Basis, Source
+from mipfs.lab.sketch.bss import preference, promised, sparsify
+from mipfs.lab.sketch.guarantee import eigenvalues
+from mipfs.lab.sketch.picks import gathered
+from mipfs.lab.sketch.source import Basis, Source
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.sketch_oracles import bss

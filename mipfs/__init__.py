@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mipfs.backends.declared import Formulation
     from mipfs.data.instance import Instance, Row
     from mipfs.drivers import solve, start
     from mipfs.drivers.session import Session
@@ -32,15 +31,16 @@ if TYPE_CHECKING:
         PolynomialFGMClassifier,
     )
     from mipfs.formulation import problem_of
+    from mipfs.formulation.program import Formulation
+    from mipfs.lab.sketch.front import preselect
+    from mipfs.lab.studies.bench import Bench, bench
+    from mipfs.lab.studies.ladder import Comparison, compare
+    from mipfs.lab.studies.solution_path import SolutionPath
+    from mipfs.lab.studies.walk import path
     from mipfs.problem import Problem
-    from mipfs.proof.sidecar import verify
     from mipfs.readers import read
     from mipfs.result.result import Record, Result, Status, StopReason
-    from mipfs.sketch.front import preselect
-    from mipfs.studies.bench import Bench, bench
-    from mipfs.studies.ladder import Comparison, compare
-    from mipfs.studies.solution_path import SolutionPath
-    from mipfs.studies.walk import path
+    from mipfs.result.sidecar import verify
 
 __version__ = "0.1.0"
 
@@ -90,14 +90,14 @@ _HOME = {
     "AdditiveFGMClassifier": "mipfs.estimators",
     "BSSSelector": "mipfs.estimators",
     "BaselineSelector": "mipfs.estimators",
-    "Bench": "mipfs.studies.bench",
-    "Comparison": "mipfs.studies.ladder",
+    "Bench": "mipfs.lab.studies.bench",
+    "Comparison": "mipfs.lab.studies.ladder",
     "DataError": "mipfs.errors",
     "DataWarning": "mipfs.errors",
     "FGMClassifier": "mipfs.estimators",
     "FGMSelector": "mipfs.estimators",
     "FSPClassifier": "mipfs.estimators",
-    "Formulation": "mipfs.backends.declared",
+    "Formulation": "mipfs.formulation.program",
     "GroupFGMClassifier": "mipfs.estimators",
     "Instance": "mipfs.data.instance",
     "LeverageSelector": "mipfs.estimators",
@@ -112,27 +112,36 @@ _HOME = {
     "Row": "mipfs.data.instance",
     "RowError": "mipfs.errors",
     "Session": "mipfs.drivers.session",
-    "SolutionPath": "mipfs.studies.solution_path",
+    "SolutionPath": "mipfs.lab.studies.solution_path",
     "Status": "mipfs.result.result",
     "StopReason": "mipfs.result.result",
     "UsageError": "mipfs.errors",
-    "bench": "mipfs.studies.bench",
-    "compare": "mipfs.studies.ladder",
-    "path": "mipfs.studies.walk",
-    "preselect": "mipfs.sketch.front",
+    "bench": "mipfs.lab.studies.bench",
+    "compare": "mipfs.lab.studies.ladder",
+    "path": "mipfs.lab.studies.walk",
+    "preselect": "mipfs.lab.sketch.front",
     "problem_of": "mipfs.formulation",
     "read": "mipfs.readers",
     "solve": "mipfs.drivers",
     "start": "mipfs.drivers",
-    "verify": "mipfs.proof.sidecar",
+    "verify": "mipfs.result.sidecar",
 }
 
-_SUBPACKAGES = ("atoms", "errors", "models", "page", "settings", "sketch")
+_SUBPACKAGES = {
+    "atoms": "mipfs.atoms",
+    "baselines": "mipfs.lab.baselines",
+    "errors": "mipfs.errors",
+    "mil": "mipfs.lab.mil",
+    "models": "mipfs.models",
+    "page": "mipfs.lab.page",
+    "settings": "mipfs.settings",
+    "sketch": "mipfs.lab.sketch",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBPACKAGES:
-        return import_module(f"mipfs.{name}")
+        return import_module(_SUBPACKAGES[name])
     if name not in _HOME:
         raise AttributeError(f"module 'mipfs' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -29,11 +29,11 @@ from mipfs.data.checks import anywhere, as_float, as_numbers
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
 from mipfs.losses import get_loss, loss_of
-from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
 from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
+from mipfs.svm.dyadic import PIECE, pieces
 
 if TYPE_CHECKING:
     from mipfs.measures import Measure

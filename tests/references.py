@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.conic import cp, declare_loss
 from mipfs.errors import MipfsError
+from mipfs.formulation.conic import cp, declare_loss
 from mipfs.models.boolean_relaxation import declare
 from mipfs.problem import Problem
 from mipfs.solvers import cones

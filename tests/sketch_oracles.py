@@ -1,4 +1,4 @@
-"""Paul 2016 written down as it stands, with dense linear algebra; nothing of it is shared with `mipfs.sketch`."""
+"""Paul 2016 written down as it stands, with dense linear algebra; nothing of it is shared with `mipfs.lab.sketch`."""
 
 from __future__ import annotations
 

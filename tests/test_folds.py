@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 from mipfs.data.instance import Instance
 from mipfs.drivers import solve
 from mipfs.errors import UsageError
+from mipfs.lab.studies import folds
 from mipfs.problem import Problem
-from mipfs.studies import folds
 
 
 def raw(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,10 +14,10 @@ import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
+from mipfs.lab.studies import ladder
 from mipfs.models import reduced_mkl
 from mipfs.problem import Problem
 from mipfs.solvers import cones
-from mipfs.studies import ladder
 
 P = 6
 NAMES = tuple(f"x{j + 1}" for j in range(P))
@@ -215,7 +215,7 @@ def test_compare_is_loaded_only_when_it_is_asked_for() -> None:
     import subprocess
     import sys
 
-    code = "import sys, mipfs; assert 'mipfs.studies.ladder' not in sys.modules; assert callable(mipfs.compare); "
+    code = "import sys, mipfs; assert 'mipfs.lab.studies.ladder' not in sys.modules; assert callable(mipfs.compare); "
     code += "assert not {'cvxpy', 'pyomo', 'sklearn'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

@@ -18,10 +18,11 @@ import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import baselines, drivers, formulation, losses, measures, readers, sketch
+from mipfs import drivers, formulation, losses, measures, readers
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
+from mipfs.lab import baselines, sketch
 from mipfs.problem import Problem
 from mipfs.readers import files
 

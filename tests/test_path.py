@@ -21,12 +21,12 @@ from mipfs.atoms.groups import Groups
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
+from mipfs.lab.studies.choice import least_error, one_standard_error
+from mipfs.lab.studies.folds import stratified
+from mipfs.lab.studies.walk import _tightened
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
 from mipfs.selection.selection import Extras, Rows
-from mipfs.studies.choice import least_error, one_standard_error
-from mipfs.studies.folds import stratified
-from mipfs.studies.walk import _tightened
 from tests.oracles import LinearRow, allowed_supports, brute_force
 
 P = 6

@@ -14,6 +14,7 @@ from scipy import sparse
 import mipfs
 from mipfs import Instance, Problem, RowError
 from mipfs.errors import NumericalError
+from mipfs.selection.model import selection_model
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.selection.selection import Extras, Rows, Selection
 from mipfs.solvers import highs
@@ -227,7 +228,7 @@ def test_a_row_that_the_solver_refuses_is_an_error(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(highspy.Highs, "addRow", lambda *_: highspy.HighsStatus.kError)
     with pytest.raises(NumericalError, match="does not take over the row 'r0'"):
-        highs.selection_model(over([1, 1], 0.0, 1.0))
+        selection_model(over([1, 1], 0.0, 1.0))
 
 
 @pytest.mark.parametrize("driver", [*DRIVERS, "conic"])

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import mipfs
-from mipfs import page
 from mipfs.errors import DataError
-from mipfs.studies.ladder import Comparison
-from mipfs.studies.reading import Study, load
-from mipfs.studies.solution_path import SolutionPath
-from tests.page import page_cases as cases
+from mipfs.lab import page
+from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.reading import Study, load
+from mipfs.lab.studies.solution_path import SolutionPath
+from tests.lab.page import page_cases as cases
 
 
 def studies() -> list[Study]:

@@ -25,7 +25,7 @@ TAKEN = ("name", "features", "sparse", "weights", "groups", "limits", "library")
 
 def baseline_lines() -> list[dict[str, str]]:
     """The table of baselines, the references on all features last."""
-    from mipfs import baselines
+    from mipfs.lab import baselines
 
     lines = []
     for name in (*baselines.available(), *baselines.references()):

@@ -15,7 +15,7 @@ from mipfs.cli.options import DataFile, Label, Positive, Quiet, Report, Scale, r
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Instance
-    from mipfs.studies.bench import Bench
+    from mipfs.lab.studies.bench import Bench
 
 SHARE = 20.0
 """The file is written when this many times as long has gone as the last writing took, so that it costs a twentieth."""
@@ -72,8 +72,8 @@ def bench(
     from mipfs import readers
     from mipfs.cli.output import check_page, check_target
     from mipfs.errors import UsageError
-    from mipfs.studies.bench import check_complete
-    from mipfs.studies.bench_plot import check_plot
+    from mipfs.lab.studies.bench import check_complete
+    from mipfs.lab.studies.bench_plot import check_plot
 
     check_target(output, data_file)
     check_target(plot, data_file, output, option="--plot")
@@ -96,8 +96,8 @@ def _asked(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     """The arguments of `mipfs.bench`; those that are not given are as the file to go on with has them."""
     from mipfs.cli.options import parse_names, parse_numbers, parse_whole
     from mipfs.errors import UsageError
-    from mipfs.studies.bench import load
-    from mipfs.studies.bench_methods import methods
+    from mipfs.lab.studies.bench import load
+    from mipfs.lab.studies.bench_methods import methods
 
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if "methods" in asked:
@@ -128,10 +128,10 @@ def _run(
     """Do what is left, write what there is, and return the exit code."""
     import mipfs
     from mipfs.cli.streams import natives_apart
+    from mipfs.lab.studies.bench import records_of
     from mipfs.plumbing.cluster import client_of
     from mipfs.plumbing.signals import held
     from mipfs.report.progress import progress
-    from mipfs.studies.bench import records_of
 
     output = targets[0]
     records = records_of(str(output), data, asked) if resume else ()

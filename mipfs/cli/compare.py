@@ -24,8 +24,8 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from mipfs.lab.studies.ladder import Comparison
     from mipfs.problem import Problem
-    from mipfs.studies.ladder import Comparison
 
 
 def compare(
@@ -52,8 +52,8 @@ def compare(
     from mipfs.cli.output import check_page, check_target
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
+    from mipfs.lab.studies import ladder
     from mipfs.plumbing.signals import held
-    from mipfs.studies import ladder
 
     params = problem_parameters(param or (), "compare")
     check_target(json, data_file, subject_to)
@@ -82,7 +82,7 @@ def _finish(
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
     from mipfs.cli.text import say, show_blocks
-    from mipfs.studies.ladder_report import ladder_blocks
+    from mipfs.lab.studies.ladder_report import ladder_blocks
 
     if target is not None:
         write_json(comparison.document(), target)

@@ -20,9 +20,9 @@ from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
     from mipfs.data.instance import Scaling
+    from mipfs.lab.studies.ladder import Comparison
     from mipfs.problem import Problem
     from mipfs.result.result import Record, Result
-    from mipfs.studies.ladder import Comparison
 
 INSTANCE = "wdbc.svm"
 SCALE: Scaling = "standard"
@@ -88,8 +88,8 @@ def _climb(problem: Problem, quiet: bool, talk: bool) -> Comparison:
     """The ladder on the same problem: how far are the relaxations from the optimum?"""
     from mipfs.cli.live import live_table
     from mipfs.cli.text import show_blocks
-    from mipfs.studies.ladder import compare
-    from mipfs.studies.ladder_report import ladder_blocks
+    from mipfs.lab.studies.ladder import compare
+    from mipfs.lab.studies.ladder_report import ladder_blocks
 
     if talk:
         print("\nHow far are the convex relaxations from that?", flush=True)
@@ -102,7 +102,7 @@ def _climb(problem: Problem, quiet: bool, talk: bool) -> Comparison:
 
 def _write(report: str, result: Result, ladder: Comparison | None, problem: Problem) -> None:
     """The page: the result, how it does on its own data, and the ladder."""
-    from mipfs import page
+    from mipfs.lab import page
     from mipfs.result.score import score
 
     measured = None

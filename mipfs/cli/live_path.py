@@ -14,8 +14,8 @@ from mipfs.cli.text import number, percent
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
+    from mipfs.lab.studies.solution_path import Point
     from mipfs.result.result import Record
-    from mipfs.studies.solution_path import Point
 
 
 @contextmanager

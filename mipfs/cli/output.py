@@ -69,7 +69,7 @@ def finish(
 def write_page(target: str | None, title: str, study: Reported) -> None:
     """Write the page of one result, path, ladder, or anything else with a report, where it was asked for."""
     if target is not None:
-        from mipfs import page
+        from mipfs.lab import page
 
         page.write(target, [page.Item(title, study)])
 

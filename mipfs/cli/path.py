@@ -26,7 +26,7 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mipfs.studies.solution_path import SolutionPath
+    from mipfs.lab.studies.solution_path import SolutionPath
 
 
 def path(
@@ -118,8 +118,8 @@ def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | 
     from mipfs.cli.errors import STOPPED_EARLY, complain
     from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
     from mipfs.cli.text import say, show_blocks
+    from mipfs.lab.studies.path_report import path_blocks
     from mipfs.result.result import Status
-    from mipfs.studies.path_report import path_blocks
 
     if target is not None:
         write_json(found.document(), target)

@@ -12,8 +12,8 @@ from mipfs.cli.options import Json, Label, Quiet, Seed
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
+    from mipfs.lab.studies.reading import Study
     from mipfs.result.result import Result
-    from mipfs.studies.reading import Study
 
 
 def report(
@@ -38,12 +38,12 @@ def report(
     seed: Seed = 0,
 ) -> int:
     """Show results as one HTML page that needs no network."""
-    from mipfs import page
     from mipfs.cli.output import check_page, check_target, write_json
     from mipfs.cli.text import say
+    from mipfs.lab import page
+    from mipfs.lab.studies import reading
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Result
-    from mipfs.studies import reading
 
     target = str(Path(result_files[0]).with_suffix(".html")) if output is None else output
     inputs = (*result_files, data)
@@ -75,8 +75,8 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 def _scores(study: Study, path: str, data: str | None, label: str | None) -> Any:
     """How the classifiers of a study do on data; None without data, or of what has no classifier."""
+    from mipfs.lab.studies.solution_path import SolutionPath
     from mipfs.result.result import Result
-    from mipfs.studies.solution_path import SolutionPath
 
     if data is None:
         return None

@@ -47,13 +47,13 @@ def sketch(
 ) -> int:
     """Choose columns that keep the margin, with a guarantee that is checked."""
     from mipfs import readers
-    from mipfs import sketch as room
     from mipfs.cli.output import check_target, write_json
     from mipfs.cli.text import say, show_blocks
     from mipfs.errors import UsageError
+    from mipfs.lab import sketch as room
+    from mipfs.lab.sketch.written import save_columns
     from mipfs.plumbing.signals import held
     from mipfs.report.progress import progress
-    from mipfs.sketch.written import save_columns
 
     if rescaled and out is None:
         raise UsageError("--rescaled says how the columns are written; give -o FILE.npz too")

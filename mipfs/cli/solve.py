@@ -179,7 +179,7 @@ def _check_made(problem: Problem, validation: str | None, preselect: str | None)
 
 def _preselected(problem: Problem, driver: str, how: str, seed: int) -> tuple[str, ...]:
     """The features to begin with."""
-    from mipfs.sketch.front import preselect
+    from mipfs.lab.sketch.front import preselect
 
     if driver != "branch":
         raise UsageError(f"--preselect: driver {driver!r} takes all features at once; give --driver branch")

@@ -11,9 +11,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mipfs.backends.declared import Formulation
 from mipfs.errors import UsageError
 from mipfs.formulation import algebraic, compile
+from mipfs.formulation.program import Formulation
 from mipfs.plumbing import output_file
 from mipfs.problem import Problem
 
@@ -67,8 +67,8 @@ def declared_model(model: Any, options: Mapping[str, Any] | None = None) -> Any:
     """
     problem = compile(model)
     if isinstance(model, Formulation):
-        from mipfs.backends.canonical import pyomo_of
         from mipfs.drivers.default import of_problem
+        from mipfs.formulation.canonical import pyomo_of
 
         return pyomo_of(model if problem is model.problem else of_problem(model, problem))
     if not isinstance(model, Problem):

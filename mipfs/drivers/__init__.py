@@ -1,8 +1,8 @@
-"""The drivers: one algorithm box each, chosen by name.
+"""The drivers: one algorithm box each, chosen by name, over the relaxed problems of `mipfs.inner`.
 
 A driver is a module with ``Options`` (a frozen dataclass), ``CAPABILITY`` (what it can carry) and ``run(run)``, a
 generator that leaves what it finds in the run and yields where it can pause (`mipfs.drivers.session`): what
-makes its part of a state (`mipfs.run.checkpoint`), or None.
+makes its part of a state (`mipfs.result.state`), or None.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from mipfs.plumbing.declared import Seed, Within, declared
 from mipfs.plumbing.registry import module_of
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
-from mipfs.run.checkpoint import EVERY, Keeper, State
+from mipfs.result.state import State
+from mipfs.run.checkpoint import EVERY, Keeper
 from mipfs.run.run import Observer, settings_of
 from mipfs.settings import DriverSettings
 

@@ -16,20 +16,21 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mipfs.backends.declared import check_size
 from mipfs.capability import ATOMS, PAIRS
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
 from mipfs.drivers.hands import Hands, hands_of
 from mipfs.drivers.pacing import Search
+from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
+from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.rows_node import prices_suffice
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
@@ -67,7 +68,7 @@ class Options(Declared):
         By default all cores that the process may use; the tree and the answer do not depend on it.
     nodes : {"newton", "conic"}
         How the relaxation of a node is solved: by the kernels of this package, or declared in CVXPY and solved by
-        Clarabel (`mipfs.drivers.conic_tree`), one at a time: for losses that are a sum over the samples.
+        Clarabel (`mipfs.lab.shelf.conic_tree`), one at a time: for losses that are a sum over the samples.
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
@@ -118,10 +119,8 @@ def refuse(problem: Problem, options: Options) -> None:
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
-        from mipfs.drivers.conic_tree import ConicTree
-
         check_size(run.problem.data, "CVXPY program")
-        return ConicTree(run, supports, tol)
+        return cast(Tree, published("conic tree").ConicTree(run, supports, tol))
     return Tree(run, supports, tol)
 
 

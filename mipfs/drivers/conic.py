@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.atoms.features import UNIT_ROUNDOFF
-from mipfs.backends.declared import Formulation, TooLargeError
 from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
+from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
@@ -26,9 +26,9 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.result.result import StopReason
 from mipfs.run.heuristics import Supports
+from mipfs.run.proven import prove
 from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
-from mipfs.run.single import prove
 from mipfs.settings import ConicSettings
 from mipfs.solvers.cones import Canonical
 
@@ -123,7 +123,7 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
 
 def _is_the_users_own(declared: Formulation) -> bool:
     """Whether a program was written by a user, and not declared by a formulation."""
-    from mipfs.backends.cvxpy_attach import built_of  # loads CVXPY
+    from mipfs.formulation.cvxpy_attach import built_of  # loads CVXPY
 
     return built_of(declared) is None
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from mipfs import formulation
-from mipfs.backends.declared import Formulation
 from mipfs.capability import POINTWISE
 from mipfs.errors import RowError, UsageError
+from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
 
 DEFAULT = "branch"
@@ -57,7 +57,7 @@ def entry_of(model: Any, problem: Problem) -> formulation.Entry | None:
     """The line of the table that a model was declared from; None for a user's own."""
     name = problem.formulation
     if isinstance(model, Formulation):
-        from mipfs.backends.cvxpy_attach import built_of
+        from mipfs.formulation.cvxpy_attach import built_of
 
         built = None if model.cvxpy is None else built_of(model)
         name = None if built is None else built.name
@@ -80,7 +80,7 @@ def _program(model: Formulation) -> Any:
     """What gives `conic` the program of a model: itself, or where rows were added the same formulation under them."""
 
     def declare(problem: Problem) -> Formulation:
-        from mipfs.backends.cvxpy_attach import built_of
+        from mipfs.formulation.cvxpy_attach import built_of
 
         if problem is not model.problem:
             made: Formulation = of_problem(model, problem)
@@ -121,7 +121,7 @@ def of_problem(model: Any, problem: Problem) -> Any:
     """
     if not isinstance(model, Formulation):
         return problem
-    from mipfs.backends.cvxpy_attach import built_of
+    from mipfs.formulation.cvxpy_attach import built_of
 
     built = built_of(model)
     return replace(model, problem=problem) if built is None else built.declare(problem)

@@ -3,7 +3,7 @@
     Step 1  solve SUB at σ: an SVM on the selected columns; its dual vector is a cut
     Step 2  solve the relaxed master over the cuts for the next σ; stop when the bounds meet
 
-Differences from the paper, without which ``master="milp"`` begins (`mipfs.drivers.milp_master`): the master is one
+Differences from the paper, without which ``master="milp"`` begins (`mipfs.lab.shelf.milp_master`): the master is one
 branch-and-cut tree instead of a MIP from scratch per iteration (`mipfs.drivers.master`), cuts are also taken at
 fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point between the master's σ and an inner one
 (in-out stabilisation), and incumbents come from rounding and swaps too.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from mipfs.drivers import master_state
 from mipfs.drivers.earlier import Earlier
 from mipfs.drivers.master import Master
 from mipfs.drivers.master_node import Node
-from mipfs.drivers.milp_master import by_milp
+from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
@@ -73,7 +73,7 @@ class Options(Declared):
         tree then proves what that found.
     subproblem : {"newton", "conic"}
         The SVM by semismooth Newton steps, or declared in CVXPY and solved by Clarabel
-        (`mipfs.drivers.conic_subproblem`), for losses that are a sum over the samples.
+        (`mipfs.lab.shelf.conic_subproblem`), for losses that are a sum over the samples.
     """
 
     gap: Share = 1e-4
@@ -95,7 +95,7 @@ def run(run: Run) -> Steps:
     return search(run, run.options.master, run.options.subproblem)
 
 
-def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
+def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
     """Solve the problem of `run` with this master and subproblem; `branch` comes here too."""
     run.outcome.proof_slack = COMBINED_SLACK
     begun = begin(run, by)
@@ -106,7 +106,9 @@ def search(run: Run, published: str = "tree", by: str = "newton") -> Steps:
     run.outcome.pool = pool
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
     if master is None:
-        start = (yield from by_milp(run, supports, pool, first)) if published == "milp" and earlier is None else None
+        start = None
+        if master_by == "milp" and earlier is None:
+            start = yield from published("milp master").by_milp(run, supports, pool, first)
         master, rounded = _planted(run, supports, pool, first, start, tol), -1
     run.raise_bound(min(master.bound, run.objective))
     while run.stop() is None:
@@ -237,9 +239,8 @@ def _subproblem(run: Run, by: str) -> Subproblem:
     """The subproblem by that method."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
-    from mipfs.drivers.conic_subproblem import ConicSubproblem
-
-    return ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
+    conic = published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
+    return cast(Subproblem, conic)
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:

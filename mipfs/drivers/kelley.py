@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from mipfs.atoms.pairs import Pairs
 from mipfs.capability import ATOMS, POINTWISE, Capability
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
+from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
@@ -40,7 +41,7 @@ from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings
 
 if TYPE_CHECKING:
-    from mipfs.backends.declared import Formulation
+    from mipfs.formulation.program import Formulation
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -69,7 +70,7 @@ class Options(Declared):
         for any loss where S has no rows, by cutting planes for all; "auto" takes the first that applies, and the next
         where the proximal gradient gets no further (columns of very different norms).
         "conic": declared in CVXPY, by Clarabel, for all. "simple-mkl": a reduced gradient with an SVM per step
-        (Tan 2010), for the squared hinge without bias and penalties (`mipfs.drivers.reduced_mkl`).
+        (Tan 2010), for the squared hinge without bias and penalties (`mipfs.lab.shelf.reduced_mkl`).
     refit : bool, default True
         Round to an incumbent at the end and refit the SVM on it.
     polish : bool, optional
@@ -250,9 +251,9 @@ def _restricted(run: Run) -> Restricted:
     if options.restricted == "interior" and not problem.selection.is_plain:
         raise UsageError("restricted = 'interior' needs a selection without rows; leave it at 'auto'")
     if options.restricted in ("conic", "simple-mkl"):
-        from mipfs.drivers.reduced_mkl import Conic, SimpleMkl
-
-        return Conic(problem, lambda: run.deadline) if options.restricted == "conic" else SimpleMkl(problem)
+        shelf = published("reduced mkl")
+        conic = options.restricted == "conic"
+        return cast(Restricted, shelf.Conic(problem, lambda: run.deadline) if conic else shelf.SimpleMkl(problem))
     if options.restricted == "face" and not free:
         raise UsageError("restricted = 'face' needs a selection without rows and forced features; leave it at 'auto'")
     if proximal and free and (options.restricted == "face" or (options.restricted == "auto" and not papers)):

@@ -23,15 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.drivers.master_node import Node, Point
+from mipfs.inner.epigraph import Epigraph
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
+from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import MasterSettings
 from mipfs.solvers import highs
-from mipfs.solvers.epigraph import Epigraph
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -287,9 +288,9 @@ class Master:
         return empty
 
     @cached_property
-    def _rows_alone(self) -> highs.SelectionModel:
+    def _rows_alone(self) -> SelectionModel:
         """The relaxed S, without cuts."""
-        return highs.selection_model(self.selection, relaxed=True, presolve=False)
+        return selection_model(self.selection, relaxed=True, presolve=False)
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
         """The bound of the LP's multipliers, summed again, errors on the safe side; reduced costs (p,); evidence."""

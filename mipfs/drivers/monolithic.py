@@ -8,19 +8,24 @@ variable w has no bound before the optimum is known.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from mipfs.backends.declared import check_size
 from mipfs.capability import POINTWISE, Capability
-from mipfs.drivers.scip import ScipProcess
 from mipfs.errors import UsageError
+from mipfs.formulation import algebraic
+from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.losses import get_loss
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.run import Run, Steps
+from mipfs.solvers.scip import ScipProcess
 
 CAPABILITY = Capability(losses=POINTWISE, bound="the solver's word")
 MAX_C = 1e9
@@ -70,7 +75,8 @@ def run(run: Run) -> Steps:
     refit(tuple(int(j) for j in np.flatnonzero(first)))
     # SCIP's gap is that of its own values, ours of the recomputed one, or of −1/(4v): ask for a little more.
     gap = 0.9 * options.gap / (1.0 + options.gap)
-    with ScipProcess(problem.replace(margin="unit"), gap=gap, seed=options.seed) as scip:
+    given = problem.replace(margin="unit", rows=problem.selection.solver_rows)
+    with ScipProcess(partial(linked, given), gap=gap, seed=options.seed) as scip:
         while run.stop() is None:
             report = scip.receive(POLL_SECONDS)
             if report is None:
@@ -82,6 +88,25 @@ def run(run: Run) -> Steps:
             run.closed = report.status is not None
             run.record()
             yield None
+
+
+def linked(problem: Problem) -> tuple[Any, list[Any]]:
+    """The Pyomo model with |w_j| ≤ W σ_j, which keeps SCIP's tolerances from being exploited; and its σ.
+
+    w = 0 and any b are feasible, so ½ w_j² ≤ v(σ) ≤ L(y∘b) and W = √(2 min L(y∘b)) over some b.
+    """
+    import pyomo.environ as pyo
+
+    model, data, loss = algebraic(problem), problem.data, get_loss(problem.loss)
+    constant = [loss.value(b * data.y, problem.c_i) for b in ((-1.0, 0.0, 1.0) if problem.bias else (0.0,))]
+    W = math.sqrt(2 * min(constant))
+    sigma, w = list(model.select.sigma.values()), list(model.svm.w.values())
+    atom = problem.atoms.columns(np.arange(problem.atoms.count)).atom.tolist()
+    model.link = pyo.ConstraintList()
+    for k, g in enumerate(atom):
+        for sign in (-1.0, 1.0):
+            model.link.add(sign * w[k] <= W * sigma[g])
+    return model, sigma
 
 
 class _Refit:

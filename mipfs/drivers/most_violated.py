@@ -18,13 +18,14 @@ from mipfs.atoms.tree_search import TreeSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
 from mipfs.losses import get_loss
-from mipfs.losses.dyadic import pieces
-from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below
+from mipfs.proof.single import cut_of
+from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
-from mipfs.run.single import cut_of, prove, prove_plain
 from mipfs.settings import ViolatedSettings
+from mipfs.svm.dyadic import pieces
+from mipfs.svm.labellings import Combination
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

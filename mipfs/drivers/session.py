@@ -22,7 +22,8 @@ from mipfs.errors import NumericalError, StoppedError, UsageError
 from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
-from mipfs.run.checkpoint import Keeper, State
+from mipfs.result.state import State
+from mipfs.run.checkpoint import Keeper, state_of
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
@@ -109,7 +110,7 @@ class Session:
             raise UsageError(self._why_no_state)
         kept = self._keeper.state if self.is_over and self._keeper is not None else None
         if self._made is not None:
-            return State.of(self._run, self.driver, self._made())
+            return state_of(self._run, self.driver, self._made())
         if kept is None:
             raise UsageError("a session has a state from its first step on; call step() before")
         return kept

@@ -32,7 +32,6 @@ from mipfs.drivers.rounding import Rounding
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
-from mipfs.losses.labellings import Combination, combination
 from mipfs.measures.base import Violated
 from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
@@ -40,9 +39,10 @@ from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
+from mipfs.svm.labellings import Combination, combination
 
 if TYPE_CHECKING:
-    from mipfs.backends.declared import Formulation
+    from mipfs.formulation.program import Formulation
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

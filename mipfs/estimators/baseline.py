@@ -1,4 +1,4 @@
-"""BaselineSelector: every baseline of `mipfs.baselines` as a scikit-learn selector and classifier."""
+"""BaselineSelector: every baseline of `mipfs.lab.baselines` as a scikit-learn selector and classifier."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from mipfs import baselines
-from mipfs.baselines.linear import Linear
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import LinearClassifier, at_most
 from mipfs.estimators.group_fgm import GroupLists, named_groups
+from mipfs.lab import baselines
+from mipfs.lab.baselines.linear import Linear
 
 Array = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class BaselineSelector(LinearClassifier):
     classes_ : (K,) ndarray
     support_ : (p,) ndarray of bool
         The selected features; for more than two classes those of any class.
-    linear_ : mipfs.baselines.linear.Linear, or list of K of them for more than two classes
+    linear_ : mipfs.lab.baselines.linear.Linear, or list of K of them for more than two classes
     n_features_in_ : int
     feature_names_in_ : (p,) ndarray of str, where X had names
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from mipfs.baselines.structural_svm import structural_svm
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, solved
-from mipfs.estimators.joint import constant_of, joint_problem, with_constant
 from mipfs.estimators.samples import scikit_errors
+from mipfs.lab.baselines.structural_svm import structural_svm
+from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.measures import WITH_K, value
 
 Array = npt.NDArray[np.float64]

@@ -15,11 +15,11 @@ from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
 from mipfs.estimators.base import solved
-from mipfs.estimators.joint import constant_of, joint_problem, with_constant
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
-from mipfs.mil.algorithm import bag_values, needed, weights_of
-from mipfs.mil.bags import Bags
-from mipfs.mil.miles import Miles, mean_distance
+from mipfs.lab.joint import constant_of, joint_problem, with_constant
+from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
+from mipfs.lab.mil.bags import Bags
+from mipfs.lab.mil.miles import Miles, mean_distance
 from mipfs.result.result import Result
 
 Array = npt.NDArray[np.float64]

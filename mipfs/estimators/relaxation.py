@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms
 from mipfs.atoms.features import Features
-from mipfs.baselines.linear import Weight
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, at_most, solved, stacked
 from mipfs.estimators.refit import refit
+from mipfs.lab.baselines.linear import Weight
 from mipfs.plumbing.declared import Positive, checked
 from mipfs.problem import Problem
 from mipfs.result.result import Result

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
-from mipfs.sketch.margin import Solved, solve_svm
-from mipfs.sketch.select import Choice, Sketch, choose
+from mipfs.lab.sketch.margin import Solved, solve_svm
+from mipfs.lab.sketch.select import Choice, Sketch, choose
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -182,9 +182,9 @@ class BSSSelector(SketchSelector):
     rescaling_ : (p,) ndarray
         What every chosen column is multiplied by, its scaling included (centring apart, which an intercept takes up).
     repeats_ : (p,) ndarray of int, how often each was picked
-    guarantee_ : mipfs.sketch.guarantee.Guarantee
+    guarantee_ : mipfs.lab.sketch.guarantee.Guarantee
         What was promised and measured; `guarantee_.warnings` says what it does not cover.
-    sketch_ : mipfs.sketch.Sketch
+    sketch_ : mipfs.lab.sketch.Sketch
     n_features_in_ : int
     feature_names_in_ : (p,) ndarray of str, where X had names
 

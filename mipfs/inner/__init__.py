@@ -1,1 +1,1 @@
-"""Inner problems: v(σ) and its relaxations over columns that are handed in."""
+"""Relaxed problems that drivers call, in NumPy around the kernels: v(σ), its relaxations, the master over cuts."""

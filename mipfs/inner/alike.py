@@ -15,9 +15,9 @@ from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import by_label, refined
-from mipfs.losses.dyadic import pieces
-from mipfs.losses.solver import MERGE_ABOVE, MERGE_BELOW
 from mipfs.problem import Problem
+from mipfs.svm.dyadic import pieces
+from mipfs.svm.solver import MERGE_ABOVE, MERGE_BELOW
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -26,10 +26,10 @@ from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.losses import get_loss
-from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
 from mipfs.settings import RelaxationSettings
+from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -27,11 +27,11 @@ from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given
 from mipfs.losses import get_loss
-from mipfs.losses.dyadic import balance, finest, grid
-from mipfs.losses.solver import DENSE_ROWS_ABOVE, TakenOff
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.svm.dyadic import balance, finest, grid
+from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -20,10 +20,10 @@ from mipfs.inner.inner_layer import Bundle, Columns
 from mipfs.inner.polytope import Polytope
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
-from mipfs.losses.bundle import ask
 from mipfs.measures import Violated
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
+from mipfs.svm.bundle import ask
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -14,13 +14,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.inner import minimax
 from mipfs.inner.restricted import Pool, Solution
-from mipfs.losses.bundle import Best, ask
-from mipfs.losses.labellings import Combination, Labellings
 from mipfs.measures import Violated
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
-from mipfs.solvers import minimax
+from mipfs.svm.bundle import Best, ask
+from mipfs.svm.labellings import Combination, Labellings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

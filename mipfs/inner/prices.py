@@ -19,8 +19,8 @@ import numpy.typing as npt
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
+from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
-from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 
@@ -130,8 +130,8 @@ class Pricing:
         return self.mended(scale * y), None
 
     @cached_property
-    def _model(self) -> highs.SelectionModel:
-        return highs.selection_model(self.selection, relaxed=True, presolve=False)
+    def _model(self) -> SelectionModel:
+        return selection_model(self.selection, relaxed=True, presolve=False)
 
     def _extra(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""

@@ -24,10 +24,10 @@ from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.losses import get_loss
-from mipfs.losses.projection import project
-from mipfs.losses.solver import TakenOff, kernel_columns
 from mipfs.problem import Problem
 from mipfs.settings import ProximalSettings
+from mipfs.svm.projection import project
+from mipfs.svm.solver import TakenOff, kernel_columns
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

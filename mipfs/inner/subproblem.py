@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from mipfs.inner import boolean
 from mipfs.losses import loss_of
-from mipfs.losses.solver import SVM
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
+from mipfs.svm.solver import SVM
 
 Array = npt.NDArray[np.float64]
 

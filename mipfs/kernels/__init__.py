@@ -1,1 +1,1 @@
-"""Compiled kernels: numba over dense columns and CSC or CSR triples."""
+"""Compiled loops: numba over dense columns and CSC or CSR triples, without objects of ours."""

@@ -1,6 +1,6 @@
 """Earned bounds in compiled code: dual vectors on the dyadic grid, their values rounded down, and their packing.
 
-The same formulas as `mipfs.losses.dyadic`, `mipfs.proof.cuts` and `mipfs.atoms.features`, where they are explained.
+The same formulas as `mipfs.svm.dyadic`, `mipfs.proof.cuts` and `mipfs.atoms.features`, where they are explained.
 """
 
 from __future__ import annotations

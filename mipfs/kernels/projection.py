@@ -1,4 +1,4 @@
-"""The projection onto box and balance row: the numba kernel of `mipfs.losses.projection`."""
+"""The projection onto box and balance row: the numba kernel of `mipfs.svm.projection`."""
 
 from __future__ import annotations
 

@@ -1,15 +1,12 @@
-"""The losses, one file each: value, dual set, conjugate and the inner solver, in one object (`base.Loss`)."""
+"""The losses, one file each: value, dual set, conjugate and the SVM that solves it, in one object (`base.Loss`)."""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import shown
-
-if TYPE_CHECKING:
-    from mipfs.problem import Problem
 
 LOSSES = {
     "hinge": "mipfs.losses.hinge",
@@ -32,6 +29,6 @@ def get_loss(name: str) -> Any:
     return importlib.import_module(LOSSES[name]).LOSS
 
 
-def loss_of(problem: Problem) -> Any:
-    """The loss of a problem: the structural one is that of its measure."""
+def loss_of(problem: Any) -> Any:
+    """The loss of a `mipfs.problem.Problem`: the structural one is that of its measure."""
     return get_loss(problem.loss).of_problem(problem)

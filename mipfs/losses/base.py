@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.losses.dyadic import Integers, balanced
+from mipfs.svm.dyadic import Integers, balanced
 
 if TYPE_CHECKING:
-    from mipfs.losses.solver import Solver
     from mipfs.losses.terms import Terms
-    from mipfs.problem import Problem
+    from mipfs.svm.solver import Solver
 
 Array = npt.NDArray[np.float64]
 
@@ -40,7 +39,7 @@ class Loss(ABC):
     vanishes : bool, whether ℓ(m) = 0 from m = 1 on: on separable data a multiple of any separating (w, b) has no loss
     kernel : int or None, of `mipfs.kernels.kinds`, where the kernels know it; branch's nodes are interior points else
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
-    solver_class : class of `mipfs.losses.solver.Solver`, the SVM on selected columns
+    solver_class : class of `mipfs.svm.solver.Solver`, the SVM on selected columns
     target, has_free_slacks, says_sign : y_i f(x_i) + ξ_i ≥ target, whether ξ may be negative, and whether ξ ≥ 0 must be
         said: of the declared forms
     """
@@ -59,7 +58,7 @@ class Loss(ABC):
     @property
     def solver_class(self) -> type[Solver]:
         """The SVM on selected columns: by default a damped Newton method on `derivatives`."""
-        from mipfs.losses.plain import PlainSolver
+        from mipfs.svm.plain import PlainSolver
 
         return PlainSolver
 
@@ -67,8 +66,8 @@ class Loss(ABC):
         """The SVM on any columns of an instance, with loss weights c (n,)."""
         return self.solver_class(self, data, c, bias)
 
-    def of_problem(self, problem: Problem) -> Any:
-        """The loss of a problem: itself, but for losses that have parameters."""
+    def of_problem(self, problem: Any) -> Any:
+        """The loss of a `mipfs.problem.Problem`: itself, but for losses that have parameters."""
         return self
 
     @abstractmethod
@@ -96,7 +95,7 @@ class Loss(ABC):
         return c if self.has_top else np.broadcast_to(np.inf, c.shape)
 
     def feasible_dual(self, alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
-        """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.losses.dyadic`."""
+        """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.svm.dyadic`."""
         return balanced(alpha, self.top(c), y, bias)
 
     def best_multiple(self, alpha: Array, c: Array, squares: float) -> float | None:

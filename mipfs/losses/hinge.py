@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.kinds import HINGE
-from mipfs.losses import base, solver
+from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.svm import solver
 
 Array = npt.NDArray[np.float64]
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
 from mipfs.kernels.kinds import LOGISTIC
-from mipfs.losses import base, smooth
+from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.svm import smooth
 
 Array = npt.NDArray[np.float64]
 

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.kinds import SQUARED_HINGE
-from mipfs.losses import base, smooth
-from mipfs.losses.dyadic import pieces
+from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.svm import smooth
+from mipfs.svm.dyadic import pieces
 
 Array = npt.NDArray[np.float64]
 

@@ -10,20 +10,17 @@ y∘v ≥ 0, shape (n,); g cannot be told from it and comes with the `Combinatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
-from mipfs.losses import central
-from mipfs.losses.bundle import Best, ask
-from mipfs.losses.labellings import Combination, Labellings
-from mipfs.losses.solver import SVM
 from mipfs.measures import Measure, Violated
-
-if TYPE_CHECKING:
-    from mipfs.problem import Problem
+from mipfs.svm import central
+from mipfs.svm.bundle import Best, ask
+from mipfs.svm.labellings import Combination, Labellings
+from mipfs.svm.solver import SVM
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -32,7 +29,7 @@ MAX_ROUNDS = 1000
 """Labellings per solve."""
 EXACT_MASTER = 1e-14
 """A master solved with this proximal term that still yields nothing new is exact up to the round-off of its Gram
-matrix: an interior point that does without it takes over (`mipfs.losses.central`)."""
+matrix: an interior point that does without it takes over (`mipfs.svm.central`)."""
 PATIENCE, ENOUGH = 40, 100
 """A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
 
@@ -64,7 +61,7 @@ class Joint:
         "structural", False, True, False, False, False, None,
     )  # fmt: skip
 
-    def of_problem(self, problem: Problem) -> Structural:
+    def of_problem(self, problem: Any) -> Structural:
         """The loss of a problem's measure."""
         return Structural(problem.measured)
 

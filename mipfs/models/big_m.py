@@ -24,12 +24,12 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
-from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, loss_of, polytope
+from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem

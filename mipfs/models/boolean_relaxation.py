@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of, polytope
-from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
+from mipfs.formulation.conic import bias_of, cp, design_of, loss_of, polytope
+from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 

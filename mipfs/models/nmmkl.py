@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.backends.conic import cp, design_of, dual_of
-from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
+from mipfs.formulation.conic import cp, design_of, dual_of
+from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 

@@ -26,11 +26,11 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 from scipy import sparse
 
-from mipfs.backends.conic import design_of
-from mipfs.backends.declared import check_size
-from mipfs.backends.pyomo_attach import attach
 from mipfs.data.names import unique
 from mipfs.formulation import check
+from mipfs.formulation.conic import design_of
+from mipfs.formulation.program import check_size
+from mipfs.formulation.pyomo_attach import attach
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 

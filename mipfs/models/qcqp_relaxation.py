@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.backends.cvxpy_attach import attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.formulation.cvxpy_attach import attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.boolean_relaxation import program_of
 from mipfs.models.reduced_mkl import Pool
 from mipfs.models.reduced_mkl import declare as restricted

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.backends.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
-from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
+from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 

@@ -14,12 +14,12 @@ whose value SCIP finds but does not prove. Clarabel and SCS take the cone from `
 
 from __future__ import annotations
 
-from mipfs.backends.conic import bias_of, cp, design_of, loss_of
-from mipfs.backends.cvxpy_attach import attach
-from mipfs.backends.declared import Formulation, TooLargeError, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation.cvxpy_attach import attach
+from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.backends.conic import Multiplier, cp
-from mipfs.backends.cvxpy_attach import Sigma, attach
-from mipfs.backends.declared import Formulation, check_size
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
+from mipfs.formulation.conic import Multiplier, cp
+from mipfs.formulation.cvxpy_attach import Sigma, attach
+from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem

@@ -1,1 +1,1 @@
-"""What a run proves: cuts, dual vectors, the tree over the features, and the file beside a result."""
+"""What a run proves: cuts, dual vectors, and the tree over the features whose leaves they bound."""

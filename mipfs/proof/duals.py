@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.losses.dyadic import pieces
+from mipfs.svm.dyadic import pieces
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ class DualStore:
     """Dual vectors, each compressed at once; read back bit for bit.
 
     A vector with s non-zeros, i of them below the top of their box, takes n/8 + s/8 + w·i bytes, where w ≤ 7 is the
-    width of the largest such integer (7 on the grid of `mipfs.losses.dyadic`). The hinge at n = 5,000 with 40% at the
+    width of the largest such integer (7 on the grid of `mipfs.svm.dyadic`). The hinge at n = 5,000 with 40% at the
     top and 3% inside: 1.8 kB. A logistic dual is inside everywhere: 7 bytes per sample.
 
     Parameters

@@ -10,22 +10,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import get_loss
-from mipfs.losses.labellings import feasible
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool, Dual, decoded
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Multipliers, Proof
 from mipfs.proof.row_tree import is_refuted
-
-if TYPE_CHECKING:
-    from mipfs.drivers.master_node import Node
+from mipfs.svm.labellings import feasible
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -48,6 +45,16 @@ class Evidence:
     share: Array
     multipliers: Multipliers | None = None
     place: int = -1
+
+
+class Node(Protocol):
+    """What is asked of a node of the master's tree: its bound and what that rests on, its fixings, its place here."""
+
+    bound: float
+    lb: npt.NDArray[np.int8]
+    ub: npt.NDArray[np.int8]
+    place: int
+    evidence: Evidence | None
 
 
 class Record:

@@ -14,7 +14,7 @@ from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection
 
 if TYPE_CHECKING:
-    from mipfs.solvers.highs import SelectionModel
+    from mipfs.selection.model import SelectionModel
 
 Array = npt.NDArray[np.float64]
 

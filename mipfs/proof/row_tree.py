@@ -15,8 +15,8 @@ import numpy.typing as npt
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
 from mipfs.proof.proof import Proof
+from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
-from mipfs.solvers import highs
 
 Array = npt.NDArray[np.float64]
 Box = tuple[Array, Array]
@@ -43,7 +43,7 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         A node whose bound reaches it is closed; so are all after `LEAVES` leaves, or where floating point ends.
     """
     scale, first, most = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None), proof.n_nodes
-    oracle, model = selection.oracle(), highs.selection_model(selection, relaxed=True, presolve=False)
+    oracle, model = selection.oracle(), selection_model(selection, relaxed=True, presolve=False)
     model.program.set_costs(cost / scale)
     least, stack = math.inf, [(root, *box, selection)]
     while stack:
@@ -89,7 +89,7 @@ def is_refuted(proof: Proof, root: int, box: Box, dual: int, selection: Selectio
     return over_rows(proof, root, box, dual, selection, np.zeros(selection.n_features), math.inf) == math.inf
 
 
-def _columns(model: highs.SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
+def _columns(model: SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
     """Bounds of the model's columns: those of σ, and of the extra variables what `part` leaves of them."""
     scaled, whole, ends = selection.scaled, part.rows.extra.integer, part.rows.extra.box
     return (

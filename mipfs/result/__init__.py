@@ -1,4 +1,4 @@
-"""What a solve returns, its JSON, its report, and the prediction that it allows."""
+"""What a solve returns and what is written of it: its JSON and certificate, its report, the prediction it allows."""
 
 from mipfs.result.result import Record, Result, Status, StopReason
 

@@ -6,57 +6,18 @@ the user's extra variables. Multipliers of a dual program (α, μ, κ) are no pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.backends.declared import Formulation
 from mipfs.errors import UsageError
 from mipfs.formulation import compile
-from mipfs.losses import get_loss
+from mipfs.formulation.point import Point
+from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """A classifier on the scale of a problem's data.
-
-    Attributes
-    ----------
-    sigma : (count,) of 0 and 1
-    v : (k,) weights of the columns of all atoms (`Atoms.columns`), times their λ; zero where σ = 0
-    t : (count,) ‖v_g‖² of every atom
-    w : (p,) weights of the features
-    b, rho : float, the intercept, and the margin that is asked for: 1, or ρ of the ρ-form
-    margins : (n,) y∘(Xw + b)
-    extra : tuple of float or None, the values of the user's extra variables
-    """
-
-    sigma: Array
-    v: Array
-    t: Array
-    w: Array
-    b: float
-    rho: float
-    margins: Array
-    extra: tuple[float | None, ...]
-
-    def unit(self) -> Point:
-        """The same for a margin of 1."""
-        scaled = {name: getattr(self, name) / self.rho for name in ("v", "w", "b", "margins")}
-        return replace(self, t=self.t / self.rho**2, rho=1.0, **scaled)
-
-    def slacks(self, loss: str) -> Array:
-        """ξ, shape (n,): y_i f(x_i) + ξ_i ≥ ρ, for the logistic loss ≥ 0."""
-        found: Array = get_loss(loss).slacks(self.margins, self.rho)
-        return found
 
 
 def load_into(result: Result, model: Any) -> None:
@@ -78,11 +39,11 @@ def load_into(result: Result, model: Any) -> None:
         raise UsageError("a Problem has no variables to load a result into; give a Pyomo model or a Formulation")
     point = point_of(result, compile(model))
     if isinstance(model, Formulation):
-        from mipfs.backends.cvxpy_values import load
+        from mipfs.formulation.cvxpy_values import load
 
         load(model, point)
     else:
-        from mipfs.backends.pyomo_values import load as load_pyomo
+        from mipfs.formulation.pyomo_values import load as load_pyomo
 
         load_pyomo(model, point)
 

@@ -26,10 +26,10 @@ from mipfs.result.plotted import Plotted
 from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
-    from mipfs.backends.declared import Formulation
+    from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool
-    from mipfs.proof.sidecar import Claim
-    from mipfs.run.checkpoint import State
+    from mipfs.result.sidecar import Claim
+    from mipfs.result.state import State
 
 SCHEMA = 1
 """Version of the JSON; a reader refuses any other."""
@@ -388,7 +388,7 @@ class Result(Plotted):
             The file claims less than the run found.
         """
         from mipfs.proof import pair
-        from mipfs.proof.sidecar import packed
+        from mipfs.result.sidecar import packed
 
         path = Path(path)
         if output_file.is_stream(path):

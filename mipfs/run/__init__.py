@@ -1,1 +1,1 @@
-"""What every driver runs in: state and limits, supports and their search, validation, what is carried over, the end."""
+"""What every driver runs in, while it runs: state and limits, supports and their search, what is carried over."""

@@ -16,13 +16,13 @@ import numpy.typing as npt
 from mipfs.atoms import same_data
 from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.errors import UsageError
+from mipfs.inner.epigraph import Epigraph
 from mipfs.losses import get_loss
-from mipfs.losses.labellings import combination, feasible
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.solvers import highs
-from mipfs.solvers.epigraph import Epigraph
+from mipfs.svm.labellings import combination, feasible
 
 Array = npt.NDArray[np.float64]
 

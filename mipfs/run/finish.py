@@ -15,14 +15,14 @@ from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features, kept_scaling
 from mipfs.atoms.pairs import Pairs
 from mipfs.proof.proof import Proof
-from mipfs.proof.sidecar import Claim, stated, stated_extra
+from mipfs.proof.single import at_hand, emptiness
 from mipfs.result.result import Result, StopReason, Trace
+from mipfs.result.sidecar import Claim, stated, stated_extra
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.listed import values_by_name
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
-from mipfs.run.single import at_hand, emptiness
 from mipfs.run.stored import stored as stored_classifier
 
 PACKAGES = ("mipfs", "numpy", "scipy", "numba", "highspy", "pyomo")

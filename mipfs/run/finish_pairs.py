@@ -9,7 +9,7 @@ import numpy as np
 from mipfs.atoms.pairs import Pairs, some
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
-from mipfs.proof.sidecar import stated
+from mipfs.result.sidecar import stated
 from mipfs.run.run import Run
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from mipfs.backends.declared import Formulation
+    from mipfs.formulation.program import Formulation
     from mipfs.proof.cuts import CutPool, Dual
     from mipfs.proof.evidence import Combined
     from mipfs.proof.proof import Proof

@@ -26,7 +26,7 @@ from mipfs.run.outcome import Outcome
 from mipfs.settings import DriverSettings
 
 if TYPE_CHECKING:
-    from mipfs.run.checkpoint import State
+    from mipfs.result.state import State
 
 Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]

@@ -28,12 +28,12 @@ from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
 from mipfs.errors import NumericalError
-from mipfs.losses.projection import project
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.run.beside import compile_beside, missing
 from mipfs.run.run import Run
+from mipfs.svm.projection import project
 
 LOG = logging.getLogger("mipfs")
 POLL_SECONDS = 0.02

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
 from mipfs.plumbing.own_threads import apart
+from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import OracleSettings
@@ -222,16 +223,16 @@ class SelectionOracle:
             return None
 
     @cached_property
-    def _whole(self) -> highs.SelectionModel:
+    def _whole(self) -> SelectionModel:
         """S with whole sigma, and the cuts that exclude what the rows forbid exactly."""
-        model = highs.selection_model(self.selection)
+        model = selection_model(self.selection)
         model.program.set_option("mip_max_nodes", self.settings.nodes)
         return model
 
     @cached_property
-    def _relaxed(self) -> highs.SelectionModel:
+    def _relaxed(self) -> SelectionModel:
         """S with 0 <= sigma <= 1; without presolve, so that it shows a ray where it is infeasible."""
-        return highs.selection_model(self.selection, relaxed=True, presolve=False)
+        return selection_model(self.selection, relaxed=True, presolve=False)
 
     def _solve_relaxed(
         self, low: Array, high: Array, cost: Array | float = 0.0, stop: Callable[[], bool] | None = None

@@ -1,1 +1,1 @@
-"""Doors to solvers, which know nothing of the problem: HiGHS, and Clarabel through CVXPY."""
+"""Doors to programs of others, which know nothing of the problem: HiGHS, Clarabel, SCIP."""

@@ -16,7 +16,7 @@ from mipfs.check.tree import Report, check
 from mipfs.data.instance import Instance
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import OPEN, SCREENED, Proof
-from mipfs.proof.sidecar import Claim
+from mipfs.result.sidecar import Claim
 
 Array = npt.NDArray[np.float64]
 

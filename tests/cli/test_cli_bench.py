@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs import baselines
+from mipfs.lab import baselines
 from tests.cli.outcome import Cli
 
 ROOT = Path(__file__).resolve().parents[2]

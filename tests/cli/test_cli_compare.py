@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mipfs
-from mipfs.studies.ladder import RUNGS
+from mipfs.lab.studies.ladder import RUNGS
 from tests.cli.outcome import Cli
 
 CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"

@@ -17,8 +17,8 @@ from rich.console import Console
 import mipfs
 from mipfs.cli.live_path import View
 from mipfs.cli.path import _finish
+from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
-from mipfs.studies.solution_path import SolutionPath
 from tests.cli.outcome import Cli
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from mipfs import page
 from mipfs.cli import demo
+from mipfs.lab import page
+from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.plumbing import output_file
 from mipfs.result.result import Result
-from mipfs.studies.ladder import Comparison
-from mipfs.studies.solution_path import SolutionPath
 from tests.cli.outcome import Cli
 from tests.html_tree import Tree
-from tests.page import page_cases
+from tests.lab.page import page_cases
 
 CREDIT = Path(__file__).resolve().parents[2] / "instances" / "credit.csv"
 

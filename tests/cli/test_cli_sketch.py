@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 import mipfs
-from mipfs import sketch
+from mipfs.lab import sketch
 from tests.cli.outcome import Cli
 
 INSTANCES = Path(__file__).parents[2] / "instances"

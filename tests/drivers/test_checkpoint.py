@@ -16,7 +16,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import DataError, UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status
-from mipfs.run.checkpoint import State
+from mipfs.result.state import State
 
 KINDS = ("plain", "rows", "extra", "groups")
 

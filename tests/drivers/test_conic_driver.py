@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import mipfs
-from mipfs.backends import declared
 from mipfs.data.instance import Instance, Row
 from mipfs.drivers import conic
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, load
+from mipfs.formulation import Formulation, declared, load
 from mipfs.models import nmmkl, reduced_mkl
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
@@ -131,7 +130,7 @@ def test_a_users_own_program_earns_what_its_alpha_proves() -> None:
         w, b, xi = cp.Variable(6), cp.Variable(), cp.Variable(n)
         margin = cp.multiply(y, X @ w + b) + xi >= 1
         program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + 0.5 * cp.sum_squares(xi) * given.C), [margin])
-        return Formulation(given, program, None, {"w": w, "alpha": mipfs.backends.conic.Multiplier(margin)})
+        return Formulation(given, program, None, {"w": w, "alpha": mipfs.formulation.conic.Multiplier(margin)})
 
     result = mipfs.solve(problem, driver="conic", declare=declare)
     plain = solve(problem, "plain-svm")

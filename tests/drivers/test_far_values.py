@@ -15,10 +15,10 @@ import mipfs
 from mipfs.data.instance import Instance
 from mipfs.drivers import branch
 from mipfs.errors import ContradictionError
-from mipfs.losses.dyadic import balanced
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status, StopReason
 from mipfs.run.run import Run
+from mipfs.svm.dyadic import balanced
 from tests import smooth_oracles
 
 Array = npt.NDArray[np.float64]

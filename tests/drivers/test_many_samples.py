@@ -18,11 +18,12 @@ from mipfs.drivers.kelley import Options
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.inner.alike import alike
 from mipfs.inner.restricted import feasible
-from mipfs.losses import dyadic, get_loss
+from mipfs.losses import get_loss
 from mipfs.plumbing import digest
 from mipfs.proof.cuts import dual_value_below
 from mipfs.proof.duals import DualStore
 from mipfs.run.run import Run
+from mipfs.svm import dyadic
 
 
 def drawn(seed: int, n: int, p: int = 40, share: float = 0.06) -> tuple[sparse.csc_array, np.ndarray]:

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import pytest
 import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance, Row
-from mipfs.drivers import scip
+from mipfs.drivers.monolithic import linked
 from mipfs.errors import MipfsError, MissingExtraError, UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
+from mipfs.solvers import scip
 from tests.references import svm_reference
 
 pytest.importorskip("pyscipopt")
@@ -178,14 +180,14 @@ def test_without_pyscipopt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_process_that_dies_or_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(make(), M=2)
-    with scip.ScipProcess(problem, gap=1e-4) as process:
+    with scip.ScipProcess(partial(linked, problem), gap=1e-4) as process:
         process._process.kill()
         with pytest.raises(MipfsError, match="ended without an answer"):
             while True:
                 process.receive(5.0)
     monkeypatch.setattr(scip, "__name__", "mipfs.no_such_module")
     with (
-        scip.ScipProcess(problem, gap=1e-4) as process,
+        scip.ScipProcess(partial(linked, problem), gap=1e-4) as process,
         pytest.raises(MipfsError, match=r"exit code 1\).*no_such_module"),
     ):
         process.receive(30.0)

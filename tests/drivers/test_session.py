@@ -23,7 +23,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result, Status, StopReason
-from mipfs.run.checkpoint import State
+from mipfs.result.state import State
 
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "branch": ("branch", {}, {}),

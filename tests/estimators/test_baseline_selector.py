@@ -18,8 +18,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mipfs
-from mipfs import baselines
 from mipfs.data.instance import Instance
+from mipfs.lab import baselines
 
 X, Y = make_classification(60, 8, n_informative=3, n_redundant=1, random_state=3)
 X3, Y3 = make_classification(60, 8, n_informative=4, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=3)

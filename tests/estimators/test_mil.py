@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mipfs import Instance, MILClassifier
-from mipfs.mil import solve_bags
+from mipfs.lab.mil import solve_bags
 
 Array = npt.NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""BSSSelector and LeverageSelector: the choice of `mipfs.sketch`, in scikit-learn's manner."""
+"""BSSSelector and LeverageSelector: the choice of `mipfs.lab.sketch`, in scikit-learn's manner."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from sklearn.svm import LinearSVC
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.generators.synthetic import paul_2016
-from mipfs.sketch import select
-from mipfs.sketch.margin import solve_svm
+from mipfs.lab.sketch import select
+from mipfs.lab.sketch.margin import solve_svm
 
 X, Y = make_classification(40, 60, n_informative=5, random_state=3)
 Y3 = np.array(["ash", "birch", "cedar"])[np.argsort(np.argsort(X[:, 0])) * 3 // 40]

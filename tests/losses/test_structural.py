@@ -15,10 +15,10 @@ from mipfs.errors import UsageError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.simplex_qp import PROXIMAL, maximise
 from mipfs.losses.hinge import LOSS as hinge
-from mipfs.losses.labellings import Labellings, feasible
 from mipfs.losses.structural import Solver
 from mipfs.measures import get_measure
 from mipfs.problem import Problem
+from mipfs.svm.labellings import Labellings, feasible
 from tests.structural_oracles import cases, labellings, structural_svm
 
 Array = npt.NDArray[np.float64]

@@ -13,10 +13,10 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize_scalar
 
 from mipfs import models
-from mipfs.backends.declared import Formulation, TooLargeError
 from mipfs.data.instance import Instance, Row, SelectDefaults
 from mipfs.errors import UsageError
 from mipfs.formulation import load
+from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.models import (
     big_m,
     boolean_relaxation,

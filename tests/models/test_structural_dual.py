@@ -12,9 +12,9 @@ from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import load, problem_of
+from mipfs.inner import minimax
 from mipfs.models import structural_dual
 from mipfs.problem import Problem
-from mipfs.solvers import minimax
 from mipfs.solvers.cones import Canonical
 from tests import structural_oracles
 from tests.structural_oracles import MEASURES, labellings, relaxation, selections

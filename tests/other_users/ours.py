@@ -11,7 +11,7 @@ from scipy import sparse
 
 import mipfs
 from mipfs import Instance, Problem, Row, models
-from mipfs.baselines.l1_bundle import L1Bundle
+from mipfs.lab.baselines.l1_bundle import L1Bundle
 
 Found = dict[str, Any]
 
@@ -70,7 +70,7 @@ def _conflict() -> list[Any]:
 
 
 def _baseline(name: str) -> list[float]:
-    fitted = import_module(f"mipfs.baselines.{name}").fit(data(3, n=40), 2)
+    fitted = import_module(f"mipfs.lab.baselines.{name}").fit(data(3, n=40), 2)
     return [*fitted.ids.tolist(), *fitted.w.tolist()]
 
 

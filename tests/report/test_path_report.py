@@ -12,7 +12,7 @@ import pytest
 import mipfs
 from mipfs.cli import main
 from mipfs.errors import UsageError
-from mipfs.studies.solution_path import SolutionPath
+from mipfs.lab.studies.solution_path import SolutionPath
 from tests.html_tree import Tree
 
 WDBC = Path(__file__).resolve().parents[2] / "instances" / "wdbc.svm"

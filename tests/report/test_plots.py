@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mipfs.errors import MissingExtraError, UsageError
-from tests.page import page_cases as cases
+from tests.lab.page import page_cases as cases
 
 
 @pytest.fixture

@@ -1,0 +1,407 @@
+"""Models declared in CVXPY and Pyomo: the views of a `Problem`, found by name or in a user's file.
+
+The engine never imports `mipfs.models`; whatever it needs from there it loads here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from mipfs import capability
+from mipfs.atoms import Atoms, registry
+from mipfs.capability import ATOMS, POINTWISE, Capability
+from mipfs.data.instance import Instance
+from mipfs.errors import MipfsError, UsageError
+from mipfs.formulation.program import Formulation
+from mipfs.plumbing import user_file
+from mipfs.plumbing.declared import arguments_of
+from mipfs.problem import Problem
+
+ALIASES = {"lambda": "lam", "B": "M"}
+"""Names of the papers for parameters of the same meaning (`lambda` is no Python name)."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the table of formulations (``mipfs models``).
+
+    Attributes
+    ----------
+    name : str, e.g. ``fsp-m``
+    file : str, in ``mipfs/models/``
+    loss, bias : str, the defaults
+    parameters : tuple of str, as on the command line
+    driver : str, the default driver
+    capability : Capability
+        What the declared program carries; a `Problem` of the same name is solved by any driver that carries it.
+    options : tuple of str
+        Those of the parameters that are options of the default driver, such as the T of ``fgm``.
+    declared : tuple of str
+        Those of the parameters that `declare` of the module takes, such as the pool of ``reduced-mkl``.
+    needs_M : bool
+        Whether it makes no sense without a cardinality row.
+    preset : tuple of (name, value)
+        Options that the default driver gets where nothing else is said.
+    atoms : bool
+        Whether it takes ``atoms=NAME`` (`mipfs.atoms.registry`) and the options of that kind.
+    """
+
+    name: str
+    file: str
+    loss: str
+    bias: str
+    parameters: tuple[str, ...]
+    driver: str
+    capability: Capability
+    options: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
+    needs_M: bool = False
+    preset: tuple[tuple[str, Any], ...] = ()
+    atoms: bool = False
+
+    @property
+    def module(self) -> str:
+        """The name of its module in `mipfs.models`."""
+        return self.file.removesuffix(".py")
+
+
+_USUAL = ("M", "C", "loss", "bias")
+_PYOMO = Capability(losses=POINTWISE, bound="exact")
+_RELAXED = Capability(losses=POINTWISE, bound="a relaxation")
+_ON_FEATURES = replace(_RELAXED, atoms=("features",))
+_WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
+_TABLE = (
+    Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
+    Entry("fsp-lambda", "fsp_lambda.py", "hinge", "free", ("lambda", *_USUAL[1:]), "branch", _PYOMO, atoms=True),
+    Entry(
+        "fgm",
+        "qcqp_relaxation.py",
+        "squared-hinge",
+        "none",
+        (*_USUAL, "margin", "T"),
+        "kelley",
+        replace(_RELAXED, bound="a relaxation: the hull"),
+        ("T",),
+        atoms=True,
+    ),
+    Entry(
+        "boolean",
+        "boolean_relaxation.py",
+        "squared-hinge",
+        "none",
+        (*_USUAL, "margin"),
+        "kelley",
+        replace(_RELAXED, bound="a relaxation: the box"),
+        preset=(("relaxation", "box"),),
+        atoms=True,
+    ),
+    Entry(
+        "reduced-mkl",
+        "reduced_mkl.py",
+        "squared-hinge",
+        "none",
+        ("pool", *_USUAL, "form"),
+        "conic",
+        replace(_RELAXED, bound="of its pool alone"),
+        declared=("pool", "form"),
+    ),
+    Entry(
+        "structural",
+        "structural_dual.py",
+        "structural",
+        "none",
+        ("measure", "M", "C", "beta", "k"),
+        "two_layer",
+        Capability(
+            losses=("structural",),
+            bound="of its pool alone",
+            atoms=("features",),
+            bias=("none",),
+            margins=("unit",),
+            weights=False,
+        ),
+    ),
+    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
+    Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    Entry(
+        "big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", _ON_FEATURES, declared=("U", "binary")
+    ),
+    Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
+    Entry(
+        "onsvm",
+        "onsvm.py",
+        "hinge",
+        "free",
+        _USUAL,
+        "conic",
+        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline"),
+    ),
+)
+
+
+def table() -> tuple[Entry, ...]:
+    """The formulations that come with the package."""
+    return _TABLE
+
+
+def capabilities() -> dict[str, Capability]:
+    """What the program of every formulation declares that it can carry."""
+    return {entry.name: entry.capability for entry in _TABLE}
+
+
+def check(problem: Problem, name: str) -> None:
+    """Refuse a problem that the program of a formulation cannot carry.
+
+    Raises
+    ------
+    UsageError
+    """
+    capability.check(problem, "formulation", name, capabilities()[name], capabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A formulation that is ready to be built.
+
+    Attributes
+    ----------
+    name : str, as it was asked for
+    path : Path of its file
+    build : callable ``build(data, **params)``
+    problem : callable ``problem(data, **params)``, or None for a user's file
+        Makes the Problem alone, which can be of any size.
+    entry : Entry, or None for a user's file
+    declare : callable ``declare(problem)``, or None
+        Declares the formulation of a Problem, of those in CVXPY.
+    """
+
+    name: str
+    path: Path
+    build: Callable[..., Any]
+    problem: Callable[..., Problem] | None = None
+    entry: Entry | None = None
+    declare: Callable[..., Formulation] | None = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The parameters that it takes by name, as on the command line."""
+        shown = {"lam": "lambda"}
+        return tuple(shown.get(name, name) for name in [*self._keywords(), *self._driver_options])
+
+    @property
+    def _driver_options(self) -> tuple[str, ...]:
+        return () if self.entry is None else self.entry.options
+
+    def __call__(self, data: Instance, params: Mapping[str, Any]) -> Any:
+        """Declare the problem of `data`; of a user's file, build the formulation.
+
+        Parameters
+        ----------
+        data : Instance
+        params : mapping of name to value
+            As on the command line: ``lambda`` is accepted for ``lam`` and ``B`` for ``M``.
+
+        Returns
+        -------
+        Problem, or what a user's file built: a Problem, a Pyomo model or a Formulation
+
+        Raises
+        ------
+        UsageError
+            An unknown or missing parameter, or whatever went wrong in a user's file.
+        """
+        params, atoms = self._apart(params)
+        arguments = self._check(params)
+        if self.problem is not None:
+            if atoms is not None:
+                arguments["atoms"] = atoms(data)
+            apart = () if self.entry is None else self.entry.options + self.entry.declared
+            return self.problem(data, **{name: value for name, value in arguments.items() if name not in apart})
+        try:
+            built = self.build(data, **arguments)
+        except MipfsError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise user_file.one_line(error, self.path) from error
+        try:
+            problem_of(built)
+        except UsageError as error:
+            raise UsageError(f"{self.path}: build returned {type(built).__name__}; {error}") from None
+        return built
+
+    def options(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that the default driver gets: parameters that are no part of the Problem.
+
+        Parameters
+        ----------
+        params : mapping of name to value, as for a call
+        """
+        if self.entry is None:
+            return {}
+        arguments = self._check(self._apart(params)[0])
+        options = {name: arguments[name] for name in self.entry.options if name in arguments}
+        if self.entry.driver == "conic":
+            assert self.declare is not None
+            given = {name: arguments[name] for name in self.entry.declared if name in arguments}
+            options["declare"] = partial(self.declare, **given)
+        return options
+
+    def _keywords(self) -> dict[str, inspect.Parameter]:
+        parameters = list(inspect.signature(self.build).parameters.values())[1:]
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return {q.name: q for q in parameters if q.kind in kinds}
+
+    def _apart(self, params: Mapping[str, Any]) -> tuple[dict[str, Any], Callable[[Instance], Atoms] | None]:
+        """The parameters without ``atoms`` and the options of that kind, and what makes these atoms of data."""
+        own = dict(params)
+        if self.entry is None or "atoms" not in own:
+            return own, None
+        if not self.entry.atoms:
+            others = ", ".join(entry.name for entry in _TABLE if entry.atoms)
+            raise UsageError(f"{self.name} selects single features; atoms= is a parameter of {others}")
+        name = own.pop("atoms")
+        known = [one for one in registry.kind_of(name).options if one not in self.parameters]
+        options = {one: own.pop(one) for one in known if one in own}
+        for one in own:
+            if one not in (*self.parameters, *ALIASES.values(), *ALIASES):
+                close = difflib.get_close_matches(one, [*self.parameters, *known], n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join([*self.parameters, *known])}"
+                raise UsageError(f"{self.name} with atoms={name} has no parameter {one!r}; {hint}")
+        return own, partial(registry.make, name, **options)
+
+    def _check(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of `build`: aliases resolved, unknown and missing names refused."""
+        known = self._keywords()
+        takes_any = any(q.kind is q.VAR_KEYWORD for q in inspect.signature(self.build).parameters.values())
+        arguments: dict[str, Any] = {}
+        for given, value in params.items():
+            name = ALIASES.get(given, given)
+            name = name if name in known else given
+            if name not in (*known, *self._driver_options) and not takes_any:
+                close = difflib.get_close_matches(given, self.parameters, n=1)
+                hint = f"did you mean {close[0]!r}? " if close else ""
+                raise UsageError(
+                    f"{self.name} has no parameter {given!r}; {hint}it takes {', '.join(self.parameters) or 'none'}"
+                )
+            if name in arguments:
+                raise UsageError(f"{self.name}: {given!r} is another name of {name!r}, which is given too")
+            arguments[name] = value
+        for name, parameter in known.items():
+            if parameter.default is parameter.empty and name not in arguments:
+                shown = "lambda" if name == "lam" else name
+                raise UsageError(f"{self.name} needs a value for {shown}: -p {shown}=...")
+        return arguments_of(self.build, arguments)
+
+
+def _model(name: str) -> ModuleType:
+    """A file of `mipfs.models`: nothing below the registry imports them."""
+    return importlib.import_module(f"mipfs.models.{name}")
+
+
+def load(name: str | Path) -> Loaded:
+    """Find a formulation by its name in the table, or in a user's ``.py`` file.
+
+    Parameters
+    ----------
+    name : str or path
+        A name of `table`, or the path of a file that defines ``build(data, **params)``.
+
+    Raises
+    ------
+    UsageError
+        No such name or file, or a file that cannot be run or has no `build`.
+    """
+    text = str(name)
+    for entry in _TABLE:
+        if text == entry.name:
+            module = _model(entry.module)
+            path, declare = Path(str(module.__file__)), getattr(module, "declare", None)
+            return Loaded(entry.name, path, module.build, module.problem, entry, declare)
+    if text.endswith(".py"):
+        path = Path(text)
+        return Loaded(text, path, user_file.build_of(path))
+    names = [entry.name for entry in _TABLE]
+    close = difflib.get_close_matches(text.replace("_", "-").lower(), names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it is one of {', '.join(names)}, or a .py file"
+    raise UsageError(f"no formulation is called {text!r}; {hint}")
+
+
+def declared(name: str, problem: Problem, *args: Any) -> Formulation:
+    """Declare a formulation of the table for a problem; further arguments as its `declare` takes them."""
+    declare = load(name).declare
+    assert declare is not None, f"{name} is not declared in CVXPY"
+    return declare(problem, *args)
+
+
+def problem_of(model: Any) -> Problem:
+    """The immutable `Problem` that was attached to a formulation when it was built.
+
+    Rows that a user added to a Pyomo model since then are not in it; `compile` has them.
+
+    Parameters
+    ----------
+    model : Problem, Formulation, or Pyomo model of `mipfs.models`
+
+    Raises
+    ------
+    UsageError
+        Anything else.
+    """
+    if isinstance(model, Problem):
+        return model
+    if isinstance(model, Formulation):
+        return model.problem
+    attached = getattr(model, "_mipfs", None)
+    problem = getattr(attached, "problem", None)
+    if isinstance(problem, Problem):
+        return problem
+    raise UsageError(
+        f"{type(model).__name__} is no problem to solve: give a mipfs.Problem, a Pyomo model built by mipfs.models, "
+        "or a mipfs.Formulation"
+    )
+
+
+def compile(model: Any) -> Problem:
+    """The `Problem` that a formulation stands for now, with the user's rows and fixings.
+
+    For a Pyomo model that is the attached problem with the rows, extra variables, fixings and
+    cardinality that stand under ``model.select`` at this moment, for a CVXPY formulation its problem with the
+    constraints over σ that were added to it; otherwise it is `problem_of`.
+
+    Raises
+    ------
+    RowError
+        Something in the model cannot be honoured; the message names the component.
+    UsageError
+        `model` is no formulation.
+    """
+    problem = problem_of(model)
+    if isinstance(model, Problem):
+        return problem
+    if isinstance(model, Formulation):
+        from mipfs.formulation import cvxpy_rows
+
+        return cvxpy_rows.compile(model)
+    from mipfs.formulation import pyomo_rows
+
+    return pyomo_rows.compile(model)
+
+
+def algebraic(problem: Problem) -> Any:
+    """The Pyomo model of a problem, in perspective form.
+
+    Raises
+    ------
+    UsageError
+        A loss that has no such form, or data too large for an algebraic model.
+    """
+    return _model("perspective").perspective(problem)

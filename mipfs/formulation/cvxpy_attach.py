@@ -1,0 +1,213 @@
+"""What a CVXPY formulation was when it was declared, and whether it is still that but for constraints that were added.
+
+The variables of a declared program carry the mark: it survives ``dataclasses.replace``, a new ``cvxpy.Problem`` of
+the same parts, a new `Formulation` around it, copies and pickles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import cvxpy
+
+from mipfs.errors import RowError
+from mipfs.problem import Problem
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
+
+MARK = "_mipfs_built"
+
+
+class Sigma(cvxpy.Variable):
+    """σ of a formulation; ``sigma["name"]`` and ``sigma[["name", "name"]]`` are its entries by name.
+
+    Where the program is a dual one, σ is no variable of it but a multiplier: its `value` is then
+    ``matrix @ (dual value of row)``. Constraints over it are rows of the selection all the same.
+
+    Parameters
+    ----------
+    problem : Problem
+    row : cvxpy constraint, optional
+    matrix : (count, k) matrix, optional
+    boolean : bool
+    """
+
+    def __init__(self, problem: Problem, row: Any = None, matrix: Any = None, *, boolean: bool = False) -> None:
+        self._problem, self._row, self._matrix, self._loaded = problem, row, matrix, (None, None)
+        super().__init__(problem.atoms.count, name="sigma", boolean=boolean)
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return super().__getitem__(int(self._problem.atoms_of([key])[0]))
+        if isinstance(key, (list, tuple)) and key and all(isinstance(name, str) for name in key):
+            return super().__getitem__(self._problem.atoms_of(list(key)))
+        return super().__getitem__(key)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of its entries."""
+        return self._problem.atoms.names
+
+    @property
+    def value(self) -> Any:
+        """σ after a solve."""
+        if self._row is None:
+            return super().value
+        dual = self._row.dual_value
+        if self._loaded[0] is not None and self._loaded[1] is self._row.dual_variables[0].value:
+            return self._loaded[0]
+        return None if dual is None else self._matrix @ dual.ravel()
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        if self._row is None:
+            self.save_value(value)
+        else:  # until the program is solved again
+            self._loaded = (value, self._row.dual_variables[0].value)
+
+
+class Program(cvxpy.Problem):
+    """The program of a formulation: ``program.constraints.append(...)`` adds to it, where CVXPY gives out a copy."""
+
+    _known = 0
+
+    @property
+    def constraints(self) -> list[Any]:
+        """The constraints themselves, not a copy."""
+        return self._constraints
+
+    def variables(self) -> Any:
+        """The variables of the program as it is now."""
+        self._refresh()
+        return super().variables()
+
+    def get_problem_data(self, *args: Any, **kwargs: Any) -> Any:
+        """The solver's form of the program as it is now."""
+        self._refresh()
+        return super().get_problem_data(*args, **kwargs)
+
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        """Solve the program as it is now."""
+        self._refresh()
+        return super().solve(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def _refresh(self) -> None:
+        """Forget what CVXPY worked out when the program had fewer constraints."""
+        if len(self._constraints) != self._known:
+            grown, objective = self._constraints, self._objective
+            self._known = len(grown)
+            for name in [name for name in self.__dict__ if name.endswith("__cache__")]:
+                del self.__dict__[name]
+            cvxpy.Problem.__init__(self, objective, grown)
+            grown[:] = self._constraints  # True and False have become constraints
+            self._constraints, self.args = grown, [objective, grown]
+
+
+def may_grow(program: Any) -> None:
+    """Make a program of CVXPY one whose list of constraints may grow."""
+    if type(program) is cvxpy.Problem:
+        program.__class__ = Program
+        program._known = len(program._constraints)
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A formulation as it was declared.
+
+    Attributes
+    ----------
+    name : str, its name in the table of formulations
+    declare : callable, declares it anew of another problem
+    formulation : Formulation
+    objective : tuple of the kind of the objective and its expression
+    constraints : tuple of (constraint, its arguments)
+    variables : frozenset of int, the ids of the program's variables and of σ
+    """
+
+    name: str
+    declare: Callable[[Problem], Formulation]
+    formulation: Formulation
+    objective: tuple[type, Any]
+    constraints: tuple[tuple[Any, tuple[Any, ...]], ...]
+    variables: frozenset[int]
+
+
+def attach(declared: Formulation, name: str, declare: Callable[[Problem], Formulation]) -> Formulation:
+    """Remember what a formulation is; returns it.
+
+    Parameters
+    ----------
+    declared : Formulation
+    name : str, of the table of formulations
+    declare : callable, declares the same formulation of another problem; to be pickled, so no lambda
+    """
+    program = declared.cvxpy
+    variables = [*program.variables(), *_leaves(declared.sigma)]
+    constraints = tuple((one, tuple(one.args)) for one in program.constraints)
+    goal: Any = program.objective
+    objective = type(goal), goal.args[0]
+    built = Built(name, declare, declared, objective, constraints, frozenset(v.id for v in variables))
+    for variable in variables:
+        setattr(variable, MARK, built)
+    return declared
+
+
+def built_of(formulation: Formulation) -> Built | None:
+    """What a formulation of the package was when it was declared; None for a program of a user's own."""
+    variables = [*_leaves(formulation.sigma), *formulation.cvxpy.variables()] if formulation.cvxpy else []
+    found = {id(getattr(v, MARK)): getattr(v, MARK) for v in variables if hasattr(v, MARK)}
+    if len(found) > 1:
+        names = " and ".join(sorted(built.name for built in found.values()))
+        raise RowError(f"the program mixes variables of two formulations ({names}); declare them apart")
+    return next(iter(found.values()), None)
+
+
+def added(formulation: Formulation, built: Built) -> list[Any]:
+    """The constraints that were added since a formulation was declared.
+
+    Raises
+    ------
+    RowError
+        Anything else was changed; the message names it.
+    """
+    before, program = built.formulation, formulation.cvxpy
+    kind, expression = built.objective
+    objective: Any = program.objective
+    if objective.args[0] is not expression or type(objective) is not kind:
+        raise RowError(f"the objective of {built.name} was changed; {_REMEDY}")
+    for name in ("problem", "sigma", "solver", "lagrangian", "is_relaxation"):
+        if getattr(formulation, name) is not getattr(before, name) and formulation is not before:
+            if name in ("solver", "lagrangian", "is_relaxation") and _is_default(formulation, name):
+                continue  # a new Formulation around the same program need not repeat them
+            raise RowError(f"the {name} of {built.name} was changed; {_REMEDY}")
+    now = {id(one): one for one in program.constraints}
+    for one, arguments in built.constraints:
+        if id(one) not in now:
+            raise RowError(f"the constraint {text_of(one)!r} of {built.name} was dropped; {_REMEDY}")
+        if len(one.args) != len(arguments) or any(a is not b for a, b in zip(one.args, arguments, strict=True)):
+            raise RowError(f"the constraint {text_of(one)!r} of {built.name} was changed; {_REMEDY}")
+    old = {id(one) for one, _ in built.constraints}
+    return [one for key, one in now.items() if key not in old]
+
+
+_REMEDY = "only constraints over sigma and variables of your own may be added"
+
+
+def text_of(constraint: Any, width: int = 60) -> str:
+    """A constraint in one short line: its label, or what it says."""
+    label = getattr(constraint, "label", None)
+    said = label or (constraint.name() if hasattr(constraint, "name") else repr(constraint))
+    text = " ".join(str(said).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _is_default(formulation: Formulation, name: str) -> bool:
+    return bool(getattr(formulation, name) == type(formulation).__dataclass_fields__[name].default)
+
+
+def _leaves(expression: Any) -> Iterator[Any]:
+    if isinstance(expression, cvxpy.Expression):
+        yield from expression.variables()

@@ -1,0 +1,296 @@
+"""The constraints that were added to a CVXPY formulation, compiled to sparse rows over the selection.
+
+What is affine in σ and in variables of the user's own is a row, wherever it was added; everything else is a
+`RowError` that names the constraint.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import cvxpy
+import numpy as np
+import numpy.typing as npt
+from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
+from cvxpy.constraints.zero import Equality, Zero
+from scipy import sparse
+
+from mipfs.data.names import unique
+from mipfs.errors import RowError
+from mipfs.formulation.cvxpy_attach import added, built_of, text_of
+from mipfs.problem import Problem
+from mipfs.selection.selection import Extras, Rows
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
+
+Array = npt.NDArray[np.float64]
+
+ORIGIN = "cvxpy"
+UPPER, LOWER, EQUAL = "upper", "lower", "equal"
+KINDS: dict[type, str] = {
+    Inequality: UPPER,
+    NonPos: UPPER,
+    NonNeg: LOWER,
+    Equality: EQUAL,
+    Zero: EQUAL,
+}
+"""Constraints that are linear where their expression is affine: on which side of zero it is."""
+_CARRIED = frozenset({"nonneg", "nonpos", "pos", "neg", "boolean", "integer", "bounds"})
+"""Attributes of a variable that are bounds or integrality."""
+_EVALUATING = threading.Lock()
+"""CVXPY evaluates an expression at the values of its variables: one thread at a time puts zeros there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """The constraints of a formulation as rows.
+
+    Attributes
+    ----------
+    rows : Rows, those that were added
+    extras : tuple of (cvxpy.Variable, int), the entry (in column-major order) of every extra variable
+    """
+
+    rows: Rows
+    extras: tuple[tuple[Any, int], ...]
+
+
+def compile(formulation: Formulation) -> Problem:
+    """The problem of a formulation with the rows that were added to its program.
+
+    Raises
+    ------
+    RowError
+        A change that is no row over σ and variables of the user's own; the message names it.
+    """
+    problem, read = formulation.problem, read_added(formulation)
+    assert problem.rows is not None
+    return problem if not len(read.rows) else problem.replace(rows=problem.rows.stack(read.rows))
+
+
+def read_added(formulation: Formulation) -> Read:
+    """What was added to a formulation of the package, or what a program of a user's own says about σ."""
+    problem, built = formulation.problem, None if formulation.cvxpy is None else built_of(formulation)
+    reader = _Reader(problem, formulation.sigma)
+    if formulation.cvxpy is None:
+        return reader.read([])
+    if built is None:
+        size = getattr(formulation.sigma, "size", problem.atoms.count)
+        if size != problem.atoms.count:
+            raise RowError(f"sigma has {size} entries, but there are {problem.atoms.count} to select from")
+        return _without_known(reader.read(_about_selection(formulation)), problem)
+    constraints = added(formulation, built)
+    for one in constraints:
+        own = {v.id: v for v in one.variables() if v.id in built.variables and v is not formulation.sigma}
+        if own:
+            names = ", ".join(sorted(v.name() for v in own.values()))
+            remedy = "only sigma and variables of your own may be in it"
+            if formulation.sigma is None:
+                remedy = f"{built.name} has no sigma: add rows over the selection with Problem.with_rows"
+            raise RowError(f"the constraint {text_of(one)!r} is about {names}; {remedy}")
+    return reader.read(constraints)
+
+
+def _about_selection(formulation: Formulation) -> list[Any]:
+    """Of a user's own program the constraints over σ and variables that nothing else in it is about."""
+    sigma, program = formulation.sigma, formulation.cvxpy
+    if not isinstance(sigma, cvxpy.Variable):
+        return []
+    tied = {v.id for v in program.objective.variables()} - {sigma.id}
+    parts = [(one, {v.id for v in one.variables()} - {sigma.id}) for one in program.constraints]
+    grew = True
+    while grew:
+        grew = False
+        for _, ids in parts:
+            if ids & tied and not ids <= tied:
+                tied |= ids
+                grew = True
+    return [one for one, ids in parts if not ids & tied]
+
+
+def _without_known(read: Read, problem: Problem) -> Read:
+    """Less what the problem says already: rows that always hold, its cardinality, its own rows."""
+    rows, selection = read.rows, problem.selection
+    if not len(rows):
+        return read
+    p = selection.n_features
+    low, high = selection.sigma_bounds()
+    least, most = rows.activities(*(np.concatenate(ends) for ends in zip((low, high), rows.extra.box, strict=True)))
+    known = {_signature(problem.rows, r) for r in range(len(problem.rows))} if problem.rows is not None else set()
+    cardinality = np.ones(p)
+    keep = []
+    for r in range(len(rows)):
+        row = rows.matrix[[r]].toarray().ravel()
+        holds = least[r] >= rows.low[r] and most[r] <= rows.high[r]
+        plain = not row[p:].any()
+        counts = selection.M is not None and plain and np.array_equal(row[:p], cardinality) and rows.lb[r] <= 0
+        if holds or (plain and _signature(rows, r) in known) or (counts and rows.ub[r] >= selection.M):
+            continue
+        keep.append(r)
+    return Read(rows.take(keep), read.extras)
+
+
+def _signature(rows: Rows, r: int) -> tuple[Any, ...]:
+    entries = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+    return (*rows.matrix.indices[entries].tolist(), *rows.matrix.data[entries].tolist(), rows.lb[r], rows.ub[r])
+
+
+class _Reader:
+    """Reads constraints as rows over [σ; extra variables]."""
+
+    def __init__(self, problem: Problem, sigma: Any) -> None:
+        self.p, self.sigma = problem.atoms.count, sigma
+        self.places: dict[int, int] = {} if sigma is None or not hasattr(sigma, "id") else {sigma.id: 0}
+        self.own: list[Any] = []
+        self.size = self.p
+
+    def read(self, constraints: Sequence[Any]) -> Read:
+        """Every constraint as one or more rows."""
+        for one in constraints:
+            self._check(one)
+        with _EVALUATING:
+            parts = [self._linear(one) for one in constraints]
+        names: list[str] = []
+        matrices, lower, upper = [], [], []
+        for one, (matrix, constant) in zip(constraints, parts, strict=True):
+            kind, text = KINDS[type(one)], text_of(one)
+            m = constant.size
+            names += [text] if m == 1 else [f"{text} [{k}]" for k in range(m)]
+            matrices.append(matrix)
+            lower.append(np.full(m, -np.inf) if kind == UPPER else -constant)
+            upper.append(np.full(m, np.inf) if kind == LOWER else -constant)
+        extras, entries = self._extras()
+        stacked = sparse.vstack([self._wide(matrix) for matrix in matrices], format="csr") if matrices else None
+        rows = Rows(
+            sparse.csr_array((0, self.size)) if stacked is None else stacked,
+            np.concatenate([np.empty(0), *lower]) + 0.0,
+            np.concatenate([np.empty(0), *upper]) + 0.0,
+            tuple(unique(names)),
+            (ORIGIN,) * len(names),
+            extras,
+        )
+        idle = (np.diff(rows.matrix.indptr) == 0) & (rows.lb <= 0.0) & (rows.ub >= 0.0)  # 0 <= 1
+        return Read(rows.take(np.flatnonzero(~idle).tolist()), entries)
+
+    def _check(self, one: Any) -> None:
+        """Refuse what is no linear row, and take its own variables up."""
+        text = text_of(one)
+        if type(one) not in KINDS:
+            raise RowError(f"the constraint {text!r} ({type(one).__name__}) is no linear row over sigma")
+        if not one.expr.is_affine():
+            raise RowError(f"the constraint {text!r} is not linear; rows over sigma are linear")
+        if any(parameter.value is None for parameter in one.parameters()):
+            raise RowError(f"the constraint {text!r} has a parameter without a value; give it one")
+        for v in one.variables():
+            if v.id in self.places:
+                continue
+            if v.is_complex():
+                raise RowError(f"the constraint {text!r} is about {v.name()}, which is complex; rows are real")
+            strange = [name for name, value in v.attributes.items() if _is_set(value) and name not in _CARRIED]
+            if strange:
+                raise RowError(
+                    f"the constraint {text!r} is about {v.name()}, which is {', '.join(strange)}; an extra variable is "
+                    "real, integer or boolean, with bounds"
+                )
+            self.places[v.id] = self.size
+            self.own.append(v)
+            self.size += v.size
+
+    def _linear(self, one: Any) -> tuple[Any, Array]:
+        """Matrix (m, columns so far) and constant (m,) of an affine expression."""
+        variables, expression = one.variables(), one.expr
+        before = [v._value for v in variables]
+        try:
+            for v in variables:
+                v._value = np.zeros(v.shape)
+            with _plain(variables):
+                constant = np.asarray(_dense(expression.value), dtype=float).ravel(order="F")
+                gradient = expression.grad if variables else {}
+        finally:
+            for v, value in zip(variables, before, strict=True):
+                v._value = value
+        rows: list[Any] = []
+        columns: list[Any] = []
+        data: list[Any] = []
+        for v, part in gradient.items():
+            entries = sparse.coo_array(sparse.csc_array(np.atleast_2d(part) if not sparse.issparse(part) else part))
+            rows.append(entries.coords[1])
+            columns.append(entries.coords[0] + self.places[v.id])
+            data.append(entries.data)
+        index = (np.concatenate([np.empty(0, int), *rows]), np.concatenate([np.empty(0, int), *columns]))
+        values = np.concatenate([np.empty(0), *data])
+        if not (np.all(np.isfinite(values)) and np.all(np.isfinite(constant))):
+            raise RowError(f"the constraint {text_of(one)!r} has a coefficient or a bound that is not finite")
+        return sparse.csr_array((values, index), shape=(constant.size, self.size)), constant
+
+    def _wide(self, matrix: Any) -> Any:
+        return sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], self.size))
+
+    def _extras(self) -> tuple[Extras, tuple[tuple[Any, int], ...]]:
+        names: list[str] = []
+        bounds: list[tuple[Array, Array, npt.NDArray[np.bool_]]] = []
+        entries: list[tuple[Any, int]] = []
+        for number, v in enumerate(self.own, 1):
+            name = (
+                v.name() if v.name() != f"var{v.id}" else f"extra{number}"
+            )  # CVXPY's own numbers differ from run to run
+            names += [name] if v.size == 1 else [f"{name}[{k}]" for k in range(v.size)]
+            bounds.append(_bounds(v))
+            entries += [(v, k) for k in range(v.size)]
+        if not names:
+            return Extras(), ()
+        lb, ub, integer = (np.concatenate(side) for side in zip(*bounds, strict=True))
+        return Extras(tuple(names), lb, ub, integer), tuple(entries)
+
+
+class _plain:
+    """σ of a dual program shows its multiplier: while expressions are evaluated it shows what is in it."""
+
+    def __init__(self, variables: Iterable[Any]) -> None:
+        self.held = [(v, v._row) for v in variables if getattr(v, "_row", None) is not None]
+
+    def __enter__(self) -> None:
+        for v, _ in self.held:
+            v._row = None
+
+    def __exit__(self, *_: object) -> None:
+        for v, row in self.held:
+            v._row = row
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None and not (isinstance(value, (bool, list, tuple)) and not value)
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if sparse.issparse(value) else value
+
+
+def _bounds(v: Any) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """Bounds (size,), (size,) and integrality of a variable's entries, in column-major order."""
+    lb, ub = np.full(v.shape, -np.inf), np.full(v.shape, np.inf)
+    given = v.attributes.get("bounds")
+    if given is not None:
+        if any(isinstance(end, cvxpy.Expression) for end in given):
+            raise RowError(f"the bounds of {v.name()} are expressions; give numbers, or constraints")
+        lb, ub = (np.broadcast_to(np.asarray(_dense(end), dtype=float), v.shape).copy() for end in given)
+    if v.attributes["nonneg"] or v.attributes["pos"]:
+        lb = np.maximum(lb, 0.0)
+    if v.attributes["nonpos"] or v.attributes["neg"]:
+        ub = np.minimum(ub, 0.0)
+    integer = np.zeros(v.shape, dtype=bool)
+    for name in ("boolean", "integer"):
+        which: Any = v.attributes[name]
+        mask = np.full(v.shape, which is True)
+        if which and which is not True:
+            if len(v.shape) != 1:
+                raise RowError(f"{v.name()} is {name} in some of its entries; write these as a variable of their own")
+            mask[np.ravel(getattr(v, f"{name}_idx"))] = True
+        integer |= mask
+        if name == "boolean":
+            lb, ub = np.where(mask, np.maximum(lb, 0.0), lb), np.where(mask, np.minimum(ub, 1.0), ub)
+    return lb.ravel(order="F"), ub.ravel(order="F"), integer.ravel(order="F")

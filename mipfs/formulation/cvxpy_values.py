@@ -1,0 +1,70 @@
+"""A classifier in the variables of a CVXPY formulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import cvxpy
+import numpy as np
+
+from mipfs.formulation.cvxpy_attach import built_of
+from mipfs.formulation.cvxpy_rows import read_added
+
+if TYPE_CHECKING:
+    from mipfs.formulation.point import Point
+    from mipfs.formulation.program import Formulation
+
+
+def load(formulation: Formulation, point: Point) -> None:
+    """Put a classifier into the variables that a formulation has for it, and into the user's own.
+
+    Parameters
+    ----------
+    formulation : Formulation
+    point : Point, on the scale of its data; its extra variables in the order of `cvxpy_rows.compile`
+    """
+    problem, built = formulation.problem, built_of(formulation)
+    if "rho" not in formulation.variables:
+        point = point.unit()  # the program is declared for a margin of 1
+    values: dict[str, Any] = {"w": point.w, "b": point.b, "rho": point.rho}
+    if built is not None:
+        values |= {"xi": point.slacks(problem.loss), "p": np.maximum(point.w, 0.0), "q": np.maximum(-point.w, 0.0)}
+        values["t"] = point.t if built.name in ("fgm", "boolean") else float(point.w @ point.w)
+        if built.name == "nmmkl":
+            values = {}
+    for name, value in values.items():
+        _put(formulation.variables.get(name), value, point)
+    if isinstance(formulation.sigma, cvxpy.Variable):
+        formulation.sigma.value = point.sigma.reshape(formulation.sigma.shape)
+    own = 0 if problem.rows is None else len(problem.rows.extra)
+    u = [v for v in formulation.cvxpy.variables() if built is not None and v.id in built.variables and v.name() == "u"]
+    entries = [(v, k) for v in u for k in range(v.size)] if u else [(None, k) for k in range(own)]
+    _put_entries([*entries, *read_added(formulation).extras], point.extra)
+
+
+def _put(variable: Any, value: Any, point: Point) -> None:
+    """Give a variable its value; an expression of one variable gives it to that one."""
+    if isinstance(variable, cvxpy.Variable):
+        if variable.size == np.size(value):
+            variable.save_value(np.reshape(value, variable.shape))
+        return
+    leaves = variable.variables() if isinstance(variable, cvxpy.Expression) else []
+    if len(leaves) != 1:
+        return
+    (leaf,) = leaves
+    if leaf.shape == (point.v.size,):  # the weights of the atoms' columns
+        leaf.save_value(point.v)
+    elif leaf.shape == (point.w.size + 1, point.w.size + 1):  # [W w; wᵀ 1]
+        both = np.append(point.w, 1.0)
+        leaf.save_value(np.outer(both, both))
+
+
+def _put_entries(entries: list[tuple[Any, int]], values: tuple[float | None, ...]) -> None:
+    found: dict[int, tuple[Any, dict[int, float]]] = {}
+    for (variable, k), value in zip(entries, values, strict=True):
+        if variable is not None and value is not None:
+            found.setdefault(variable.id, (variable, {}))[1][k] = value
+    for variable, parts in found.values():
+        flat = np.zeros(variable.size)
+        flat[list(parts)] = list(parts.values())
+        variable.save_value(flat.reshape(variable.shape, order="F"))

@@ -1,0 +1,47 @@
+"""A classifier as the variables of a model hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.losses import get_loss
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A classifier on the scale of a problem's data.
+
+    Attributes
+    ----------
+    sigma : (count,) of 0 and 1
+    v : (k,) weights of the columns of all atoms (`Atoms.columns`), times their λ; zero where σ = 0
+    t : (count,) ‖v_g‖² of every atom
+    w : (p,) weights of the features
+    b, rho : float, the intercept, and the margin that is asked for: 1, or ρ of the ρ-form
+    margins : (n,) y∘(Xw + b)
+    extra : tuple of float or None, the values of the user's extra variables
+    """
+
+    sigma: Array
+    v: Array
+    t: Array
+    w: Array
+    b: float
+    rho: float
+    margins: Array
+    extra: tuple[float | None, ...]
+
+    def unit(self) -> Point:
+        """The same for a margin of 1."""
+        scaled = {name: getattr(self, name) / self.rho for name in ("v", "w", "b", "margins")}
+        return replace(self, t=self.t / self.rho**2, rho=1.0, **scaled)
+
+    def slacks(self, loss: str) -> Array:
+        """ξ, shape (n,): y_i f(x_i) + ξ_i ≥ ρ, for the logistic loss ≥ 0."""
+        found: Array = get_loss(loss).slacks(self.margins, self.rho)
+        return found

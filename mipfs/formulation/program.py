@@ -1,0 +1,100 @@
+"""A formulation that is declared in CVXPY, and how large a declared model may be."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+
+MAX_FEATURES = 3_000
+MAX_TERMS = 2_000_000
+"""Beyond these a Pyomo model takes gigabytes, and no general solver gets anywhere with it."""
+
+
+class TooLargeError(UsageError):
+    """Data, or a program made of it, that a general solver cannot take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Formulation:
+    """A formulation declared in CVXPY.
+
+    Parameters
+    ----------
+    problem : Problem
+        What it stands for; its rows are the rows of the formulation.
+    cvxpy : cvxpy.Problem
+    sigma : cvxpy.Variable of shape (p,), or None
+        The selection; None where the program has none. Constraints over it and variables of your own are its rows
+        (`compile`). It may be anything with a ``value`` after a solve, but then rows are the problem's alone.
+    variables : mapping of str to cvxpy.Variable (or likewise)
+        The other variables, under the names of the paper. From ``alpha``, shape (n,), a bound is earned; without
+        sigma, the sizes of ``w``, shape (p,), are what is rounded.
+    solver : {"clarabel", "highs"}
+        Who solves it; HiGHS for linear programs, whose vertices have exact zeros.
+    lagrangian : callable, optional
+        ``lagrangian(omega)``, with omega >= |ω(α)| of shape (p,), returns (r, cost) such that
+        g(α) − r + min of costᵀσ over the rows of S bounds (P) from below. By default (0, c − ½ ω²).
+    is_relaxation : bool
+        Whether its value bounds (P), or the relaxation over all of S, from one side; False for a baseline, which
+        solves another problem.
+    hull : bool
+        Whether it is over the convex hull of S rather than over the rows with 0 ≤ σ ≤ 1: its bound then takes the
+        minimum over S itself.
+    """
+
+    problem: Problem
+    cvxpy: Any
+    sigma: Any
+    variables: Mapping[str, Any]
+    solver: str = "clarabel"
+    lagrangian: Callable[[npt.NDArray[np.float64]], tuple[float, npt.NDArray[np.float64]]] | None = None
+    is_relaxation: bool = True
+    hull: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cvxpy is not None:
+            importlib.import_module("mipfs.formulation.cvxpy_attach").may_grow(self.cvxpy)
+
+    def __repr__(self) -> str:
+        return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
+
+    def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
+        """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
+
+        Parameters
+        ----------
+        constraints : sequence of cvxpy constraints
+        """
+        import cvxpy
+
+        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints]))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
+        """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
+        copied: Formulation = pickle.loads(pickle.dumps(self))
+        return copied
+
+
+def check_size(data: Instance, kind: str = "Pyomo model") -> None:
+    """Refuse data that is too large for an algebraic model, before any of it is built; `kind` is for the message.
+
+    Raises
+    ------
+    TooLargeError
+    """
+    terms = data.block().nnz
+    if data.n_features > MAX_FEATURES or terms > MAX_TERMS:
+        raise TooLargeError(
+            f"{data.n_samples} samples x {data.n_features} features is too large for a {kind} (at most "
+            f"{MAX_FEATURES} features and {MAX_TERMS} values); mipfs.Problem(data, ...) takes any size"
+        )

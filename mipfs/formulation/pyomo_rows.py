@@ -1,0 +1,243 @@
+"""What stands under ``model.select`` of a Pyomo model, compiled to sparse rows over the selection.
+
+Everything that a user can write there and that is linear is honoured; everything else is a `RowError` that
+names the component.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.core.base.var import VarData
+from pyomo.core.expr.relational_expr import RelationalExpression
+from pyomo.core.expr.visitor import identify_variables
+from pyomo.repn import generate_standard_repn
+from scipy import sparse
+
+from mipfs.errors import RowError
+from mipfs.formulation.pyomo_attach import PASSIVE, Attached, is_under, refuse_changes
+from mipfs.problem import Problem
+from mipfs.selection.selection import Extras, Rows
+
+INTEGRALITY = 1e-6
+"""How far from 0 or 1 a fixed binary may be: general solvers return such values."""
+
+_HONOURED = PASSIVE | {pyo.Var, pyo.Constraint, pyo.Block}
+
+
+def compile(model: Any) -> Problem:
+    """The attached problem with what stands under ``model.select`` now.
+
+    Parameters
+    ----------
+    model : Pyomo model with an attached problem
+
+    Returns
+    -------
+    Problem
+        Its rows are all active rows under ``select``; its forced features the fixed and bounded
+        ``sigma``; its M that of ``select.cardinality``, None when that was deactivated.
+
+    Raises
+    ------
+    RowError
+        A row that is not linear or uses variables outside ``select``, a component that is no row,
+        variable or data, a ``sigma`` fixed between 0 and 1, or any change outside ``select``.
+    """
+    compiler = read(model)
+    problem, M = compiler.attached.problem, compiler.M
+    names = problem.atoms.names
+    return problem.replace(
+        rows=compiler.rows(),
+        M=M,
+        cardinality=M is not None,
+        forced_in=tuple(names[j] for j in compiler.forced[1]),
+        forced_out=tuple(names[j] for j in compiler.forced[0]),
+    )
+
+
+def read(model: Any) -> _Compiler:
+    """What stands under ``model.select``: rows, forced features, M and extra variables."""
+    attached: Attached = model._mipfs
+    refuse_changes(model, attached)
+    refuse_expressions(model)
+    compiler = _Compiler(model.select, attached)
+    compiler.M = compiler.read_rows()
+    compiler.read_sigma()
+    return compiler
+
+
+def refuse_expressions(model: Any) -> None:
+    """Refuse relations that were assigned as they are: Pyomo keeps them as attributes, and no solver sees them.
+
+    Raises
+    ------
+    RowError
+    """
+    for block in model.block_data_objects(active=True, descend_into=True):
+        for name, value in vars(block).items():
+            parts = (
+                value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+            )
+            if not name.startswith("_") and any(isinstance(part, RelationalExpression) for part in parts):
+                place = name if block is model else f"{block.name}.{name}"
+                raise RowError(
+                    f"{place} is an expression, which adds nothing to a model; write pyo.Constraint(expr=...)"
+                )
+
+
+class _Compiler:
+    """Collects rows as (name, origin, {column: coefficient}, lb, ub); columns are sigma, then extra variables."""
+
+    def __init__(self, select: Any, attached: Attached) -> None:
+        self.select, self.attached = select, attached
+        self.M: int | None = None
+        self.names = frozenset(attached.problem.atoms.names)
+        self.sigma = list(attached.sigma.values())
+        self.column = {id(v): j for j, v in enumerate(self.sigma)}
+        self.extras: list[Any] = []
+        self.found: list[tuple[str, str, dict[int, float], float, float]] = []
+        self.forced: tuple[list[int], list[int]] = ([], [])
+
+    def read_rows(self) -> int | None:
+        """Read every active constraint; returns the M of ``select.cardinality``."""
+        M = None
+        for component in self.select.component_objects(active=True, descend_into=True):
+            if component.ctype not in _HONOURED:
+                kind = component.ctype.__name__
+                raise RowError(f"{component.name} ({kind}) cannot be honoured; select is for linear rows and variables")
+        for con in self.select.component_data_objects(pyo.Constraint, active=True, descend_into=True):
+            terms, lb, ub = self._linear(con)
+            cardinality = self._as_cardinality(con, terms, lb, ub)
+            if cardinality is not None:
+                M = cardinality
+            elif terms or lb > 0 or ub < 0:
+                self.found.append((*self._name(con), terms, lb, ub))
+        return M
+
+    def read_sigma(self) -> None:
+        """Fixed and bounded binaries become forced features."""
+        for j, s in enumerate(self.sigma):
+            if s.domain is not pyo.Binary:
+                raise RowError(f"{s.name} is no longer binary ({s.domain}); every feature is selected or not")
+            if s.fixed:
+                value = s.value
+                if value is None or not abs(value - round(value)) <= INTEGRALITY or round(value) not in (0, 1):
+                    raise RowError(f"{s.name} is fixed at {value}; a selection variable is 0 or 1")
+                self.forced[round(value)].append(j)
+                continue
+            lb, ub = s.bounds
+            low, high = math.ceil(max(lb, 0.0) - INTEGRALITY), math.floor(min(ub, 1.0) + INTEGRALITY)
+            if low > high:
+                self._bounds_row(s, j, lb, ub)
+            elif low == high:
+                self.forced[low].append(j)
+
+    def rows(self) -> Rows:
+        """All that was read, as sparse rows."""
+        bounds = [self._extra_bounds(len(self.sigma) + k, u) for k, u in enumerate(self.extras)]
+        extra = Extras(
+            tuple(self._local(u) for u in self.extras),
+            np.array([lb for lb, _ in bounds], float),
+            np.array([ub for _, ub in bounds], float),
+            np.array([u.is_integer() for u in self.extras], bool),
+        )
+        columns = [k for _, _, terms, _, _ in self.found for k in terms]
+        data = [a for _, _, terms, _, _ in self.found for a in terms.values()]
+        pointer = np.cumsum([0, *(len(terms) for _, _, terms, _, _ in self.found)])
+        shape = (len(self.found), len(self.sigma) + len(self.extras))
+        return Rows(
+            sparse.csr_array((np.array(data, float), np.array(columns, np.int64), pointer), shape=shape),
+            np.array([lb for *_, lb, _ in self.found], float),
+            np.array([ub for *_, ub in self.found], float),
+            tuple(row[0] for row in self.found),
+            tuple(row[1] for row in self.found),
+            extra,
+        )
+
+    def _linear(self, con: Any) -> tuple[dict[int, float], float, float]:
+        """A constraint as lb <= terms <= ub, constants and fixed extra variables taken to the bounds."""
+        try:
+            lower, body, upper = con.to_bounded_expression(evaluate_bounds=True)
+            for v in identify_variables(body, include_fixed=True):
+                if not is_under(v, self.select):
+                    raise RowError(f"{con.name} uses {v.name}, which is not under select; rows are over the selection")
+            repn = self._standard_form(body)
+        except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+            raise RowError(f"{con.name} cannot be evaluated: {' '.join(str(error).split())}") from error
+        if repn.nonlinear_expr is not None:
+            raise RowError(f"{con.name} is not linear: {con.expr}")
+        terms: dict[int, float] = {}
+        for v, a in zip(repn.linear_vars, repn.linear_coefs, strict=True):
+            if a:
+                k = self._column(v)
+                terms[k] = terms.get(k, 0.0) + float(a)
+        constant = float(repn.constant)
+        lb = -math.inf if lower is None else float(lower) - constant
+        ub = math.inf if upper is None else float(upper) - constant
+        if not all(map(math.isfinite, terms.values())) or math.isnan(lb) or math.isnan(ub):
+            raise RowError(f"{con.name} has a coefficient or a bound that is not finite: {con.expr}")
+        return terms, lb, ub
+
+    def _standard_form(self, body: Any) -> Any:
+        """Fixed features keep their coefficients (a conflict must name them), unless only fixing makes it linear."""
+        fixed = [v for v in identify_variables(body, include_fixed=True) if v.fixed and id(v) in self.column]
+        if fixed:
+            for v in fixed:
+                v.fixed = False
+            try:
+                repn = generate_standard_repn(body, compute_values=True, quadratic=False)
+            finally:
+                for v in fixed:
+                    v.fixed = True
+            if repn.nonlinear_expr is None:
+                return repn
+        return generate_standard_repn(body, compute_values=True, quadratic=False)
+
+    def _column(self, v: Any) -> int:
+        if id(v) not in self.column:
+            if not (v.is_integer() or v.is_continuous()):
+                raise RowError(f"{v.name} has the domain {v.domain}; an extra variable is binary, integer or real")
+            self.column[id(v)] = len(self.sigma) + len(self.extras)
+            self.extras.append(v)
+        return self.column[id(v)]
+
+    def _as_cardinality(self, con: Any, terms: dict[int, float], lb: float, ub: float) -> int | None:
+        """M if this is ``select.cardinality`` and still says that at most M features are selected."""
+        if con.parent_component() is not self.select.component("cardinality") or con.parent_block() is not self.select:
+            return None
+        plain = len(terms) == len(self.sigma) and all(k < len(self.sigma) and a == 1.0 for k, a in terms.items())
+        if not plain or lb > 0 or not 0 <= ub < math.inf:
+            return None
+        return min(math.floor(ub + INTEGRALITY), len(self.sigma))
+
+    def _bounds_row(self, v: Any, column: int, lb: float, ub: float) -> None:
+        # Two rows, because solvers refuse one whose lower bound is above its upper one.
+        name = f"bounds of {self._local(v)}"
+        self.found.append((name, "model.select", {column: 1.0}, lb, math.inf))
+        self.found.append((name, "model.select", {column: 1.0}, -math.inf, ub))
+
+    def _extra_bounds(self, column: int, v: Any) -> tuple[float, float]:
+        lb, ub = (float(x) if x is not None else s for x, s in zip(v.bounds, (-math.inf, math.inf), strict=True))
+        if lb > ub:
+            self._bounds_row(v, column, lb, ub)
+            return -math.inf, math.inf
+        return lb, ub
+
+    def _name(self, con: Any) -> tuple[str, str]:
+        """The row's name and origin: the data's own where it came from there and was not changed."""
+        if con.parent_component() is self.select.component("rows") and con.index() in self.attached.origins:
+            expr, name, origin = self.attached.origins[con.index()]
+            if expr is con.expr:
+                return name, origin
+        return self._local(con), "model.select"
+
+    def _local(self, component: Any) -> str:
+        """The name without ``select.``; an extra variable of our own, or of a feature's name, is told apart."""
+        if component.parent_component() is self.select.component("extra"):
+            return str(component.index())
+        name = str(component.getname(fully_qualified=True, relative_to=self.select))
+        return component.name if isinstance(component, VarData) and name in self.names else name

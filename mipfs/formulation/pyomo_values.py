@@ -1,0 +1,49 @@
+"""A classifier in the variables of a Pyomo model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from mipfs.formulation.point import Point
+from mipfs.formulation.pyomo_rows import read
+from mipfs.problem import Problem
+
+
+def load(model: Any, point: Point) -> None:
+    """Put a classifier into ``select.sigma``, the block ``svm`` and the user's extra variables; fixed ones stay.
+
+    Parameters
+    ----------
+    model : Pyomo model with an attached problem
+    point : Point, on the scale of its data; its extra variables in the order of `pyomo_rows.compile`
+    """
+    problem: Problem = model._mipfs.problem
+    svm = model.svm
+    slacks = point.slacks(problem.loss)
+    _put(model.select.sigma.values(), point.sigma.round())
+    _put(svm.w.values(), point.v)
+    _put(svm.t.values(), point.t)
+    _put(svm.xi.values(), slacks)
+    more: tuple[tuple[str, Any], ...] = (
+        ("b", [point.b]),
+        ("offset", [point.b - float(problem.data.center @ point.w)]),
+        ("rho", [point.rho]),
+        ("ell", np.logaddexp(0.0, slacks)),
+    )
+    for name, value in more:
+        component = svm.component(name)
+        if component is not None and component.ctype is pyo.Var:  # without a bias b is a parameter
+            _put(component.values(), value)
+    extras = read(model).extras
+    known = [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
+    _put([variable for variable, _ in known], [value for _, value in known])
+
+
+def _put(variables: Iterable[Any], values: Iterable[Any]) -> None:
+    for variable, value in zip(variables, values, strict=True):
+        if not variable.fixed:
+            variable.set_value(float(value), skip_validation=True)

@@ -1,0 +1,63 @@
+"""The relaxed master over cuts, in HiGHS: what bounds v(σ) from below by what is known of it.
+
+min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  for every cut s                       (Aytug 2015, (10), RMP)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.selection.model import selection_model
+from mipfs.solvers import highs
+
+if TYPE_CHECKING:
+    from mipfs.selection.selection import Selection
+
+Array = npt.NDArray[np.float64]
+
+
+class Epigraph:
+    """S and the cuts as a model that is kept alive; its objective is in units of `scale`.
+
+    Parameters
+    ----------
+    selection : Selection
+    penalty : (p,) c
+    scale : float > 0, size of the objective
+    relaxed : bool, whether 0 ≤ σ ≤ 1 is all that is asked of σ, beside the rows
+
+    Attributes
+    ----------
+    model : SelectionModel
+    program : highs.Model, the same with the cuts
+    eta : int, the column of η; those of σ are the first
+    first : int, the row of the first cut
+    """
+
+    def __init__(self, selection: Selection, penalty: Array, scale: float, *, relaxed: bool) -> None:
+        self.model, self.scale = selection_model(selection, relaxed=relaxed, presolve=not relaxed), scale
+        self.program = self.model.program
+        self.eta, self.first = self.program.n_columns, self.program.n_rows
+        self.program.add_column(1.0, -highs.infinity(), highs.infinity())
+        self.program.set_costs(penalty / scale)
+
+    def add(self, constant: float, slopes: Array) -> float:
+        """Add a cut as a row, divided by its largest coefficient.
+
+        Parameters
+        ----------
+        constant, slopes : g and s (p,)
+
+        Returns
+        -------
+        float
+            By what it was divided: a multiplier of the row is so many times one of the cut.
+        """
+        p = slopes.size
+        halves, g = slopes * (0.5 / self.scale), constant / self.scale
+        largest = max(1.0, float(halves.max(initial=0.0)))
+        self.program.add_cut(g / largest, np.append(np.arange(p), self.eta), np.append(halves, 1.0) / largest)
+        return largest

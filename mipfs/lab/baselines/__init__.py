@@ -1,0 +1,102 @@
+"""What the papers compare with, one method each: baselines and peers, never a source of bounds.
+
+A baseline is a file with ``fit(data, M, C=1.0, *, bias=True, seed=0) -> Linear``, and a line in `BASELINES`. A
+reference uses all features, so it selects nothing: it stands in `REFERENCES`, and its ``fit`` takes M = p alone.
+Constants ``ABOUT`` say what each does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mipfs.data.instance import Instance
+from mipfs.lab.baselines.about import About
+from mipfs.plumbing.declared import Positive, Seed, arguments_of
+from mipfs.plumbing.registry import module_of
+
+if TYPE_CHECKING:
+    from mipfs.lab.baselines.linear import Linear
+
+BASELINES = {
+    "arom": "mipfs.lab.baselines.arom",
+    "fsv": "mipfs.lab.baselines.fsv",
+    "l1-svm": "mipfs.lab.baselines.l1_svm",
+    "group-lasso": "mipfs.lab.baselines.group_lasso",
+    "information-gain": "mipfs.lab.baselines.information_gain",
+    "l1-logistic": "mipfs.lab.baselines.l1_logistic",
+    "lpsvm": "mipfs.lab.baselines.lpsvm",
+    "nmmkl": "mipfs.lab.baselines.nmmkl",
+    "onsvm": "mipfs.lab.baselines.onsvm",
+    "qcqp-ssvm": "mipfs.lab.baselines.qcqp_ssvm",
+    "r2w2": "mipfs.lab.baselines.r2w2",
+    "rfe": "mipfs.lab.baselines.rfe",
+    "rinaldi": "mipfs.lab.baselines.rinaldi",
+    "uniform": "mipfs.lab.baselines.uniform",
+}
+REFERENCES = {
+    "cd-svm": "mipfs.lab.baselines.cd_svm",
+    "cd-logistic": "mipfs.lab.baselines.cd_logistic",
+}
+
+
+SEEDS = 2**32
+"""Seeds of scikit-learn are below; larger ones are taken modulo."""
+
+
+class Baseline(Protocol):
+    """A way to select M features and to fit a linear classifier on them."""
+
+    def __call__(self, data: Instance, M: int, C: Positive = 1.0, *, bias: bool = True, seed: Seed = 0) -> Linear:
+        """Select at most M features of `data`, with loss weight C; the classifier is on the user's scale.
+
+        Raises
+        ------
+        UsageError
+            M or C out of range, or data that the method cannot take.
+        """
+
+
+def available() -> tuple[str, ...]:
+    """The names of the baselines."""
+    return tuple(BASELINES)
+
+
+def references() -> tuple[str, ...]:
+    """The names of the classifiers on all features, which the baselines are compared with."""
+    return tuple(REFERENCES)
+
+
+def get_baseline(name: str) -> Baseline:
+    """A baseline or a reference by its name.
+
+    Raises
+    ------
+    UsageError
+        No baseline of that name.
+    """
+    fit: Baseline = module_of("baseline", name, BASELINES | REFERENCES).fit
+
+    @wraps(fit)
+    def checks(data: Instance, M: int, C: float = 1.0, **options: Any) -> Linear:
+        given = arguments_of(Baseline.__call__, {"data": data, "C": C, **options})
+        given["seed"] = given.get("seed", 0) % SEEDS
+        return fit(M=M, **given)
+
+    return checks
+
+
+def about(name: str) -> About:
+    """What there is to say about a baseline or a reference; the first line of its file where it says no more.
+
+    Raises
+    ------
+    UsageError
+        No baseline of that name.
+    """
+    module = module_of("baseline", name, BASELINES | REFERENCES)
+    said = getattr(module, "ABOUT", None)
+    if isinstance(said, About):
+        return said
+    return About((inspect.getdoc(module) or "-").splitlines()[0].rstrip("."))

@@ -1,0 +1,223 @@
+"""The columns of a group lasso, its values and its gap, and FISTA on them; see `mipfs.lab.baselines.group_lasso`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import expit
+
+from mipfs.atoms.groups import spans
+from mipfs.data.block import Block
+from mipfs.data.instance import Instance
+from mipfs.losses import get_loss
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+STEPS, CHECKED = 10_000, 10
+"""Steps of FISTA at most, and steps between two looks at the gap."""
+RELAX = 0.97
+"""How much the step constant falls after every step."""
+SLACK = 1e-12
+"""Relative round-off that the line search forgives."""
+NEWTON = 100
+"""Steps of the search for the intercept at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point of the group lasso.
+
+    Attributes
+    ----------
+    w : (k,) weights, in the order of the design's columns
+    b : float
+    primal, dual : float, the two sides of the gap
+    pull : (G,) ‖X_g'(α∘y)‖/√|g|; a group with more than 1 violates optimality
+    """
+
+    w: Array
+    b: float
+    primal: float
+    dual: float
+    pull: Array
+
+    @property
+    def gap(self) -> float:
+        return (self.primal - self.dual) / max(self.primal, 1e-300)
+
+    @property
+    def worst(self) -> float:
+        return float(self.pull.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Columns in the order of their groups.
+
+    Attributes
+    ----------
+    block : Block of k columns, its values in Fortran order or CSC
+    starts : (G + 1,) first column of every group, and k
+    d : (G,) √|g|
+    y : (n,)
+    bias : bool
+    """
+
+    block: Block
+    starts: Integers
+    d: Array
+    y: Array
+    bias: bool
+
+    @classmethod
+    def of(cls, data: Instance, order: Integers, starts: Integers, bias: bool) -> Design:
+        """The columns `order` of an instance."""
+        return cls(_ordered(data.block(order)), starts, np.sqrt(np.diff(starts)), data.y, bias)
+
+    @property
+    def sizes(self) -> Integers:
+        """Columns of every group, (G,)."""
+        return np.diff(self.starts)
+
+    @property
+    def stored(self) -> Any:
+        """X for the kernels: as it is, or a CSC triple."""
+        values = self.block.values
+        return (values.data, values.indices, values.indptr) if self.block.is_sparse else values
+
+    def part(self, groups: Integers) -> tuple[Design, Integers]:
+        """Some of the groups, and the positions of their columns."""
+        sizes = self.sizes[groups]
+        ids = spans(self.starts[groups], sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        block = _ordered(Block(self.block.values[:, ids], self.block.center[ids]))
+        return Design(block, starts, self.d[groups], self.y, self.bias), ids
+
+    def apply(self, w: Array) -> Array:
+        """w'x_i, (n,)."""
+        return self.block.scores(w)
+
+    def correlations(self, v: Array) -> Array:
+        """X'v, (k,)."""
+        return self.block.pull(v)
+
+    def squares(self, c: Array) -> Array:
+        """Σ_i c_i x_ij² of every column, (k,)."""
+        values, center = self.block.values, self.block.center
+        squared = values.multiply(values) if self.block.is_sparse else np.square(values)
+        first = np.asarray(values.T @ c)
+        sums = np.asarray(squared.T @ c) - center * (2.0 * first - center * c.sum())
+        return np.asarray(np.maximum(0.0, sums))
+
+    def sums(self, values: Array) -> Array:
+        """Σ over every group of one number a column, (G,)."""
+        sums: Array = np.add.reduceat(values, self.starts[:-1]) if values.size else np.zeros(0)
+        return sums
+
+    def norms(self, w: Array) -> Array:
+        """‖w_g‖, (G,)."""
+        return np.asarray(np.sqrt(self.sums(np.square(w))))
+
+    def prox(self, w: Array, step: float) -> Array:
+        """Every group shrunk by step √|g|."""
+        norms = self.norms(w)
+        shrink = np.maximum(0.0, 1.0 - step * self.d / np.where(norms > 0, norms, 1.0))
+        return np.asarray(w * np.repeat(shrink, self.sizes))
+
+    def loss(self, f: Array, b: float, c: Array) -> float:
+        """Σ c_i log(1 + e^(−y_i (f_i + b)))."""
+        return float(c @ np.logaddexp(0.0, -self.y * (f + b)))
+
+    def slopes(self, f: Array, b: float, c: Array) -> Array:
+        """α_i = c_i/(1 + e^(y_i (f_i + b)))."""
+        return np.asarray(c * expit(-self.y * (f + b)))
+
+    def intercept(self, f: Array, c: Array, b: float) -> float:
+        """The b of least loss at f, from a first guess: Newton's method between two ends that close in."""
+        if not self.bias:
+            return 0.0
+        low, high, reach = -math.inf, math.inf, 1.0
+        for _ in range(NEWTON):
+            share = expit(-self.y * (f + b))
+            slope = float((self.y * c) @ share)
+            if abs(slope) <= 1e-15 * float(c @ share):
+                break
+            low, high = (b, high) if slope > 0 else (low, b)
+            curve = float(c @ (share * (1.0 - share)))
+            wanted = b + (slope / curve if curve * reach > abs(slope) else math.copysign(reach, slope))
+            reach *= 2.0
+            if not low < wanted < high:
+                wanted = 0.5 * (low + high)
+            if not (low < wanted < high and math.isfinite(wanted)):
+                break  # no number is left in between
+            b = wanted
+        return b
+
+    def evaluated(self, w: Array, f: Array, c: Array, b: float = 0.0) -> Solution:
+        """w with its best intercept, and the bound of its balanced and shrunk α."""
+        b = self.intercept(f, c, b)
+        alpha = self.slopes(f, b, c)
+        if self.bias:  # y'α = 0, whatever digits the intercept lacks
+            positive = self.y > 0
+            sums = np.array([alpha[~positive].sum(), alpha[positive].sum()])
+            shares = np.divide(sums.min(), sums, out=np.zeros(2), where=sums > 0)
+            alpha = alpha * shares[positive.astype(int)]
+        pull = self.norms(self.correlations(alpha * self.y)) / self.d
+        primal = float(self.d @ self.norms(w)) + self.loss(f, b, c)
+        dual = get_loss("logistic").dual_value(alpha / max(1.0, float(pull.max(initial=0.0))), c)
+        return Solution(w, b, primal, dual, pull)
+
+
+def _ordered(block: Block) -> Block:
+    """A block as the kernels take it: dense in Fortran order, or CSC."""
+    values = sparse.csc_array(block.values) if block.is_sparse else np.asfortranarray(block.values)
+    return Block(values, np.ascontiguousarray(block.center))
+
+
+def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
+    """Accelerated proximal gradient from w to a relative gap, on h(w) = min over b of the loss.
+
+    Parameters
+    ----------
+    design : Design
+    c : (n,) loss weights
+    w : (k,) where it begins
+    tol : float > 0
+    """
+    w_old, f = w, design.apply(w)
+    f_old, found = f, design.evaluated(w, f, c)
+    b, momentum = found.b, 1.0
+    L = 0.25 * float(design.squares(c).max(initial=0.0))
+    if L == 0.0:
+        return found
+    for step in range(1, STEPS + 1):
+        if found.gap <= tol:
+            break
+        ahead = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+        push, momentum = (momentum - 1.0) / ahead, ahead
+        z, fz = w + push * (w - w_old), f + push * (f - f_old)
+        b = design.intercept(fz, c, b)
+        h = design.loss(fz, b, c)
+        fall = design.correlations(design.slopes(fz, b, c) * design.y)
+        while True:
+            new = design.prox(z + fall / L, 1.0 / L)
+            f_new, change = design.apply(new), new - z
+            b_new = design.intercept(f_new, c, b)
+            limit = h - float(fall @ change) + 0.5 * L * float(change @ change)
+            if design.loss(f_new, b_new, c) <= limit + SLACK * h:
+                break
+            L *= 2.0
+        if float((z - new) @ (new - w)) > 0:  # it overshoots: no momentum from here
+            momentum = 1.0
+        w_old, f_old, w, f, b = w, f, new, f_new, b_new
+        L *= RELAX
+        if step % CHECKED == 0:
+            f = design.apply(w)
+            found = design.evaluated(w, f, c, b)
+    return found

@@ -1,0 +1,231 @@
+"""The group lasso with the logistic loss, by the three algorithms that Tan 2014 compares with (section 7.1).
+
+    min over w, b   Σ_g √|g| ‖w_g‖ + Σ_i C_i log(1 + e^(−y_i (w'x_i + b)))
+    dual            max over 0 ≤ α ≤ C, y'α = 0 of  g(α)   s.t.  ‖X_g'(α∘y)‖ ≤ √|g| for all g
+
+``fista``: accelerated proximal gradient (Beck and Teboulle 2009; Liu and Ye 2010), restarted where it overshoots, with
+the intercept minimised out; ``bcd``: block coordinate descent (Qin et al. 2010); ``active``: the group that violates
+optimality most enters, one at a time, and FISTA solves what is in (Roth and Fischer 2008; Bach 2009). The gap of all
+three is that of α_i = C_i/(1 + e^m_i), balanced and shrunk until it is feasible. A feature in no group is one itself.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.groups import Groups
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.baselines.about import About
+from mipfs.lab.baselines.group_design import Design, Solution, fista
+from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear, n_features
+from mipfs.lab.baselines.rfe import plain_svm
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Algorithm = Literal["active", "fista", "bcd"]
+ALGORITHMS = ("active", "fista", "bcd")
+
+ABOUT = About(
+    what="the features (or whole groups of the data) of a logistic group lasso, C searched for M of them, and the SVM",
+    source="Tan 2014, section 7; Liu and Ye 2010; Qin et al. 2010; Roth and Fischer 2008",
+    sparse="yes",
+    limits="disjoint groups; may find fewer than M features; slow on columns of different scales",
+    library="own, NumPy and numba",
+    uses_c=False,
+    grouped=True,
+)
+TOL, SEARCH_TOL = 1e-6, 1e-4
+"""Relative gap of a solution, and of those that a search for a number of features passes."""
+ROUNDS = 100_000
+"""Groups that enter and sweeps over them, at most."""
+REACH = 1e4
+"""How far beyond the C at which the first group enters a search goes."""
+NEARER = 0.1
+"""Share of the gap over all groups to which those that are in are solved."""
+INNER, CHECKED = 5, 10
+"""Steps of a block at most, and sweeps between two looks at the gap."""
+
+
+class GroupLasso:
+    """The group lasso on one data set; a solution is where the next one begins.
+
+    Parameters
+    ----------
+    data : Instance
+        Sample i has C_i = C * sample_weight_i.
+    groups : mapping of name to features, by name or 0-based position, optional
+        Disjoint. The data's own by default; features in none of them are groups of their own.
+    bias : bool, default True
+        Whether there is an (unpenalised) intercept.
+
+    Raises
+    ------
+    UsageError
+        Groups that overlap, or name a feature that is not there.
+    """
+
+    def __init__(
+        self, data: Instance, groups: Mapping[str, Sequence[str | int]] | None = None, *, bias: bool = True
+    ) -> None:
+        self.data, self.bias = data, bias
+        self.order, starts = _partition(data, data.groups if groups is None else groups)
+        self.design = Design.of(data, self.order, starts, bias)
+        self._w = np.zeros(self.order.size)
+
+    @property
+    def first(self) -> float:
+        """The largest C at which every weight is zero; infinite where no feature ever enters."""
+        zero = self.design.evaluated(np.zeros(self.order.size), np.zeros(self.data.n_samples), self.data.sample_weight)
+        return 1.0 / zero.worst if zero.worst > 0 else math.inf
+
+    def solve(self, C: float, *, algorithm: Algorithm = "active", tol: float = TOL) -> Linear:
+        """Solve at one C.
+
+        Parameters
+        ----------
+        C : float > 0
+        algorithm : {"active", "fista", "bcd"}
+        tol : float > 0
+            Relative gap to reach.
+
+        Returns
+        -------
+        Linear
+            On all features of the groups whose weights are not zero, with objective and, up to round-off, bound.
+
+        Raises
+        ------
+        UsageError
+            A parameter out of its range.
+
+        Warns
+        -----
+        ConvergenceWarning
+            The gap was not reached; objective and bound say how large it is.
+        """
+        check_weight(C)
+        if algorithm not in ALGORITHMS:
+            raise UsageError(f"algorithm = {algorithm!r} is not known; it is one of {', '.join(ALGORITHMS)}")
+        solvers: dict[str, Callable[[Array, float], Solution]] = {
+            "active": self._active,
+            "fista": lambda c, tol: fista(self.design, c, self._w, tol),
+            "bcd": self._descent,
+        }
+        found = solvers[algorithm](C * self.data.sample_weight, tol)
+        if found.gap > tol:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(f"the group lasso stopped at a gap of {found.gap:.1e}", ConvergenceWarning, stacklevel=2)
+        self._w = found.w
+        kept = np.flatnonzero(np.repeat(self.design.norms(found.w) > 0, self.design.sizes))
+        values = {"objective": found.primal, "bound": found.dual}
+        return linear(self.data, self.order[kept], found.w[kept], found.b, float(C), **values)
+
+    def of_size(self, M: int, *, count: Callable[[Linear], int] = n_features, tol: float = SEARCH_TOL) -> Linear:
+        """The solution with the most features up to M, by bisection of C.
+
+        Parameters
+        ----------
+        M : int >= 1
+        count : callable
+            What M counts; by default the features, of which a group brings all. Tan 2014 counts groups: `n_groups`.
+        tol : float > 0
+            Relative gap of every solution.
+
+        Returns
+        -------
+        Linear
+            With fewer than M where no C that was tried has as many, even none.
+        """
+        if not math.isfinite(self.first):
+            return self.solve(1.0, tol=tol)
+        first = self.first
+        below, _ = bracket(lambda C: self.solve(C, tol=tol), M, 2.0 * first, count, REACH * first)
+        if below is not None:
+            return below
+        self._w = np.zeros(self.order.size)
+        return self.solve(self.first, tol=tol)
+
+    def n_groups(self, found: Linear) -> int:
+        """How many groups the features of a solution are of."""
+        group = np.empty(self.order.size, dtype=np.int64)
+        group[self.order] = np.repeat(np.arange(self.design.sizes.size), self.design.sizes)
+        return int(np.unique(group[found.ids]).size)
+
+    def _active(self, c: Array, tol: float) -> Solution:
+        """The most violating group enters, and the groups that are in are solved, until none violates."""
+        design, w = self.design, self._w.copy()
+        active = np.flatnonzero(design.norms(w) > 0)
+        found = design.evaluated(w, design.apply(w), c)
+        for _ in range(ROUNDS):
+            part, ids = design.part(active)
+            before = found.gap
+            solved = fista(part, c, w[ids], NEARER * min(1.0, before))  # more is of no use to find the next group
+            w = np.zeros_like(w)
+            w[ids] = solved.w
+            found = design.evaluated(w, part.apply(solved.w), c, solved.b)
+            if found.gap <= tol:
+                break
+            excess = found.pull.copy()
+            excess[active] = 0.0
+            most = int(np.argmax(excess))
+            if excess[most] > 1.0:
+                active = np.append(active, most)
+            elif found.gap > 0.9 * before:
+                break
+        return found
+
+    def _descent(self, c: Array, tol: float) -> Solution:
+        """Sweeps over the groups, and the intercept after each."""
+        from mipfs.kernels.group_descent import Blocks, sweep
+
+        design, w = self.design, self._w.copy()
+        lipschitz = 0.25 * design.sums(design.squares(c))
+        step = np.divide(1.0, lipschitz, out=np.zeros_like(lipschitz), where=lipschitz > 0)
+        f, b, found = design.apply(w), 0.0, None
+        for number in range(ROUNDS):
+            f = f + b
+            blocks = Blocks(design.stored, design.block.center, design.starts, design.d, step)
+            sweep(blocks, design.y, c, w, f, INNER)
+            f -= b
+            if number % CHECKED == 0 or found is None:
+                f = design.apply(w)  # sums that went on lose digits
+                found = design.evaluated(w, f, c, b)
+                b = found.b
+                if found.gap <= tol:
+                    break
+            else:
+                b = design.intercept(f, c, b)
+        assert found is not None
+        return found
+
+
+def _partition(data: Instance, groups: Mapping[str, Sequence[str | int]]) -> tuple[Integers, Integers]:
+    """The features in the order of their groups, and where each group starts, the end of the last one at the end."""
+    p = data.n_features
+    if not groups:
+        return np.arange(p), np.arange(p + 1)
+    atoms = Groups(data, groups)
+    if atoms.overlapping:
+        raise UsageError("the group lasso is over disjoint groups; leave overlapping ones out, or use FGM's groups")
+    members = atoms.columns(np.arange(atoms.count)).ids
+    single = np.setdiff1d(np.arange(p), members)
+    sizes = np.concatenate([atoms.sizes, np.ones(single.size, dtype=np.int64)])
+    return np.concatenate([members, single]), np.concatenate([[0], np.cumsum(sizes)])
+
+
+def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:
+    """The features of a group lasso with at most M of them, whose own C decides how many, and the SVM of weight C.
+
+    The groups are the data's; a group that has more than M features never enters.
+    """
+    check_size(M, data.n_features)
+    check_weight(C)
+    return plain_svm(data, GroupLasso(data, bias=bias).of_size(M).ids, C, bias)

@@ -1,0 +1,64 @@
+"""The structural SVM of a measure on given columns, all of them by default: SVM^perf (Joachims 2005), as a peer.
+
+    min over w   ½ ‖w‖² + C max over ȳ of [Δ(ȳ) − w'a(ȳ)]₊
+
+It is the inner problem of this package with every σ_j = 1 (M = p), solved by its own bundle; what Mao 2013 compares
+with in Table 2, and how the columns that another method has chosen are fitted for a measure.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.baselines.linear import Linear, check_weight, linear
+from mipfs.losses.structural import Structural
+from mipfs.measures import get_measure
+
+
+def structural_svm(
+    data: Instance,
+    measure: str,
+    C: float,
+    columns: npt.ArrayLike | None = None,
+    *,
+    beta: float | None = None,
+    k: int | None = None,
+    tol: float = 1e-4,
+) -> Linear:
+    """Solve on the given columns.
+
+    Parameters
+    ----------
+    data : Instance without sample weights
+    measure : one of `mipfs.measures.MEASURES`
+    C : float > 0
+    columns : (m,) different positions of columns, optional
+        By default all of them.
+    beta, k : of the measure, see `mipfs.measures.get_measure`
+    tol : float > 0
+        Relative gap between objective and bound to reach.
+
+    Returns
+    -------
+    Linear
+        Without an intercept on the scaled data; with objective and bound of this problem.
+
+    Raises
+    ------
+    UsageError
+        A parameter out of its range, or sample weights.
+
+    Source: Joachims 2005, Optimization Problem 4; Mao 2013, (5) with all features.
+    """
+    check_weight(C)
+    if np.any(data.sample_weight != 1.0):
+        raise UsageError("a measure is joint over the samples and has no sample weights; leave them out")
+    ids = np.arange(data.n_features) if columns is None else np.asarray(columns, dtype=np.int64)
+    if ids.ndim != 1 or np.unique(ids).size < ids.size or np.any((ids < 0) | (ids >= data.n_features)):
+        raise UsageError(f"columns must be different integers from 0 to {data.n_features - 1}")
+    loss = Structural(get_measure(measure, data.y, beta=beta, k=k))
+    svm = loss.Solver(data, np.full(data.n_samples, float(C)), False).solve(ids, tol=tol)
+    return linear(data, ids, svm.w, 0.0, float(C), objective=svm.primal, bound=svm.dual)

@@ -1,0 +1,94 @@
+"""A measure with an intercept, for the estimators and `bench`: the problem, and the constant column that it takes.
+
+The structural loss has no bias. An intercept is the weight of a constant column that is always selected, on top of
+the M, and penalised as any weight is, as LIBLINEAR has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mipfs.data.instance import Instance
+from mipfs.data.names import Defaulted
+from mipfs.errors import UsageError
+from mipfs.problem import Problem
+
+CONSTANT = "(intercept)"
+
+
+def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:
+    """The value of the constant column; 0 stands for none.
+
+    Raises
+    ------
+    UsageError
+        A scaling that is no number > 0.
+    """
+    if not fit_intercept:
+        return 0.0
+    number = isinstance(intercept_scaling, (int, float, np.number)) and not isinstance(intercept_scaling, bool)
+    if not number or not 0 < intercept_scaling < math.inf:
+        raise UsageError(f"intercept_scaling = {intercept_scaling!r} must be a number > 0")
+    return float(intercept_scaling)
+
+
+def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]:
+    """Instances that share a matrix, with a last column of `value`, one new matrix for all; 0 changes nothing."""
+    if value == 0.0:
+        return list(instances)
+    first = instances[0]
+    if CONSTANT in first.index:
+        raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
+    values, column, names = first.block().values, np.full((first.n_samples, 1), value), [*first.feature_names, CONSTANT]
+    wide = replace(
+        first,
+        X=sparse.csc_array(sparse.hstack([values, column]))
+        if first.is_sparse
+        else np.asfortranarray(np.hstack([values, column])),
+        feature_names=names,
+        center=np.append(first.center, 0.0),
+        shift=np.append(first.shift, 0.0),
+        scale=np.append(first.scale, 1.0),
+        values_sha256="",
+    )
+    wide = replace(wide, cost=Defaulted(wide.index, {}))
+    return [wide, *(replace(wide, y=one.y, labels=one.labels) for one in instances[1:])]
+
+
+def joint_problem(
+    data: Instance,
+    measure: str,
+    *,
+    M: int | None,
+    C: float,
+    beta: float | None,
+    k: int | None,
+    constant: float,
+    forced_in: Sequence[str] = (),
+    **allowed: Any,
+) -> Problem:
+    """The problem of a measure on data that `with_constant` made: at most M features, and the constant one.
+
+    `allowed` is what else `mipfs.estimators.allowed` says of the selection.
+    """
+    extra = int(constant != 0.0)
+    if isinstance(M, (int, np.integer)) and not isinstance(M, bool):
+        M = min(int(M), data.n_features - extra)
+    return Problem(
+        data,
+        loss="structural",
+        bias=False,
+        M=M + extra if isinstance(M, int) and M >= 0 else M,
+        forced_in=(*forced_in, CONSTANT) if extra else tuple(forced_in),
+        C=C,
+        measure=measure,
+        beta=beta,
+        k=k,
+        **allowed,
+    )

@@ -1,0 +1,147 @@
+"""The page: one HTML file that needs nothing else, and that nothing in its data can make do anything.
+
+Its policy lets one script run, the one that is in it, and nothing be fetched from anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mipfs.errors import UsageError
+from mipfs.lab.page.of_result import result_html
+from mipfs.lab.page.of_study import comparison_html, path_html, reported_html
+from mipfs.lab.page.parts import anchor, article
+from mipfs.lab.page.side_by_side import overview
+from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.solution_path import SolutionPath
+from mipfs.plumbing import output_file
+from mipfs.plumbing.declared import check_fields, declared
+from mipfs.report import figure
+from mipfs.report.blocks import Reported
+from mipfs.report.charts import Detail
+from mipfs.report.visible import escaped
+from mipfs.result.result import Result
+
+MOST = 2_000_000
+"""Bytes of a page."""
+COARSEST = 5
+"""How often the detail may be halved until the page fits."""
+KINDS = {Result: "Result", SolutionPath: "Path", Comparison: "Ladder of relaxations"}
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One result, path, ladder, or anything else with a report.
+
+    Attributes
+    ----------
+    name : str, its heading
+    study : Result, SolutionPath, Comparison, or another `Reported`
+    score : mapping, sequence of mappings, or None
+        On held-out data (`mipfs.result.score.score`); of a path one for every point, {} where it has no classifier.
+    """
+
+    name: str
+    study: Reported
+    score: Any = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, "name", "study")
+
+
+def html(items: Sequence[Item], title: str = "") -> str:
+    """The page of one or several items.
+
+    Parameters
+    ----------
+    items : sequence of Item
+    title : str, of the page; by default the name of the only item, or how many there are
+
+    Returns
+    -------
+    str
+        An HTML document below `MOST` bytes: long traces and long lists are shown in less detail until it is.
+
+    Raises
+    ------
+    UsageError
+        No items, or too many for one page.
+    """
+    if not items:
+        raise UsageError("a page needs at least one result")
+    detail = Detail()
+    for _ in range(COARSEST):
+        text = _document(items, detail, title)
+        if len(text.encode()) <= MOST:
+            return text
+        detail = detail.halved()
+    raise UsageError(f"the page would be larger than {MOST / 1e6:g} MB; give fewer results")
+
+
+@declared
+def write(path: str | Path, items: Sequence[Item], title: str = "") -> int:
+    """Write the page of `html` to a file, and return its size in bytes.
+
+    Raises
+    ------
+    UsageError
+        As `html`, or the file cannot be written; what stood there before is as it was.
+    """
+    content = html(items, title).encode()
+    output_file.save([(Path(path), content)])
+    return len(content)
+
+
+def _document(items: Sequence[Item], detail: Detail, title: str) -> str:
+    one = len(items) == 1
+    named = [(k, item.name, item.study) for k, item in enumerate(items) if isinstance(item.study, Result)]
+    together = overview(named, detail) if len(named) > 1 else ""
+    parts = [
+        article(k, item.name, _inner(item, detail, 2 if one else 3), 1 if one else 2) for k, item in enumerate(items)
+    ]
+    title = title or (items[0].name if one else f"{len(items)} results")
+    links = "".join(f'<li><a href="#{anchor(k)}">{escaped(item.name)}</a></li>' for k, item in enumerate(items))
+    top = "" if one else f'<h1>{escaped(title)}</h1><nav aria-label="Results"><ul>{links}</ul></nav>'
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n{_policy()}\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)} – mipfs</title>\n<style>{figure.style()}{_beside('page.css')}</style>\n</head>\n"
+        '<body class="mipfs">\n<a class="skip" href="#main">Skip to the content</a>\n'
+        f'<header><p class="made">mipfs: features selected with a proof{_kinds(items)}</p>{top}</header>\n'
+        f'<main id="main">{together}{"".join(parts)}</main>\n'
+        "<footer>Every number here stands in the JSON that this page was made from, in full precision. Charts can be "
+        "read with a pointer, and with the arrow keys once they have the focus.</footer>\n"
+        f"<script>{_beside('page.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _kinds(items: Sequence[Item]) -> str:
+    kinds = dict.fromkeys(KINDS.get(type(item.study), "Report") for item in items)
+    return f" · {escaped(', '.join(kinds).lower())}"
+
+
+def _inner(item: Item, detail: Detail, level: int) -> str:
+    if isinstance(item.study, Result):
+        score: Mapping[str, Any] | None = item.score
+        return result_html(item.study, score, detail, level)
+    if isinstance(item.study, SolutionPath):
+        return path_html(item.study, item.score, detail, level)
+    if isinstance(item.study, Comparison):
+        return comparison_html(item.study, level)
+    return reported_html(item.study, level)
+
+
+def _policy() -> str:
+    """Nothing is fetched, and no other script than ours runs."""
+    digest = base64.b64encode(hashlib.sha256(_beside("page.js").encode()).digest()).decode()
+    rules = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    return f'<meta http-equiv="Content-Security-Policy" content="{rules}; form-action \'none\'">'
+
+
+def _beside(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,0 +1,158 @@
+"""A result on a page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mipfs.lab.page.parts import Card, cards, chart_card, lines, size_words, status_pill, tiles, to_try
+from mipfs.lab.page.reproduce import reproduce
+from mipfs.report.blocks import Alarm, Table
+from mipfs.report.charts import Detail
+from mipfs.report.numbers import number, percent, time_text, with_asked
+from mipfs.report.visible import escaped
+from mipfs.result.advice import advice
+from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
+from mipfs.result.result import Result, Status
+from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
+
+Score = Mapping[str, Any]
+"""What `mipfs.result.score.score` says of a result on other data."""
+SCORES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
+SHOWN = 200
+"""Rows of the problem that are written out."""
+
+
+def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
+    """What the page shows of a result, below its heading; `level` is that of the headings inside."""
+    held_out = _held_out(result, score)
+    alone = held_out is None
+    return "".join(
+        [
+            head(result),
+            _figures(result),
+            to_try(ways(result)),
+            cards(
+                [
+                    chart_card("Bound and incumbent against time", _untitled(gap_chart(result, detail)), is_wide=True),
+                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=alone),
+                    held_out,
+                    chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
+                    _problem(result),
+                    Card("How to reproduce it", reproduce(result), is_wide=True),
+                ],
+                level,
+            ),
+        ]
+    )
+
+
+def head(result: Result) -> str:
+    """Status, what it means, and what stands behind it."""
+    conflict = ""
+    if result.conflict:
+        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in result.conflict)
+        conflict = f'<p class="conflict">{names}</p>'
+    behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
+    return (
+        f'<p class="verdict">{status_pill(result.status)}{asked(result)}{escaped(verdict(result))}</p>{conflict}'
+        f'<p class="certificate">Certificate: {behind}</p>'
+    )
+
+
+def asked(result: Result) -> str:
+    """The gap that was asked for, beside the status that it decides."""
+    said = with_asked("", result.status.name, result.params.get("gap"))
+    alarm = ' class="alarm"' if isinstance(said, Alarm) else ""
+    return f"<small{alarm}>{escaped(said.removeprefix(', '))}.</small> " if said else ""
+
+
+def ways(result: Result) -> str:
+    """What to try where the run did not come to its end."""
+    if result.status is Status.INFEASIBLE:
+        return "drop or relax one of these rows; without any one of them the others can be satisfied"
+    if result.status is Status.NUMERICAL and not advice(result):
+        return "scale standard, or a smaller C"
+    return advice(result)
+
+
+def _untitled(chart: Any) -> Any:
+    """A chart below a heading that says the same."""
+    from dataclasses import replace
+
+    return None if chart is None else replace(chart, title="")
+
+
+def _figures(result: Result) -> str:
+    asked = result.params.get("gap")
+    of = f"asked: {percent(asked)}" if isinstance(asked, (int, float)) else ""
+    word = "" if result.bound_source == "dual" else "the solver's word"
+    found = []
+    if result.has_classifier:
+        found.append(("objective", number(result.objective), ""))
+    if math.isfinite(result.bound):
+        found.append(("proven bound", number(result.bound), word))
+    if math.isfinite(result.gap):
+        found.append(("gap", percent(result.gap), of))
+    if result.relaxed is not None and result.relaxed.get("upper") is not None:
+        low, high = result.relaxed.get("lower"), result.relaxed["upper"]
+        found.append(("relaxation", number(high), "" if low is None else f"at least {number(low)}"))
+    if result.has_classifier:
+        found.append(("selected", size_words(result), "features"))
+    found.append(("time", time_text(result.seconds), f"driver {result.driver}"))
+    work = [(name, value) for name, value in result.counters.items() if value and name in ("nodes", "subproblems")]
+    found += [(name, f"{value:,}", "") for name, value in work]
+    return tiles(found)
+
+
+def _held_out(result: Result, score: Score | None) -> Card | None:
+    """Confusion and measures on data that was not trained on, and what validation said during the run."""
+    parts = []
+    if score is not None:
+        names = (str(score["labels"]["negative"]), str(score["labels"]["positive"]))
+        values = [(name.replace("_", " "), score[name]) for name in SCORES]
+        if "measure" in score:
+            values.insert(0, (f"{score['measure']['name']} (selected for)", score["measure"]["value"]))
+        rows = [(name, "undefined" if value is None else f"{value:.4f}") for name, value in values]
+        parts = [confusion_chart(score, names).html(), Table(("measure", "value"), rows).html()]
+        where = f" of {score['source']}" if score.get("source") else ""
+        parts.append(f'<p class="facts">{score["n_samples"]:,} samples{escaped(where)}</p>')
+    if result.validated is not None and isinstance(result.validated.get("error"), (int, float)):
+        best = result.validated
+        names_ = ", ".join(map(str, best.get("selected", ())))
+        parts.append(
+            f"<p>On the validation data the least error was {best['error']:.4f}, at iteration "
+            f"{escaped(str(best.get('iteration')))}, with {escaped(names_)}.</p>"
+        )
+    seen = score is not None and score.get("trained_on")
+    return Card("On the data it was trained on" if seen else "On held-out data", "".join(parts)) if parts else None
+
+
+def _problem(result: Result) -> Card:
+    """The problem in words, and which rows bind."""
+    rows = rows_in_words(result)
+    table = ""
+    if rows:
+        has_sum = any(row.activity is not None for row in rows)
+        names = ("row", "says", *(["at this selection"] if has_sum else []))
+        body = []
+        for row in rows[:SHOWN]:
+            origin = f' <small class="facts">({escaped(row.origin)})</small>' if row.origin else ""
+            said = '<span class="contradicts">contradicts the others</span>' if row.conflicts else ""
+            cells = [f'<th scope="row">{escaped(row.name)}</th>', f"<td>{escaped(row.text)}{origin} {said}</td>"]
+            if has_sum:
+                binds = ' <span class="binds">binds</span>' if row.binds else ""
+                cells.append(f"<td>{'' if row.activity is None else f'{row.activity:g}'}{binds}</td>")
+            body.append(f"<tr>{''.join(cells)}</tr>")
+        head = "".join(f'<th scope="col">{name}</th>' for name in names)
+        table = f'<div class="scroll"><table class="rows"><tr>{head}</tr>{"".join(body)}</table></div>'
+        if len(rows) > SHOWN:
+            table += f'<p class="note">and {len(rows) - SHOWN} rows more, all of them in the JSON</p>'
+    extra = []
+    for name, one in result.extra.items():
+        value = one.get("value")
+        known = isinstance(value, (int, float)) and not isinstance(value, bool)
+        extra.append(f"extra variable {name}" + (f" = {value:g} at this selection" if known else ""))
+    return Card("The problem in words", lines([*problem_words(result), *extra]) + table, is_wide=True)

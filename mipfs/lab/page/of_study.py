@@ -1,0 +1,168 @@
+"""A path, a ladder, and anything else that has a report, on a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mipfs.lab.page.of_result import Score, ways
+from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_try
+from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
+from mipfs.lab.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
+from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.steps import place_text
+from mipfs.report.blocks import Reported, Table
+from mipfs.report.charts import Curve, Detail, Lines
+from mipfs.report.numbers import listed, number, percent, stated, time_text
+from mipfs.report.visible import escaped
+from mipfs.result.result import Status
+
+LISTED = 200
+"""Weights of the chosen point that are listed."""
+OPEN = 8
+"""Open points that are named."""
+
+
+def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail, level: int) -> str:
+    """What the page shows of a path, below its heading."""
+    charts = path_charts(path)
+    held_out = None if scores is None else _along(path, scores)
+    seen = any(score.get("trained_on") for score in scores or ())
+    best = path.best
+    rows = None if best is None else _weights(best)
+    choice = "" if best is None else f"Chosen: {place_text(best.place)}"
+    return "".join(
+        [
+            _path_head(path),
+            to_try(_path_ways(path)),
+            cards(
+                [
+                    *(chart_card("", chart, is_wide=len(charts) == 1) for chart in charts),
+                    chart_card(f"Along the path, on {'the training' if seen else 'held-out'} data", held_out),
+                    chart_card("", path_supports(path, detail), is_wide=True),
+                    chart_card(choice, rows),
+                    Card("How to reproduce it", _path_again(path), is_wide=best is None),
+                ],
+                level,
+            ),
+        ]
+    )
+
+
+def _path_head(path: SolutionPath) -> str:
+    closed = sum(point.status is Status.OPTIMAL for point in path.points)
+    empty = sum(point.status is Status.INFEASIBLE for point in path.points)
+    n = len(path.points)
+    said = f"{closed} of {n} points are proven optimal" + (
+        f", {empty} have no selection that the rows allow" * bool(empty)
+    )
+    if path.interrupted:
+        said += "; interrupted, these are the points that were reached"
+    name = "s-good" if n and closed + empty == n and not path.interrupted else "s-open"
+    word = "ALL CLOSED" if name == "s-good" else "OPEN"
+    worst = max((point.gap for point in path.points if math.isfinite(point.gap)), default=math.inf)
+    found = [("points", str(n), f"along {', '.join(path.axes)}"), ("proven optimal", str(closed), "")]
+    found += [("largest gap", percent(worst), "")] if math.isfinite(worst) else []
+    if path.best is not None:
+        of = f"by {path.folds} folds" + (", one standard error" if path.rule == "one-se" else "")
+        found.append(("chosen", place_text(path.best.place), of))
+        found.append(("validation error", f"{path.best.error:.4f}", f"± {path.best.deviation:.4f}"))
+    found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
+    problem = stated(path.params, without=path.axes)
+    return f'<p class="verdict">{pill(word, name)}{escaped(said)}. {escaped(problem)}.</p>{tiles(found)}'
+
+
+def _path_ways(path: SolutionPath) -> str:
+    """Which points are open, and what to try with the widest gap."""
+    left = [point for point in path.points if point.status not in (Status.OPTIMAL, Status.RELAXED, Status.INFEASIBLE)]
+    if not left:
+        return ""
+    names = "; ".join(f"{place_text(point.place)}, gap {percent(point.gap)}" for point in left[:OPEN])
+    more = f" and {len(left) - OPEN} more" if len(left) > OPEN else ""
+    worst = max(left, key=lambda point: point.gap)
+    what = ways(worst.result)
+    return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
+
+
+def _weights(point: Point) -> Table:
+    rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:LISTED]]
+    return Table(("feature", "weight"), [*rows, ("(intercept)", number(point.result.intercept))])
+
+
+def _along(path: SolutionPath, scores: Sequence[Score]) -> Lines | None:
+    """Measures on held-out data for every point of a path over one axis; a table alone for two."""
+    pairs = sorted(zip(path.points, scores, strict=True), key=lambda pair: tuple(pair[0].place.values()))
+    pairs = [(point, score) for point, score in pairs if score]
+    if not pairs:
+        return None
+    names = [("accuracy", "first"), ("f1", "second"), ("balanced_accuracy", "third")]
+    one = len(path.axes) == 1
+    x = [float(point.place[path.axis]) if one else float(k) for k, (point, _) in enumerate(pairs)]
+    rows = [
+        (place_text(p.place), *("-" if s[name] is None else f"{s[name]:.4f}" for name, _ in names)) for p, s in pairs
+    ]
+    return Lines(
+        "",
+        x=x,
+        curves=[Curve(name.replace("_", " "), [s[name] for _, s in pairs], role, percent=True) for name, role in names],
+        x_label=path.axis if one else "points",
+        before=f"{path.axis} = " if one else "point ",
+        is_log=one and path.axis in ("C", "lambda") and min(x) > 0,
+        note=f"{pairs[0][1]['n_samples']:,} samples of {pairs[0][1].get('source') or 'the test data'}.",
+        table=Table(("point", *(name.replace("_", " ") for name, _ in names)), rows),
+    )
+
+
+def _path_again(path: SolutionPath) -> str:
+    known = [] if path.command is None else [code(path.command)]
+    if path.command is None:
+        asked = [f"{NAMES.get(a, a)}={'...' if a == 'rows' else repr(path.params.get(a))}" for a in path.axes]
+        asked += [f"folds={path.folds}"] if path.folds is not None else []
+        asked += ["one_se=True"] if path.rule == "one-se" else []
+        call = f"found = mipfs.path(problem, {', '.join(asked)}, driver={path.driver!r})"
+        kind = path.points[0].result.scaling.get("kind") if path.points else "none"
+        fixed = {name: value for name, value in path.params.items() if name not in path.axes}
+        known = [code("\n".join([*problem_lines(fixed, kind), call]))]
+    return "".join([*known, *(facts(path.points[0].result) if path.points else [])])
+
+
+def comparison_html(comparison: Comparison, level: int) -> str:
+    """What the page shows of a ladder, below its heading."""
+    unfinished = [rung for rung in comparison.ladder if not rung.status.startswith(PLAIN)]
+    finite = [rung for rung in comparison.ladder if math.isfinite(rung.value)]
+    found = []
+    if math.isfinite(comparison.incumbent):
+        many = f"{len(comparison.selected)} features" if comparison.selected else ""
+        found.append(("best classifier", number(comparison.incumbent), many))
+    if finite:
+        top = max(finite, key=lambda rung: rung.value)
+        found += [("largest bound", number(top.value), top.name), ("gap", percent(top.gap), "")]
+    found.append(("time", time_text(sum(rung.seconds for rung in comparison.ladder)), "all rungs"))
+    if comparison.conflict:
+        names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in comparison.conflict)
+        said = f"{pill('INFEASIBLE', 's-bad')}No selection satisfies the rows. These contradict each other:"
+        said = f'{said}</p><p class="conflict">{names}'
+        ways_ = "drop or relax one of these rows"
+    else:
+        closed = not unfinished
+        said = pill("ALL SOLVED" if closed else "OPEN", "s-good" if closed else "s-open")
+        said += escaped(f"{len(comparison.ladder) - len(unfinished)} of {len(comparison.ladder)} rungs are solved. ")
+        said += escaped(stated(comparison.params) + ".")
+        limit = comparison.params.get("time_limit")
+        names_ = ", ".join(f"{rung.name} ({rung.status})" for rung in unfinished)
+        ways_ = (
+            f"{names_}: more than {limit:g} s for each rung" if unfinished and isinstance(limit, (int, float)) else ""
+        )
+    features = listed(comparison.selected) if comparison.selected else ""
+    inner = [
+        chart_card("", ladder_chart(comparison), is_wide=True),
+        Card("Features of the best classifier", f"<p>{escaped(features)}</p>", is_wide=True) if features else None,
+        None if comparison.command is None else Card("How to reproduce it", code(comparison.command), is_wide=True),
+    ]
+    return f'<p class="verdict">{said}</p>{tiles(found)}{to_try(ways_)}{cards(inner, level)}'
+
+
+def reported_html(study: Reported, level: int) -> str:
+    """What the page shows of anything else that has a report."""
+    return cards([Card("", block.html(), is_wide=True) for block in study.shown()], level)

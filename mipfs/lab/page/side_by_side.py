@@ -1,0 +1,139 @@
+"""Several results side by side: what differs between them, how their gaps closed, and who selects what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mipfs.lab.page.parts import Card, anchor, cards, chart_card, status_pill
+from mipfs.report.blocks import Table
+from mipfs.report.charts import FAMILY, Curve, Detail, Grid, Lines
+from mipfs.report.numbers import listed, number, percent, time_text
+from mipfs.report.thinning import visible
+from mipfs.report.visible import escaped
+from mipfs.result.result import Result
+
+LEAST = 1e-6
+"""The smallest gap that the common chart tells apart."""
+FAR = 10.0
+"""How many times longer one run may take than another before the axis of time becomes logarithmic."""
+Named = tuple[int, str, Result]
+"""Place on the page, name and result."""
+
+
+def overview(named: Sequence[Named], detail: Detail) -> str:
+    """Table, gaps and features of at least two results."""
+    differing = _differing([result.params for _, _, result in named])
+    return cards(
+        [
+            Card("Side by side", _table(named, differing), is_wide=True),
+            chart_card("", _gaps(named, detail), is_wide=True),
+            chart_card("", _features(named, detail), is_wide=True),
+        ],
+        level=2,
+    )
+
+
+def _differing(params: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The parameters that are not the same in all of them."""
+    names = dict.fromkeys(name for one in params for name in one)
+    texts = {name: {repr(one.get(name)) for one in params} for name in names}
+    return [name for name in names if len(texts[name]) > 1]
+
+
+def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
+    header = ["result", "status", "objective", "bound", "gap", "selected", "time", "driver", *differing]
+    lines = []
+    for k, name, result in named:
+        cells = [number(result.objective), number(result.bound), percent(result.gap)]
+        cells += [str(len(result.selected)) if result.has_classifier else "-", time_text(result.seconds), result.driver]
+        cells += [_short(result.params.get(key)) for key in differing]
+        link = f'<th scope="row"><a href="#{anchor(k)}">{escaped(name)}</a></th><td>{status_pill(result.status)}</td>'
+        lines.append(f"<tr>{link}{''.join(f'<td>{escaped(cell)}</td>' for cell in cells)}</tr>")
+    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in header)
+    return f'<div class="scroll"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    text = text.lower() if isinstance(value, bool) else text
+    if isinstance(value, (list, tuple)):
+        text = ", ".join(map(str, value))
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
+    """The gaps of all runs against time, on a common axis."""
+    runs = []
+    for _, name, result in named:
+        seconds = np.array([record.seconds for record in result.trace])
+        gaps = np.array([record.gap for record in result.trace], dtype=float)
+        if np.isfinite(gaps).any():
+            kept = visible(seconds, gaps, detail.columns)
+            runs.append((name, seconds[kept], gaps[kept]))
+    if len(runs) < 2:
+        return None
+    runs = runs[: len(FAMILY)]
+    x = np.unique(np.concatenate([seconds for _, seconds, _ in runs]))
+    curves = []
+    for (name, seconds, gaps), role in zip(runs, FAMILY, strict=False):
+        places = np.searchsorted(seconds, x, side="right") - 1
+        values = np.where((places >= 0) & (x <= seconds[-1]), gaps[np.maximum(places, 0)], np.nan)
+        curves.append(Curve(name, [_shown(v) for v in values.tolist()], role, percent=True))
+    known = [v for curve in curves for v in curve.y if v is not None]
+    ends = [float(seconds[-1]) for _, seconds, _ in runs]
+    low = min(1e-4, *(v for v in known)) if known else 1e-4
+    note = "" if len(named) == len(runs) else f"{len(runs)} of {len(named)} results have a gap to show here."
+    return Lines(
+        "The gaps against time",
+        x=x.tolist(),
+        curves=curves,
+        is_step=True,
+        x_label="seconds",
+        y_label="gap, logarithmic",
+        after=" s",
+        is_log=float(x[0]) > 0 and max(ends) > FAR * min(ends),
+        is_log_y=True,
+        limits=(max(LEAST, low), max(1.0, *known)),
+        note=f"{note} A curve ends where its run ended.".strip(),
+        table=Table(
+            ("result", "last gap", "seconds"),
+            [(name, percent(float(gaps[-1])), f"{seconds[-1]:.4g}") for name, seconds, gaps in runs],
+        ),
+    )
+
+
+def _shown(gap: float) -> float | None:
+    return max(LEAST, float(f"{gap:.6g}")) if math.isfinite(gap) else None
+
+
+def _features(named: Sequence[Named], detail: Detail) -> Grid | None:
+    """Features × results."""
+    found = [(name, result) for _, name, result in named if result.has_classifier][: detail.supports]
+    times: dict[str, int] = {}
+    for _, result in found:
+        for feature in result.selected:
+            times[feature] = times.get(feature, 0) + 1
+    if len(found) < 2 or not times:
+        return None
+    names = sorted(times, key=lambda name: -times[name])
+    shown = names[: detail.rows]
+    note = (
+        "" if len(shown) == len(names) else f"The {len(shown)} features that are selected most often of {len(names)}."
+    )
+    sets = [frozenset(result.selected) for _, result in found]
+    return Grid(
+        "Which features are selected where",
+        rows=shown,
+        columns=[str(k + 1) for k in range(len(found))],
+        cells=[[1.0 if name in one else 0.0 for one in sets] for name in shown],
+        details=[f"{name}: objective {number(result.objective)}" for name, result in found],
+        right=[f"{times[name]}/{len(found)}" for name in shown],
+        right_title="times",
+        x_label="results, in the order of the table",
+        note=note,
+        table=Table(("result", "features"), [(name, listed(result.selected)) for name, result in found], left=2),
+    )

@@ -1,0 +1,69 @@
+"""The subproblem of Benders' decomposition declared in CVXPY and solved by Clarabel: ``subproblem="conic"`` of `gbd`.
+
+    v(σ) = min over w, b, ξ   ½ ‖w‖² + L(ξ)   s.t.   y_i (Σ_j √σ_j w_j x_ij + b) + ξ_i ≥ target,   (Aytug 2015, SUB)
+
+The multipliers of the rows are α. They are rounded into the dual set before they become a cut, and both values are
+computed anew, so neither is Clarabel's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.errors import UsageError
+from mipfs.formulation.conic import bias_of, cp, loss_of
+from mipfs.formulation.program import check_size
+from mipfs.inner.subproblem import Subproblem
+from mipfs.problem import Problem
+from mipfs.proof.cuts import decoded
+from mipfs.solvers.cones import REPEATED, Canonical
+from mipfs.svm.solver import SVM
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class ConicSubproblem(Subproblem):
+    """v(σ) of one problem by Clarabel.
+
+    Parameters
+    ----------
+    problem : Problem with a pointwise loss
+    must_stop : asked in the middle of a solve
+    deadline : callable, when the time limit passes, on the clock of ``time.monotonic``, or None
+
+    Raises
+    ------
+    UsageError
+        A structural loss, or data too large for a conic program.
+    """
+
+    def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: Callable[[], float | None]) -> None:
+        if problem.loss == "structural":
+            raise UsageError("subproblem = 'conic' does not take the structural loss; leave it at 'newton'")
+        check_size(problem.data, "CVXPY program")
+        super().__init__(problem)
+        self._stop, self._deadline = must_stop, deadline
+
+    def _svm(self, ids: Integers, part: Array, tol: float, start: tuple[Array, float, Array, float] | None) -> SVM:
+        """The SVM by Clarabel, as tight as that goes; by Newton's steps where it was stopped or failed."""
+        problem, root = self.problem, np.sqrt(part)
+        block = problem.data.block(ids)
+        Z = block.values * root[None, :]
+        w, b = cp.Variable(max(1, ids.size), name="w"), bias_of(problem)
+        scores = (Z @ w - (block.center * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
+        loss = loss_of(problem, scores)
+        program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss.value), loss.rows)
+        if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED) != "solved":
+            return super()._svm(ids, part, tol, start)
+        dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
+        alpha, inner = decoded(dual), np.asarray(w.value, dtype=float)[: ids.size]
+        weights, intercept = root * inner, float(b.value) if problem.bias else 0.0
+        values = block.scores(weights, intercept)
+        primal = 0.5 * float(inner @ inner) + float(self.loss.value(problem.data.y * values, problem.c_i))
+        omega = root * block.pull(alpha * problem.data.y)
+        below = float(self.loss.dual_value(alpha, problem.c_i)) - 0.5 * float(omega @ omega)
+        return SVM(weights, intercept, alpha, primal, below, 1.0, 0, int(dual[1]))

@@ -1,0 +1,110 @@
+"""Benders' decomposition with a MILP per iteration, as published (Aytug 2015, Table 1): ``master="milp"`` of `gbd`.
+
+    Step 1  solve SUB at σ: its dual vector is a cut, its classifier may be the incumbent
+    Step 2  solve RMP over all cuts, a MILP from scratch by HiGHS; stop when its bound meets the incumbent
+
+    RMP  min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ for every cut s                          Aytug 2015, (10)
+
+The bound that HiGHS gives is its word: it says when to stop, and is counted as earned nowhere. The tree of `gbd`, which
+begins with all cuts and the incumbent that are found here, then proves the value by LPs and their multipliers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.epigraph import Epigraph
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, CutPool
+from mipfs.proof.evidence import Evidence
+from mipfs.proof.saved import saved_cuts
+from mipfs.run.heuristics import Supports
+from mipfs.run.run import Made, Run
+from mipfs.solvers import highs
+
+Array = npt.NDArray[np.float64]
+
+
+class Milp:
+    """RMP in HiGHS, to which cuts are added.
+
+    Parameters
+    ----------
+    problem : Problem
+    scale : float > 0, size of the objective; the MILP is solved in units of it
+    """
+
+    def __init__(self, problem: Problem, scale: float) -> None:
+        self.problem, self.rows = problem, Epigraph(problem.selection, problem.penalty, scale, relaxed=False)
+
+    def add(self, cut: Cut) -> None:
+        """Take in a cut."""
+        self.rows.add(cut.constant, cut.slopes)
+
+    def solve(self, run: Run) -> tuple[npt.NDArray[np.bool_] | None, float]:
+        """The next σ, None where HiGHS has none or was stopped; and HiGHS's bound on RMP."""
+        found = highs.solve(self.rows.program, deadline=run.deadline, stop=lambda: run.must_stop)
+        if found.values is None or found.status != "optimal":
+            return None, -np.inf
+        return found.values[: self.problem.atoms.count] > 0.5, found.bound * self.rows.scale
+
+
+def by_milp(
+    run: Run, supports: Supports, pool: CutPool, first: npt.NDArray[np.bool_]
+) -> Generator[Made, None, tuple[float, Evidence] | None]:
+    """Run Table 1 from a first selection, or where the run that this one goes on with stood; all cuts are in `pool`.
+
+    Returns
+    -------
+    (bound, Evidence) or None
+        The best that a single cut proves where S is a cardinality row.
+    """
+    problem, sigma = run.problem, first
+    milp, best = Milp(problem, max(1e-6, abs(run.objective))), cast("tuple[float, Evidence] | None", None)
+    for i in range(len(pool)):
+        milp.add(pool.cut(i))
+        best = _better(best, problem, pool, i)
+    if run.resume is not None:
+        sigma = run.resume.arrays["milp_next"]
+    while run.stop() is None:
+        solved = supports.subproblem.solve(sigma.astype(float), supports.tol)  # Step 1
+        supports.offer(sigma, solved)
+        place = pool.add(solved.cut)
+        milp.add(solved.cut)
+        best = _better(best, problem, pool, place)
+        if best is not None:
+            run.raise_bound(min(best[0], run.objective))
+        run.iteration += 1
+        begin = time.perf_counter()
+        following, bound = milp.solve(run)  # Step 2
+        run.counters["milp_ms"] += round(1000 * (time.perf_counter() - begin))
+        run.count(cuts=len(pool), subproblems=supports.subproblem.count, milps=run.iteration)
+        run.record()
+        yield partial(_saved, pool, sigma if following is None else following)
+        if following is None or bound >= supports.cutoff or supports.was_seen(following):
+            break
+        sigma = following
+    return best
+
+
+def _better(
+    best: tuple[float, Evidence] | None, problem: Problem, pool: CutPool, place: int
+) -> tuple[float, Evidence] | None:
+    """What a cut proves where S is a cardinality row, if that is more than the best one does."""
+    if not problem.selection.is_plain:
+        return None
+    constant, slopes = float(pool.constants[place]), pool.slopes[place]
+    lower = constant + problem.selection.minimise(problem.penalty - 0.5 * slopes)[1]
+    lower -= 1e-14 * (abs(constant) + abs(lower))
+    return (lower, Evidence(np.array([place]), np.ones(1))) if best is None or lower > best[0] else best
+
+
+def _saved(pool: CutPool, following: npt.NDArray[np.bool_]) -> dict[str, npt.NDArray[Any]]:
+    """The cuts, and where the next one is wanted."""
+    return {**saved_cuts(pool), "milp_next": following}

@@ -1,0 +1,118 @@
+"""The restricted problem of `kelley` by the solvers of the papers' time, and by an open conic one.
+
+`Conic` declares it in CVXPY (`mipfs.models.reduced_mkl`, Tan 2014, (35) corrected) and solves it by Clarabel, for every
+loss and penalty. `SimpleMkl` is Tan 2010, section 2.3: a reduced gradient on μ and an SVM by LIBLINEAR for every step
+(`mipfs.lab.shelf.simple_mkl`), for the squared hinge without bias and penalties. Both report a value that was computed
+here at a feasible point, and a dual vector that was rounded into the dual set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs import formulation
+from mipfs.atoms import Columns
+from mipfs.errors import NumericalError, UsageError
+from mipfs.inner.restricted import Pool, Solution, feasible
+from mipfs.inner.subproblem import Subproblem
+from mipfs.lab.shelf.simple_mkl import simple_mkl
+from mipfs.problem import Problem
+from mipfs.solvers.cones import REPEATED, Canonical
+
+Array = npt.NDArray[np.float64]
+
+EXACT = 1e-10
+"""Relative gap of the SVM at the mixture that the conic solver found."""
+
+
+class Conic:
+    """The restricted problem by Clarabel, anew for every pool.
+
+    Parameters
+    ----------
+    problem : Problem with a pointwise loss
+    deadline : callable, when the time limit passes, on the clock of ``time.monotonic``, or None
+    """
+
+    def __init__(self, problem: Problem, deadline: Callable[[], float | None]) -> None:
+        self.problem, self._deadline = problem, deadline
+        self._subproblem = Subproblem(problem)
+        self._last: Solution | None = None
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve as tight as Clarabel goes; where it was stopped, the last mixture once more.
+
+        Raises
+        ------
+        NumericalError
+            Clarabel did not solve it.
+        """
+        problem, count = self.problem, self.problem.atoms.count
+        declared = formulation.declared(
+            "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
+        )
+        status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED)
+        if status == "solved":
+            mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)
+            alpha = feasible(problem, np.asarray(declared.variables["alpha"].value, dtype=float))
+        elif status == "stopped":
+            mu = np.zeros(0) if self._last is None else self._last.mu
+            alpha = np.zeros(problem.data.n_samples) if self._last is None else self._last.alpha
+        else:
+            raise NumericalError(f"Clarabel does not solve the restricted problem: {status}")
+        mu = np.append(mu, np.zeros(len(pool) - mu.size))
+        mu = mu / mu.sum() if mu.sum() > 0.0 else np.full(mu.size, 1.0 / mu.size)
+        solved = self._subproblem.solve(pool.mixture(mu, count), EXACT)
+        ids = problem.atoms.columns(solved.ids).ids
+        self._last = Solution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
+        return self._last
+
+
+class SimpleMkl:
+    """The restricted problem by SimpleMKL, from the last mixture.
+
+    Parameters
+    ----------
+    problem : Problem with the squared hinge, no bias and no penalties
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.loss != "squared-hinge" or problem.bias or np.any(problem.penalty):
+            raise UsageError(
+                "restricted = 'simple-mkl' is for the squared hinge without bias and penalties; give bias=False, or "
+                "leave restricted at 'auto'"
+            )
+        self.problem, self._mu, self._upper = problem, np.empty(0), 0.5 * float(problem.c_i.sum())
+
+    def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
+        """Solve to an absolute gap `tol`, as far as LIBLINEAR's accuracy reaches."""
+        problem, t = self.problem, len(pool)
+        kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
+        if not any(kernel.ids.size for kernel in kernels):
+            alpha, none = feasible(problem, problem.c_i), np.empty(0)
+            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), none, 0.0)
+        new = t - self._mu.size  # they begin with equal shares, as SimpleMKL has it
+        start = np.append(self._mu * (1.0 - new / t), np.full(new, 1.0 / t))
+        wide = np.unique(np.concatenate([kernel.ids for kernel in kernels])).size
+        found = simple_mkl(
+            problem.data, kernels, problem.C, gap=tol / self._upper, start=start,
+            newton=wide < problem.data.n_samples, stop=must_stop,
+        )  # fmt: skip
+        self._mu, self._upper = found.mu, min(self._upper, max(found.objective, 1e-300))
+        return Solution(found.objective, feasible(problem, found.alpha), found.mu, found.columns, found.w, 0.0)
+
+
+def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
+    """A selection as σ (count,)."""
+    full = np.zeros(count)
+    full[ids] = sigma
+    return full
+
+
+def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> Columns:
+    """The columns of a selection, with √σ in their scales."""
+    columns = problem.atoms.columns(ids)
+    return Columns(columns.ids, columns.atom, columns.scale * np.sqrt(sigma[columns.atom]))

@@ -1,0 +1,273 @@
+"""`select`: the columns of an instance, chosen by a method by its name, with a guarantee that was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
+from mipfs.lab.baselines.linear import check_weight
+from mipfs.lab.sketch.guarantee import Guarantee, checked, unchecked
+from mipfs.lab.sketch.margin import Solved, solve_svm
+from mipfs.lab.sketch.picks import Array, Integers, Picks, Progress
+from mipfs.lab.sketch.source import Source
+from mipfs.plumbing.declared import Declared, Seed, Within, declared
+from mipfs.plumbing.machine import one_blas_thread
+from mipfs.plumbing.registry import module_of
+from mipfs.report.blocks import Block, Reported
+
+METHODS = {
+    "bss": "mipfs.lab.sketch.bss",
+    "leverage": "mipfs.lab.sketch.leverage",
+    "approx-bss": "mipfs.lab.sketch.approximate_bss",
+    "rrqr": "mipfs.lab.sketch.rank_revealing_qr",
+    "uniform": "mipfs.lab.sketch.uniform",
+}
+
+BY_RANK = ("bss", "leverage")
+"""The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
+MOST = 2**31 - 1
+"""Of picks, draws, directions: arrays of so many numbers are made of them."""
+Number = Annotated[int, Within(1, MOST)]
+PICKS = 4
+"""Picks by default, in ranks: q = ½."""
+
+
+class Method(Protocol):
+    """How a method takes columns."""
+
+    def __call__(
+        self, source: Source, r: int, *, seed: int, projections: int | None, progress: Progress | None
+    ) -> Picks:
+        """Take r columns, repeats included.
+
+        Raises
+        ------
+        UsageError
+            An r that the method cannot take.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch(Reported):
+    """Chosen columns.
+
+    Attributes
+    ----------
+    method : str
+    r : int, the picks or draws that were asked for
+    ids : (k,) ascending positions of the chosen columns, k <= r
+    names : sequence of k str
+    rescaling : (k,) what each column is multiplied by, the diagonal of D: the guarantee is about the rescaled columns
+    repeats : (k,) how often each was taken
+    order : (draws,) positions in the order in which they were taken
+    seed : int
+    rank, projections : int or None, as they were asked for
+    support : (s,) positions of the support vectors that they were chosen by, None where it was by all samples
+    C, bias : of the SVM whose support vectors and margin are meant
+    guarantee : Guarantee
+    """
+
+    method: str
+    r: int
+    ids: Integers
+    names: Sequence[str]
+    rescaling: Array
+    repeats: Integers
+    order: Integers
+    seed: int
+    rank: int | None
+    projections: int | None
+    support: Integers | None
+    C: float
+    bias: bool
+    guarantee: Guarantee
+
+    @property
+    def supervised(self) -> bool:
+        """Whether the columns were chosen by the support vectors alone."""
+        return self.support is not None
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "schema": 1,
+            "method": self.method,
+            "r": self.r,
+            "seed": self.seed,
+            "rank": self.rank,
+            "projections": self.projections,
+            "supervised": self.supervised,
+            "n_support": None if self.support is None else int(self.support.size),
+            "params": {"C": self.C, "bias": self.bias},
+            "selected": list(self.names),
+            "positions": self.ids.tolist(),
+            "rescaling": self.rescaling.tolist(),
+            "repeats": self.repeats.tolist(),
+            "order": self.order.tolist(),
+            "guarantee": self.guarantee.document(),
+        }
+
+    def blocks(self) -> list[Block]:
+        """The report of the command line."""
+        from mipfs.lab.sketch.report import sketch_blocks
+
+        return sketch_blocks(self)
+
+
+def available() -> tuple[str, ...]:
+    """The names of the methods."""
+    return tuple(METHODS)
+
+
+def get_method(name: str) -> Method:
+    """A method by its name.
+
+    Raises
+    ------
+    UsageError
+        No method of that name.
+    """
+    pick: Method = module_of("method", name, METHODS).pick
+    return pick
+
+
+@declared
+def select(
+    data: Instance,
+    method: str = "bss",
+    r: int | None = None,
+    *,
+    supervised: bool = False,
+    rank: int | None = None,
+    projections: int | None = None,
+    C: float = 1.0,
+    bias: bool = True,
+    seed: int = 0,
+    check: bool = True,
+    progress: Progress | None = None,
+) -> Sketch:
+    """Choose columns of the (scaled) data.
+
+    Parameters
+    ----------
+    data : Instance
+        Without labels (``training=False``, y all NaN) no margin is measured, and `supervised` is refused.
+    method : {"bss", "leverage", "approx-bss", "rrqr", "uniform"}
+        Single-set spectral sparsification, which is deterministic; draws by leverage scores; BSS on Gaussian
+        projections of the rows; the pivots of LAPACK's QR; draws without replacement.
+    r : int >= 1
+        Picks or draws; a column may be taken again by the first three, so that fewer different ones are chosen. BSS
+        needs r above the rank. By default four times the rank, which leaves a quarter of the squared margin at least.
+    supervised : bool
+        Choose by the support vectors of the hinge SVM on all features only (Paul 2016, section 4.1).
+    rank : int >= 1, optional
+        Of the singular directions the leading ones only, by ARPACK where a sparse matrix has many more. The guarantee
+        then says nothing of the others.
+    projections : int >= 1, optional
+        Of approx-bss; r/4 by default.
+    C, bias : float > 0, bool
+        The hinge SVM whose support vectors and margin are meant.
+    seed : int >= 0, of the draws and projections
+    check : bool
+        Whether the guarantee is measured: two to four SVMs, two enclosing balls and, for approx-bss, rrqr and uniform,
+        a singular value decomposition that the choice itself does without.
+    progress : callable, optional
+        Told how many picks of r are made.
+
+    Returns
+    -------
+    Sketch
+
+    Raises
+    ------
+    UsageError
+        An unknown method, a parameter out of its range or one that the method does not have.
+    DataError
+        A matrix of zeros, or one that the method cannot hold in memory.
+
+    Source: Paul 2016, Algorithms 1 and 2, sections 3 and 5; the guarantee is derived in `mipfs.lab.sketch.guarantee`.
+    """
+    how = Choice(method, r, rank, projections, C, bias, seed, check)
+    if not supervised:
+        return choose(data, how, progress=progress)
+    if np.any(np.isnan(data.y)):
+        raise UsageError("supervised = True chooses by support vectors, and these data have no labels; give them")
+    solved = solve_svm(data, C, bias)
+    return choose(data, how, rows=solved.support, solved=solved, progress=progress)
+
+
+@dataclass(frozen=True)
+class Choice(Declared):
+    """The parameters of `select` that say how to choose, validated."""
+
+    method: str
+    r: Number | None
+    rank: Number | None
+    projections: Number | None
+    C: float
+    bias: bool
+    seed: Seed
+    check: bool
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        get_method(self.method)
+        check_weight(self.C)
+        if self.projections is not None and self.method != "approx-bss":
+            raise UsageError(f"projections = {self.projections} has no meaning for {self.method}; choose by approx-bss")
+        if self.rank is not None and self.method not in BY_RANK:
+            raise UsageError(f"rank = {self.rank} has no meaning for {self.method}; choose by {' or '.join(BY_RANK)}")
+        if self.r is None and self.projections is None and self.method not in BY_RANK:
+            raise UsageError(f"{self.method} has no r of its own; give r, the number of picks")
+
+
+def choose(
+    data: Instance,
+    how: Choice,
+    *,
+    rows: Integers | None = None,
+    solved: Solved | None = None,
+    progress: Progress | None = None,
+) -> Sketch:
+    """Choose by some rows of the data (all where `rows` is None), and measure what came of it.
+
+    Parameters
+    ----------
+    rows : (m,) ascending positions
+    solved : Solved, the SVM on all samples and features, where it was solved already
+    """
+    with one_blas_thread():  # matrices of the rank's order are too small for more
+        return _chosen(data, how, rows, solved, progress)
+
+
+def _chosen(
+    data: Instance, how: Choice, rows: Integers | None, solved: Solved | None, progress: Progress | None
+) -> Sketch:
+    source = Source(data, rows, how.rank)
+    r = PICKS * (how.projections or source.basis.rank) if how.r is None else int(how.r)
+    picks = get_method(how.method)(source, r, seed=how.seed, projections=how.projections, progress=progress)
+    if how.check:
+        guarantee = checked(data, source, picks, solved, how.C, how.bias)
+    else:
+        guarantee = unchecked(data, source, picks, source.basis if how.method in BY_RANK else None)
+    return Sketch(
+        how.method,
+        r,
+        picks.ids,
+        [data.feature_names[j] for j in picks.ids.tolist()],
+        np.sqrt(picks.weight),
+        picks.repeats,
+        picks.order,
+        how.seed,
+        how.rank,
+        how.projections,
+        rows,
+        how.C,
+        how.bias,
+        guarantee,
+    )

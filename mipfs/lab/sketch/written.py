@@ -1,0 +1,51 @@
+"""The chosen columns as a data file that `mipfs.read` takes."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance
+from mipfs.lab.sketch.margin import centred, stored
+from mipfs.lab.sketch.select import Sketch
+from mipfs.plumbing import output_file
+
+
+def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
+    """The arrays of an npz file: the columns, the user's labels, names, weights and bags.
+
+    Parameters
+    ----------
+    data : Instance, of the same features
+    rescaled : bool
+        Whether the columns are the scaled ones times `Sketch.rescaling`; otherwise as they stand in `data`.
+    """
+    X = centred(data, sketch.ids) * sketch.rescaling[None, :] if rescaled else stored(data, sketch.ids).values
+    found: dict[str, Any] = {"y": data.labels.of(data.y), "feature_names": np.array(list(sketch.names))}
+    if data.is_sparse and not isinstance(X, np.ndarray):
+        X = X.tocsc()
+        found |= {"format": np.array("csc"), "shape": np.array(X.shape)}
+        found |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    else:
+        found["X"] = X
+    if np.any(data.sample_weight != 1.0):
+        found["sample_weight"] = data.sample_weight
+    if data.bags is not None:
+        found["bag"] = data.bags
+    return found
+
+
+def save_columns(sketch: Sketch, data: Instance, path: str | Path, rescaled: bool = False) -> None:
+    """Write the chosen columns, whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be written.
+    """
+    stream = io.BytesIO()
+    np.savez(stream, **arrays(sketch, data, rescaled))
+    output_file.save([(Path(path), stream.getvalue())])

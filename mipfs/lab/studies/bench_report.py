@@ -1,0 +1,117 @@
+"""A benchmark as people read it: the report of the command line, of `Bench.summary` and of notebooks."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mipfs.lab.studies.bench_unit import DONE
+from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.charts import FAMILY, Curve, Lines
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.bench import Bench
+    from mipfs.lab.studies.bench_rows import Row
+
+SHOWN = 5
+"""Features of a line that are named."""
+MEGA = 1e6
+
+
+def bench_blocks(found: Bench) -> list[Block]:
+    """What was asked, a line for every method and M, what was said, and which features were chosen most often."""
+    setting, rows = found.setting, found.rows
+    asked = len(setting.units())
+    pairs = [
+        ("data", f"{setting.source or 'arrays'}, {len(found.names)} features, scale {setting.scaling}"),
+        ("test", f"{setting.measure} on {setting.folds} folds, seed {setting.seed}{_chosen_by(found)}"),
+        ("fits", f"{len(found.records)} of {asked}" if len(found.records) < asked else str(asked)),
+    ]
+    blocks: list[Block] = [Pairs(pairs), _table(setting.measure, rows), *bench_charts(found)]
+    notes = [(row.method, _size(row), str(count), note) for row in rows for note, count in row.notes.items()]
+    if notes:
+        blocks.append(Table(("method", "M", "folds", "note"), notes, title="Notes", left=4))
+    chosen = [(row.method, _size(row), _often(row, found)) for row in rows if row.shares]
+    if chosen:
+        blocks.append(
+            Table(
+                ("method", "M", "features"),
+                chosen,
+                title="The features that most folds chose, with their share",
+                left=3,
+            )
+        )
+    if any(record["status"] != DONE for record in found.records):
+        blocks.append(Line("\nvalues are means over the folds that are done"))
+    return blocks
+
+
+def bench_charts(found: Bench) -> list[Lines]:
+    """The measure, and the seconds of a fit, against the number of features; a reference is a point at all of them."""
+    sizes = sorted({row.M for row in found.rows if row.M is not None and row.values})
+    if len(sizes) < 2:
+        return []
+    better = f"Test {found.setting.measure} against the number of features"
+    drawn = [("value", better, False), ("seconds", "Seconds of a fit at the chosen C", True)]
+    return [_chart(found, sizes, name, title, is_log) for name, title, is_log in drawn]
+
+
+def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) -> Lines:
+    """A curve for every method that selects."""
+    curves: list[Curve] = []
+    line = {(row.method, row.M): row for row in found.rows if row.values}
+    for method in found.setting.methods:
+        rows = [line.get((method, M)) for M in sizes]
+        if any(row is not None for row in rows):
+            y = [None if row is None else float(getattr(row, name)) for row in rows]
+            spread = None if is_log else [None if row is None else row.deviation for row in rows]
+            curves.append(Curve(method, y, FAMILY[len(curves) % len(FAMILY)], spread))
+    return Lines(title, x=[float(M) for M in sizes], curves=curves, x_label="M", before="M = ", is_log_y=is_log)
+
+
+def _chosen_by(found: Bench) -> str:
+    setting = found.setting
+    grid = ", ".join(f"{C:g}" for C in setting.C)
+    return f"; C = {grid}" if len(setting.C) == 1 else f"; C of {grid} by {setting.inner} inner folds"
+
+
+def _table(measure: str, rows: tuple[Row, ...]) -> Table:
+    header = ("method", "M", measure, "±", "features", "seconds", "to choose C", "MB", "stability", "95%", "folds")
+    return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard deviation)", left=1)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    found = row.stability
+    return (
+        row.method,
+        _size(row),
+        _number(row.value, ".4f"),
+        _number(row.deviation, ".4f"),
+        _number(row.n_features, ".4g"),
+        _number(row.seconds, ".3g"),
+        _number(row.choice_seconds, ".3g") if row.choice_seconds else "-",
+        "-" if row.memory_bytes is None else _mega(row.memory_bytes),
+        "-" if found is None else f"{found.index:.3f}",
+        "-" if found is None else f"{found.lower:.3f} to {found.upper:.3f}",
+        str(row.done) if row.done == row.folds else f"{row.done} of {row.folds}",
+    )
+
+
+def _mega(size: int) -> str:
+    """Megabytes; a fit that found its memory free in its own process took next to none of the system's."""
+    return "<0.1" if size < 0.1 * MEGA else f"{size / MEGA:.1f}"
+
+
+def _size(row: Row) -> str:
+    return "all" if row.M is None else str(row.M)
+
+
+def _often(row: Row, found: Bench) -> str:
+    """The features in most folds, with their share."""
+    named = [f"{found.names[j]} {100 * share:.0f}%" for j, share in row.shares[:SHOWN]]
+    more = len(row.shares) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "-"

@@ -1,0 +1,179 @@
+"""What a benchmark is asked to do: its data, methods, sizes and folds, and the units of work that these are."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+
+from mipfs.data.instance import Instance, SelectDefaults
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.baselines.linear import check_size, check_weight
+from mipfs.lab.studies.bench_methods import ACCURACY, get_method
+from mipfs.lab.studies.folds import Fold, fold
+from mipfs.measures import MEASURES, get_measure, value
+from mipfs.plumbing.declared import Declared, Seed, Within
+
+C_DEFAULT = (0.01, 0.1, 1.0, 10.0)
+SMALLER_IS_BETTER = ("error",)
+FREE = ("methods", "M", "source")
+"""Fields that two settings may differ in and still share their records."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One fit to be made: a method at M on one fold; M is None for a reference on all features."""
+
+    method: str
+    M: int | None
+    fold: int
+
+
+@dataclass(frozen=True)
+class Setting(Declared):
+    """What a benchmark does.
+
+    Attributes
+    ----------
+    methods : tuple of names of `mipfs.lab.studies.bench_methods.methods`
+    M : tuple of int, numbers of features
+    C : tuple of float > 0, of which the inner folds choose
+    folds, inner : int >= 2, outer folds, and folds of each training part by which C is chosen
+    measure : "accuracy" or one of `mipfs.measures.MEASURES`
+    beta, k : of the measure
+    bias : bool
+    seed : int
+    time_limit : float or None, seconds for every fit
+    source, data_sha256, scaling : of the data
+    """
+
+    methods: tuple[str, ...]
+    M: tuple[int, ...]
+    C: tuple[float, ...] = C_DEFAULT
+    folds: int = 10
+    inner: int = 3
+    measure: str = ACCURACY
+    beta: float | None = None
+    k: int | None = None
+    bias: bool = True
+    seed: Seed = 0
+    time_limit: Annotated[float, Within(above=0, of="seconds")] | None = 60.0
+    source: str = ""
+    data_sha256: str = ""
+    scaling: str = "none"
+
+    @classmethod
+    def of(cls, data: Instance, methods: Sequence[str], M: Sequence[int], **given: Any) -> Setting:
+        """A setting for data, checked.
+
+        Raises
+        ------
+        UsageError
+            An unknown method or measure, no values, one twice, or one out of its range.
+        """
+        about = {"source": data.source, "data_sha256": data.sha256, "scaling": data.scaling}
+        fields: dict[str, Any] = {**given, "C": tuple(given.get("C", C_DEFAULT)), **about}
+        made = cls(tuple(methods), tuple(M), **fields)
+        for what, values in (("methods", made.methods), ("M", made.M), ("C", made.C)):
+            if not values or len(set(values)) < len(values):
+                raise UsageError(f"{what} = {list(values)!r}: give at least one, and each once")
+        for name in made.methods:
+            get_method(name)
+        for M_ in made.M:
+            check_size(M_, data.n_features)
+        for C in made.C:
+            check_weight(C)
+        fold(data, made.folds, made.seed, 0)
+        made._check_inner(data)
+        made._check_measure(data)
+        return made
+
+    def _check_inner(self, data: Instance) -> None:
+        smaller = int(min((data.y > 0).sum(), (data.y < 0).sum()))
+        least = smaller - math.ceil(smaller / self.folds)
+        number = isinstance(self.inner, (int, np.integer)) and not isinstance(self.inner, bool)
+        if len(self.C) > 1 and not (number and 2 <= self.inner <= least):
+            raise UsageError(
+                f"inner folds = {self.inner!r} must be an integer from 2 to {least}, the size of the smaller class in "
+                "a training part; with one C there are none"
+            )
+
+    def _check_measure(self, data: Instance) -> None:
+        if self.measure == ACCURACY:
+            if self.beta is not None or self.k is not None:
+                raise UsageError("the accuracy has no beta and no k; leave them out, or give another measure")
+            return
+        if self.measure not in MEASURES:
+            raise UsageError(f"measure {self.measure!r} is not known; it is {ACCURACY} or one of {', '.join(MEASURES)}")
+        share = data.n_samples // self.folds
+        least = share if len(self.C) == 1 else min(share, (data.n_samples - share - 1) // self.inner)
+        try:  # on as many samples as the smallest part has
+            get_measure(self.measure, np.resize([1.0, -1.0], max(2, least)), beta=self.beta, k=self.k)
+        except DataError as error:
+            raise UsageError(str(error)) from None
+
+    def units(self) -> list[Unit]:
+        """The work, fold by fold, so that what an interrupt leaves compares every method."""
+        sizes = {name: self.M if get_method(name).selects else (None,) for name in self.methods}
+        return [Unit(name, M, number) for number in range(self.folds) for name in self.methods for M in sizes[name]]
+
+    def value(self, fold_: Fold, scores: Any) -> float:
+        """The measure of the scores of a fold's test rows."""
+        if self.measure == ACCURACY:
+            return float(np.mean((np.asarray(scores) > 0) == (fold_.y > 0)))
+        return value(self.measure, fold_.y, scores, beta=self.beta, k=self.k)
+
+    @property
+    def sign(self) -> float:
+        """1 where larger values of the measure are better, otherwise −1."""
+        return -1.0 if self.measure in SMALLER_IS_BETTER else 1.0
+
+    def check_shared(self, other: Setting, where: str) -> None:
+        """Refuse records that were made for another setting.
+
+        Raises
+        ------
+        UsageError
+            Names the first field that differs, and both values.
+        """
+        for field in dataclasses.fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if field.name in FREE or mine == theirs:
+                continue
+            if field.name == "data_sha256":
+                raise UsageError(f"{where} is of other data than {self.source or 'these'}; give another file")
+            raise UsageError(
+                f"{where} was made with {field.name} = {_shown(theirs)}, and {_shown(mine)} is asked for; "
+                "give the same, or another file"
+            )
+
+    def document(self) -> dict[str, Any]:
+        """The fields as JSON."""
+        return {field.name: _plain(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Setting:
+        """The setting of a document."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        known = {name: one for name, one in document.items() if name in names}
+        given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in known.items()}
+        return cls(**given)
+
+
+def compared(data: Instance) -> Instance:
+    """The data as every method gets it: no rows, forced features or penalties, which baselines cannot keep."""
+    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={})
+
+
+def _plain(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return [_plain(one) for one in found]
+    return found.item() if isinstance(found, np.generic) else found
+
+
+def _shown(found: Any) -> str:
+    return ", ".join(map(str, found)) if isinstance(found, tuple) else str(found)

@@ -1,0 +1,178 @@
+"""One unit of a benchmark: choose C on the inner folds of a training part, fit and test; what fails is a record too."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, MipfsError, UsageError
+from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.lab.studies.bench_methods import Fit, Method, get_method
+from mipfs.lab.studies.bench_setting import Setting, Unit
+from mipfs.lab.studies.folds import Fold, fold
+from mipfs.plumbing.alarm import TimeUp, alarm
+from mipfs.plumbing.memory import peak
+
+Record = dict[str, Any]
+DONE, REFUSED, TOO_LARGE, TIME_LIMIT, FAILED, DIED = "done", "refused", "too large", "time limit", "failed", "died"
+"""What became of a unit: a classifier, or why there is none."""
+WARM_N, WARM_P, WARM_M = 24, 6, 2
+"""The tiny problem on which a method compiles and imports what it needs, before a clock runs."""
+WARM_SECONDS = 120.0
+"""Compiling all kernels of a method may take half a minute."""
+SEEDS = 2**31
+"""Seeds of methods are below: the libraries take no larger ones."""
+DIGITS = 12
+"""Decimals of a mean of the measure that count: below them the same shares differ by the order of their sum."""
+
+
+def run(data: Instance, setting: Setting, unit: Unit) -> Record:
+    """Do one unit.
+
+    Parameters
+    ----------
+    data : Instance, of `mipfs.lab.studies.bench_setting.compared`
+    setting : Setting
+    unit : Unit
+
+    Returns
+    -------
+    dict of plain values
+        ``method``, ``M``, ``fold``, ``status``, ``message``; where it is done ``value``, ``n_features``, ``selected``
+        (positions; None for a reference), ``C``, ``seconds``, ``cpu_seconds`` and ``memory_bytes`` of the fit at the
+        chosen C, ``choice_seconds`` of the choice, and of drivers ``proof``, ``gap``, ``stopped``.
+    """
+    record: Record = {"method": unit.method, "M": unit.M, "fold": unit.fold, "status": DONE, "message": ""}
+    began = time.perf_counter()
+    try:
+        with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            method, part = get_method(unit.method), fold(data, setting.folds, setting.seed, unit.fold)
+            M = data.n_features if unit.M is None else unit.M
+            _warm_up(unit.method, data.is_sparse, setting)
+            record |= _done(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))
+        if said:
+            record["message"] = _line(said[0].message)
+    except (UsageError, DataError) as error:
+        record |= {"status": REFUSED, "message": _line(error)}
+    except MemoryError as error:
+        record |= {"status": TOO_LARGE, "message": _line(error) or "not enough memory"}
+    except TimeUp:
+        limit = f"no classifier within {setting.time_limit:g} s"
+        record |= {"status": TIME_LIMIT, "message": limit, "seconds": time.perf_counter() - began}
+    except Exception as error:  # a method that falls over is a row of the table, not the end of it
+        kind = "" if isinstance(error, MipfsError) else f"{type(error).__name__}: "
+        record |= {"status": FAILED, "message": kind + _line(error)}
+    return record
+
+
+def seed_of(setting: Setting, number: int) -> int:
+    """The seed of the methods on a fold: one for all folds would make the draws of any of them look stable."""
+    return int(np.random.SeedSequence((setting.seed, number)).generate_state(1)[0] % SEEDS)
+
+
+def died(unit: Unit, why: str) -> Record:
+    """The record of a unit whose process ended without one."""
+    return {"method": unit.method, "M": unit.M, "fold": unit.fold, "status": DIED, "message": why}
+
+
+def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
+    """Choose C, fit, test."""
+    began = time.perf_counter()
+    C = setting.C[0] if len(setting.C) == 1 else _chosen(method, part.train, M, setting)
+    chosen = began if len(setting.C) == 1 else time.perf_counter()
+    with peak() as memory:
+        cpu = time.process_time()
+        with _limited(method, setting):
+            fitted = method.fit(part.train, M, C, setting)
+        seconds, cpu_seconds = time.perf_counter() - chosen, time.process_time() - cpu
+    return {
+        "value": setting.value(part, scores(fitted.linear, part.X)),
+        "n_features": int(fitted.linear.ids.size),
+        "selected": [int(j) for j in fitted.linear.ids] if method.selects else None,
+        "C": C,
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "choice_seconds": chosen - began,
+        "memory_bytes": memory.bytes,
+        "proof": fitted.status,
+        "gap": fitted.gap,
+        "stopped": fitted.stopped,
+    }
+
+
+def _chosen(method: Method, train: Instance, M: int, setting: Setting) -> float:
+    """The C of best mean value over the inner folds, of equal ones the smallest; one that takes too long is out."""
+    grid = sorted(setting.C)
+    values = np.zeros((setting.inner, len(grid)))
+    for number in range(setting.inner):
+        part = fold(train, setting.inner, setting.seed, number)
+        fit = _fitter(method, part.train, M, setting)
+        for k, C in enumerate(grid):
+            try:
+                with _limited(method, setting):
+                    fitted = fit(C)
+                values[number, k] = setting.sign * setting.value(part, scores(fitted, part.X))
+            except TimeUp:
+                values[number, k] = -math.inf
+    means = np.round(values.mean(axis=0), DIGITS)
+    if not np.any(np.isfinite(means)):
+        raise TimeUp
+    return float(grid[int(np.argmax(means))])
+
+
+def _fitter(method: Method, train: Instance, M: int, setting: Setting) -> Callable[[float], Linear]:
+    """What fits at a C; a choice that does not depend on it is made once."""
+    if method.uses_c:
+        return lambda C: method.fit(train, M, C, setting).linear
+
+    @cache
+    def ids() -> Any:
+        return method.fit(train, M, setting.C[0], setting).linear.ids
+
+    return lambda C: plain_svm(train, ids(), C, setting.bias)
+
+
+@contextmanager
+def _limited(method: Method, setting: Setting) -> Iterator[None]:
+    """The time limit, for methods that do not keep it by themselves."""
+    with alarm(None if method.has_limit else setting.time_limit):
+        yield
+
+
+def scores(found: Linear, X: Any) -> Any:
+    """f of rows on the scale that the training part takes for the user's."""
+    columns = X[:, found.ids] if found.ids.size < X.shape[1] else X
+    return np.asarray(columns @ found.w + found.b)
+
+
+@cache
+def _warm_up(name: str, is_sparse: bool, setting: Setting) -> Fit | None:
+    """Let a method meet its kernels and libraries on a tiny problem; what it refuses there it says later."""
+    r = np.random.default_rng(0)
+    X = r.normal(size=(WARM_N, WARM_P))
+    y = np.where(X[:, 0] + r.normal(size=WARM_N) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    data = Instance.from_arrays(sparse.csc_array(np.where(X > 0, X, 0.0)) if is_sparse else X, y)
+    method = get_method(name)
+    try:
+        with alarm(WARM_SECONDS):
+            return method.fit(data, WARM_M if method.selects else WARM_P, 1.0, setting)
+    except Exception:  # the unit meets it again, and says it
+        return None
+
+
+def _line(said: Any) -> str:
+    return " ".join(str(said).split())

@@ -1,0 +1,230 @@
+"""The charts of a ladder and of a path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from mipfs.lab.studies.ladder import Comparison, Rung
+from mipfs.lab.studies.path_report import cells
+from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.lab.studies.steps import place_text
+from mipfs.report.blocks import Table
+from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines
+from mipfs.report.numbers import listed, number, percent
+
+NAMES = {
+    "plain": "the SVM on all features",
+    "big-m": "continuous relaxation of the big-M model",
+    "qcqp-ssvm": "QCQP relaxation of the sparse SVM",
+    "sdp-ssvm": "SDP relaxation of the sparse SVM",
+    "nmmkl": "the same as a QCQP: multiple kernel learning (Xu 2009)",
+    "boolean": "Boolean relaxation, 0 ≤ σ ≤ 1",
+    "convex-hull": "relaxation over the convex hull of the selections",
+    "exact": "the problem itself",
+}
+
+PLAIN = ("solved", "optimal")
+"""What a rung's status is where nothing else is to be said of it."""
+LEAST = 1e-6
+"""The smallest gap that a chart tells apart."""
+
+
+def ladder_chart(comparison: Comparison) -> Bars:
+    """The bound of every rung, and the best classifier's value."""
+    known, marks = math.isfinite(comparison.incumbent), _marks(comparison.ladder)
+    bars = [
+        Bar(rung.name, _finite(rung.value), _rung(rung, marks), _role(rung), _said(rung)) for rung in comparison.ladder
+    ]
+    notes = ["A bar ends at the bound; what is missing to the dashed line is the gap."] if known else []
+    notes += [f"{mark} {status}." for status, mark in marks.items()]
+    rows = [
+        (
+            rung.name,
+            NAMES.get(rung.name, ""),
+            rung.status,
+            number(rung.value),
+            percent(rung.gap),
+            f"{rung.seconds:.2f}",
+            _size(rung),
+        )
+        for rung in comparison.ladder
+    ]
+    return Bars(
+        "The ladder of relaxations: what each proves",
+        bars,
+        mark=(comparison.incumbent, f"best classifier, {number(comparison.incumbent)}") if known else None,
+        note=" ".join(notes),
+        table=Table(
+            ("rung", "what it is", "status", "bound", "gap", "seconds", "constraints × variables"), rows, left=3
+        ),
+    )
+
+
+def _role(rung: Rung) -> str:
+    return "third" if rung.name == "exact" and rung.status == "optimal" else "bound"
+
+
+def _rung(rung: Rung, marks: Mapping[str, str]) -> str:
+    """Bound and gap, and the mark of what the note says of it."""
+    mark = f" {marks[rung.status]}" if rung.status in marks else ""
+    if not math.isfinite(rung.value):
+        return f"no bound{mark}"
+    gap = f", gap {percent(rung.gap)}" if math.isfinite(rung.gap) else ""
+    return f"{rung.value:.6g}{gap}{mark}"
+
+
+def _marks(ladder: Sequence[Rung]) -> dict[str, str]:
+    """A mark for every status of which there is more to say than that the rung was solved."""
+    said = dict.fromkeys(rung.status for rung in ladder if rung.status not in PLAIN)
+    return {status: "*" * (k + 1) for k, status in enumerate(said)}
+
+
+def _said(rung: Rung) -> str:
+    size = "" if rung.size is None else f", {_size(rung)} constraints × variables"
+    return f"{NAMES.get(rung.name, rung.name)}: {rung.status}, bound {number(rung.value)}, {rung.seconds:.2f} s{size}"
+
+
+def _size(rung: Rung) -> str:
+    return "-" if rung.size is None else f"{rung.size['constraints']} × {rung.size['variables']}"
+
+
+def path_charts(path: SolutionPath) -> list[Lines]:
+    """Objective and bound along the path, the gap of every point and, with folds, the validation error.
+
+    Of a path over C and M one chart for every C, along M.
+    """
+    if len(path.axes) == 1:
+        return _along(path, path.points, path.axis, "")
+    outer, inner = path.axes
+    values = dict.fromkeys(point.place[outer] for point in path.points)
+    found = []
+    for value in values:
+        leg = [point for point in path.points if point.place[outer] == value]
+        found += _along(path, leg, inner, f", {outer} = {value:g}")
+    return found
+
+
+def _along(path: SolutionPath, points: Sequence[Point], axis: str, of: str) -> list[Lines]:
+    """The charts over one axis: values, gaps and, with folds, errors; `of` says which leg of a longer path it is."""
+    ordered = sorted(points, key=lambda point: point.place[axis])
+    if not ordered:
+        return []
+    x = [float(point.place[axis]) for point in ordered]
+    is_log = axis in ("C", "lambda") and min(x) > 0 and max(x) >= 8 * min(x)
+    what = "rows added" if axis == "rows" else axis
+    blank = Lines("", x=x, curves=(), x_label=what, before=f"{what} = ", is_log=is_log)
+    found = [_values(path, ordered, blank, of)]
+    is_open = any(point.gap > point.gap_asked for point in ordered)
+    if any(math.isfinite(point.gap) for point in ordered) and (is_open or not of):  # of many legs those with a gap
+        found.append(_gaps(ordered, blank, of))
+    if any(point.errors for point in ordered):
+        found.append(_errors(path, ordered, blank, of))
+    return found
+
+
+def _values(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """Objective and bound."""
+    header, lines = cells(path)
+    shown = [line for point, line in zip(path.points, lines, strict=True) if point in points]
+    return replace(
+        blank,
+        title=f"Objective and bound along {blank.x_label}{of}",
+        curves=[
+            Curve("objective", _each(points, lambda point: point.objective), "incumbent"),
+            Curve("bound", _each(points, lambda point: point.bound), "bound"),
+        ],
+        between=(0, 1),
+        y_label="objective",
+        hover=[Curve("gap", _each(points, lambda point: point.gap), "third", percent=True)],
+        table=Table(header, shown, left=0),
+    )
+
+
+def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """The gap of every point."""
+    gaps = [None if gap is None else max(LEAST, gap) for gap in _each(points, lambda point: point.gap)]
+    asked = percent(max(point.gap_asked for point in points))
+    rows = [(_place(point), percent(point.gap), point.status.name.lower()) for point in points]
+    return replace(
+        blank,
+        title=f"Gap along {blank.x_label}{of}",
+        curves=[Curve("gap", gaps, "third", percent=True)],
+        y_label="gap, logarithmic",
+        is_log_y=True,
+        note=f"Asked was {asked}; a gap below {percent(LEAST)} is drawn there.",
+        table=Table((blank.x_label, "gap", "status"), rows, left=0),
+    )
+
+
+def _errors(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
+    """The validation error of the folds."""
+    error = _each(points, lambda point: point.error)
+    spread = _each(points, lambda point: point.deviation)
+    rows = [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
+    return replace(
+        blank,
+        title=f"Validation error of {path.folds} folds{of}",
+        curves=[Curve("validation error", error, "second", spread=spread, percent=True)],
+        y_label="error",
+        note=_chosen(path),
+        table=Table((blank.x_label, "error", "deviation", "standard error"), rows, left=0),
+    )
+
+
+def _share(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "-"
+
+
+def _chosen(path: SolutionPath) -> str:
+    text = "Whiskers are one standard deviation over the folds."
+    if path.best is None:
+        return text
+    rule = "within one standard error of the least" if path.rule == "one-se" else "of least error"
+    return f"{text} Chosen: {place_text(path.best.place)}, {rule}."
+
+
+def _each(points: Sequence[Point], of: Callable[[Point], float]) -> list[float | None]:
+    return [_finite(of(point)) for point in points]
+
+
+def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | None:
+    """Features × points: what is selected where, features by how often; None where nothing is selected."""
+    detail = detail or Detail()
+    points = path.points[: detail.supports]
+    times: dict[str, int] = {}
+    for point in points:
+        for name in point.selected:
+            times[name] = times.get(name, 0) + 1
+    if not times:
+        return None
+    names = sorted(times, key=lambda name: -times[name])  # stable: of equals the first selected
+    shown = names[: detail.rows]
+    sets = [frozenset(point.selected) for point in points]
+    left_out = len(path.points) > len(points) or len(names) > len(shown)
+    note = (
+        f"The {len(shown)} features that are selected most often of {len(names)}, and the first {len(points)} of "
+        f"{len(path.points)} points; all of them stand in the JSON."
+    )
+    rows = [(_place(point), str(len(point.selected)), listed(point.selected)) for point in points]
+    return Grid(
+        "Which features are selected where",
+        rows=shown,
+        columns=[_place(point) for point in points],
+        cells=[[1.0 if name in one else 0.0 for one in sets] for name in shown],
+        details=[f"{place_text(p.place)}: {p.status.name.lower()}, objective {number(p.objective)}" for p in points],
+        right=[f"{times[name]}/{len(points)}" for name in shown],
+        right_title="times",
+        x_label=", ".join(path.axes),
+        note=note if left_out else "",
+        table=Table((", ".join(path.axes), "size", "features"), rows, left=0),
+    )
+
+
+def _place(point: Point) -> str:
+    return ", ".join(f"{value:g}" for value in point.place.values())
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,85 @@
+"""A path as people read it: the report of the command line, of `SolutionPath.summary` and of notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mipfs.lab.studies.steps import place_text
+from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.numbers import number, percent, stated
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.solution_path import Point, SolutionPath
+
+
+def path_blocks(found: SolutionPath) -> list[Block]:
+    """What was asked, a line for every point, the supports, and what was chosen."""
+    total = sum(point.seconds for point in found.points)
+    pairs = [
+        ("problem", stated(found.params, without=found.axes)),
+        ("driver", f"{found.driver}, {total:.2f} s"),
+    ]
+    if found.points and all(point.cold is not None for point in found.points):
+        saved = sum(point.seconds_saved or 0.0 for point in found.points)
+        pairs += [("cold", f"{total + saved:.2f} s, so the path saved {saved:.2f} s")]
+    if found.interrupted:
+        pairs += [("stopped", "interrupted: these are the points that were reached")]
+    supports = [(*_values(p), ", ".join(p.selected) or "-") for p in found.points]
+    header, lines = cells(found)
+    blocks: list[Block] = [
+        Pairs(pairs),
+        Table(header, lines, title="The path", left=0),
+        Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
+    ]
+    return blocks if found.best is None else [*blocks, *_choice(found, found.best)]
+
+
+def short(point: Point) -> str:
+    """A point in one line."""
+    parts = [point.status.name, f"objective {number(point.objective)}", f"bound {number(point.bound)}"]
+    parts += [f"gap {percent(point.gap)}", f"{len(point.selected)} features"]
+    parts += [f"error {point.error:.4f} ± {point.deviation:.4f}"] if point.errors else []
+    return f"<Point {place_text(point.place)}: {', '.join(parts)}>"
+
+
+def _choice(found: SolutionPath, best: Point) -> list[Block]:
+    """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
+    if found.rule == "least-error":
+        error = f"error {best.error:.4f} ± {best.deviation:.4f}"
+        return [Line(f"\nchosen by {found.folds} folds: {place_text(best.place)}, {error}")]
+    least = best if found.least_error is None else found[found.least_error]
+    most = least.error + least.standard_error
+    line = f"\nchosen by {found.folds} folds: the simplest whose error is at most {most:.4f}; ± is one standard error"
+    pairs = []
+    for name, p in (("least error", least), ("one-se, chosen", best)):
+        error = f"error {p.error:.4f} ± {p.standard_error:.4f}"
+        pairs.append((name, f"{place_text(p.place)}, {error}, {p.status.name.lower()}, gap {percent(p.gap)}"))
+    return [Line(line), Pairs(pairs)]
+
+
+def _values(point: Point) -> tuple[str, ...]:
+    return tuple(f"{value:g}" for value in point.place.values())
+
+
+def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Header and lines of the path's table."""
+    is_cold = any(point.cold is not None for point in found.points)
+    is_marked = found.rule == "one-se" and found.chosen is not None
+    header = [*found.axes, "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"]
+    header += ["cold s", "saved s"] if is_cold else []
+    header += ["error", "deviation"] if found.chosen is not None else []
+    header += ["choice"] if is_marked else []
+    lines = []
+    for p in found.points:
+        line = [*_values(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
+        line += [str(len(p.selected)), f"{p.seconds:.2f}", str(p.cuts_carried), str(p.cuts), str(p.subproblems)]
+        if is_cold:
+            saved = p.seconds_saved
+            line += ["-", "-"] if p.cold is None or saved is None else [f"{p.cold.seconds:.2f}", f"{saved:.2f}"]
+        if found.chosen is not None:
+            line += [f"{p.error:.4f}", f"{p.deviation:.4f}"] if p.errors else ["-", "-"]
+        if is_marked:
+            marks = (("least error", found.least_error), ("one-se", found.one_se))
+            line.append(", ".join(name for name, value in marks if p.value == value))
+        lines.append(tuple(line))
+    return tuple(header), lines

@@ -1,0 +1,288 @@
+"""What `mipfs.path` returns: a point for every problem of the path, as objects, table and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mipfs.lab.studies.steps import Place
+from mipfs.plumbing import output_file
+from mipfs.report.blocks import Block, Line, Pairs, Reported
+from mipfs.report.frame import pandas_for
+from mipfs.report.visible import in_json
+from mipfs.result.gap import relative_gap
+from mipfs.result.result import SCHEMA, Result, Status
+
+Value = int | float | tuple[int | float, ...]
+"""The value of a path's only axis, or those of all its axes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One problem of a path, solved.
+
+    Attributes
+    ----------
+    place : mapping of axis to int or float: of M, C or lambda the value; of rows how many steps were added
+    result : Result, as the driver returned it
+    bound : float
+        Earned lower bound: the result's, or a larger one of a point whose optimum is not larger.
+    gap_asked : float, the gap at which an answer counts as optimal
+    seconds : float, of the solve and of choosing what was carried
+    cuts_carried : int, cuts that it began with
+    cuts : int, cuts that it added to them
+    start : tuple of str, the support that it began from; () for none
+    added : str, of rows the names of those that this step added
+    cold : Result or None, of the same problem solved without anything carried
+    errors : tuple of float, the validation error of every fold; () without folds
+    """
+
+    place: Place
+    result: Result
+    bound: float
+    gap_asked: float
+    seconds: float
+    cuts_carried: int
+    cuts: int
+    start: tuple[str, ...] = ()
+    added: str = ""
+    cold: Result | None = None
+    errors: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        from mipfs.lab.studies.path_report import short
+
+        return short(self)
+
+    @property
+    def value(self) -> Value:
+        """The value on the only axis of the path, or those on all of them, such as (C, M)."""
+        values = tuple(self.place.values())
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def objective(self) -> float:
+        return self.result.objective
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        return self.result.selected
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def status(self) -> Status:
+        """The result's, or OPTIMAL where the bound of another point closes the gap."""
+        return Status.OPTIMAL if self.gap <= self.gap_asked else self.result.status
+
+    @property
+    def subproblems(self) -> int:
+        """SVMs that were solved."""
+        return int(self.result.counters.get("subproblems", 0))
+
+    @property
+    def seconds_saved(self) -> float | None:
+        """What a cold solve took longer, measured; None where there was none."""
+        return None if self.cold is None else self.cold.seconds - self.seconds
+
+    @property
+    def error(self) -> float:
+        """Mean validation error; nan without folds."""
+        return float(np.mean(self.errors)) if self.errors else math.nan
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the validation error over the folds (divisor k − 1); nan without folds."""
+        return float(np.std(self.errors, ddof=1)) if self.errors else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean validation error: the deviation divided by √k; nan without folds."""
+        return self.deviation / math.sqrt(len(self.errors)) if self.errors else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class SolutionPath(Reported):
+    """What `path` returns.
+
+    Attributes
+    ----------
+    axis : {"M", "C", "lambda", "rows", "C,M"}
+    params : mapping, what was asked, with the list of values under the name of every axis
+    driver : str
+    points : tuple of Point, in the order that was asked; after Ctrl-C those that were reached
+    interrupted : bool
+    folds : int or None
+    seed : int, of the folds
+    chosen : `least_error` or `one_se`, by the rule that was asked for; None without folds or after Ctrl-C
+    least_error
+        The value of least validation error, of equal ones the simplest: the smallest C, then the smallest M, the
+        largest lambda, the fewest rows. Of the axis "C,M" the pair (C, M).
+    one_se
+        The simplest value whose validation error is at most one standard error (deviation/√folds) above the least;
+        None along rows, none of which is simpler.
+    rule : {"least-error", "one-se"}
+    command : str or None, the command line that it came from
+    """
+
+    axis: str
+    params: dict[str, Any]
+    driver: str
+    points: tuple[Point, ...]
+    interrupted: bool = False
+    folds: int | None = None
+    seed: int = 0
+    chosen: Value | None = None
+    least_error: Value | None = None
+    one_se: Value | None = None
+    rule: str = "least-error"
+    command: str | None = None
+
+    def __repr__(self) -> str:
+        chosen = "" if self.chosen is None else f", chosen {self.chosen}"
+        stopped = ", interrupted" if self.interrupted else ""
+        seconds = sum(point.seconds for point in self.points)
+        points = f"{len(self.points)} point{'' if len(self.points) == 1 else 's'}"
+        return f"<SolutionPath along {self.axis}, {points}{stopped}{chosen}, {self.driver}, {seconds:.2f} s>"
+
+    def blocks(self) -> list[Block]:
+        """Of the report: every point, the supports, and what folds chose."""
+        from mipfs.lab.studies.path_report import path_blocks
+
+        return path_blocks(self)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The names in `axis`."""
+        return tuple(self.axis.split(","))
+
+    def __getitem__(self, value: Value) -> Point:
+        """The point of that M, C, lambda or number of steps of rows, or of that (C, M)."""
+        for point in self.points:
+            if point.value == value:
+                return point
+        raise KeyError(value)
+
+    @property
+    def best(self) -> Point | None:
+        """The chosen point: its classifier is that of all data."""
+        return None if self.chosen is None else self[self.chosen]
+
+    def table(self) -> list[dict[str, Any]]:
+        """A line of plain values for every point; what was not earned or not measured is None."""
+        lines = []
+        for point in self.points:
+            line: dict[str, Any] = dict(point.place)
+            line |= {"added": point.added} if self.axis == "rows" else {}
+            line |= {"status": point.status.name, "stop_reason": point.result.stop_reason.name}
+            line |= {name: _finite(getattr(point, name)) for name in ("objective", "bound", "gap")}
+            line |= {"selected": list(point.selected), "seconds": point.seconds}
+            line |= {name: getattr(point, name) for name in ("cuts_carried", "cuts", "subproblems", "seconds_saved")}
+            line |= {"cold_seconds": None if point.cold is None else point.cold.seconds}
+            line |= {"error": _finite(point.error), "deviation": _finite(point.deviation)}
+            lines.append(line)
+        return lines
+
+    def to_frame(self) -> Any:
+        """`table` as a pandas data frame, a row for every point; what was not earned or not measured is NaN.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Its index is the axis, or a MultiIndex (C, M) of both; ``selected`` holds tuples of names.
+
+        Raises
+        ------
+        UsageError
+            pandas is not installed.
+        """
+        pandas = pandas_for("SolutionPath.to_frame()")
+        frame = pandas.DataFrame([line | {"selected": tuple(line["selected"])} for line in self.table()])
+        measured = ("objective", "bound", "gap", "seconds_saved", "cold_seconds", "error", "deviation")
+        kinds = dict.fromkeys(frame.columns.intersection(measured), float)
+        return frame.astype(kinds).set_index(list(self.axes)) if len(frame) else frame
+
+    def document(self) -> dict[str, Any]:
+        """``{schema, params, points: [...]}``: the lines of `table`, each with its start, errors and whole result.
+
+        The axis "C,M" has C and M in every line, and what is chosen there is ``{"C": ..., "M": ...}``. Where the
+        one-standard-error rule was asked for, ``rule``, ``least_error`` and ``one_se`` stand beside ``chosen``.
+        """
+        points = [
+            line
+            | {"start": list(point.start), "errors": list(point.errors), "result": json.loads(point.result.to_json())}
+            for line, point in zip(self.table(), self.points, strict=True)
+        ]
+        command = {} if self.command is None else {"command": self.command}
+        head = {"schema": SCHEMA, **command, "axis": self.axis, "params": self.params, "driver": self.driver}
+        validation = {"folds": self.folds, "seed": self.seed, "chosen": self._named(self.chosen)}
+        if self.rule == "one-se":
+            both = {name: self._named(getattr(self, name)) for name in ("least_error", "one_se")}
+            validation |= {"rule": self.rule, **both}
+        return head | validation | {"interrupted": self.interrupted, "points": points}
+
+    def _named(self, value: Value | None) -> Any:
+        return dict(zip(self.axes, value, strict=True)) if isinstance(value, tuple) else value
+
+    def to_json(self) -> str:
+        """`document` as JSON."""
+        return in_json(json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SolutionPath:
+        """Read what `save` wrote, but for the cold solves; a `DataError` names what is odd."""
+        from mipfs.lab.studies import reading
+
+        return reading.loaded(path, cls)
+
+    def shown(self) -> list[Block]:
+        """In a notebook: what was asked and chosen, the charts, and which features are selected where."""
+        from mipfs.lab.studies.charts import path_charts, path_supports
+
+        words = [block for block in self.blocks() if isinstance(block, (Pairs, Line))]
+        grid = path_supports(self)
+        return [*words, *path_charts(self), *([] if grid is None else [grid])]
+
+    def plot_path(self, ax: Any = None) -> Any:
+        """Draw objective and bound along the path with matplotlib, the gap of every point between them.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default. Of a path over C and M every C is drawn into the same axes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+        UsageError
+            The path has no points.
+        """
+        from mipfs.lab.studies.plots import plot_path
+
+        return plot_path(self, ax)
+
+    def plot_supports(self, ax: Any = None) -> Any:
+        """Draw which features are selected where, as a heat map; parameters and errors as in `plot_path`."""
+        from mipfs.lab.studies.plots import plot_supports
+
+        return plot_supports(self, ax)
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""
+        output_file.save([(Path(path), f"{self.to_json()}\n".encode())])
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,80 @@
+"""The proof of one dual vector: what a relaxation leaves behind (`mipfs.run.proven`), and a run that kept no tree.
+
+    lower(α) = g(α) + min over σ ∈ S of (c − ½ s(α))'σ
+
+With rows the inner minimum is a MILP: a tree of LPs (`mipfs.proof.row_tree`), all leaves with the same dual vector.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
+from mipfs.proof.evidence import empty_proof, no_dual
+from mipfs.proof.proof import Proof
+from mipfs.proof.row_tree import is_refuted, over_rows
+from mipfs.svm.labellings import Combination
+
+Array = npt.NDArray[np.float64]
+
+
+def zero_cut(problem: Problem) -> Cut:
+    """The cut of α = 0."""
+    return Cut(0.0, np.zeros(problem.atoms.count), no_dual(problem))
+
+
+def cut_of(problem: Problem, given: Array | Combination) -> Cut:
+    """The cut of a dual vector, rounded to a feasible one."""
+    c, y = problem.c_i, problem.data.y
+    if isinstance(given, Combination):
+        return cut_from_dual(problem.atoms, y * given.v, y, given.value_below, given.dual)
+    loss = get_loss(problem.loss)
+    dual = loss.feasible_dual(given, c, y, problem.bias)
+    alpha = decoded(dual)
+    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+
+
+def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
+    """The proof of one dual vector, as far as `wanted` (its lower(α)) where that can be reached.
+
+    With rows the inner minimum is a MILP: a tree of LPs, each with its multipliers, all on the same dual vector. What
+    it proves stands in `Proof.bound`: less than `wanted` where `over_rows` gives up.
+    """
+    selection, proof = problem.selection, empty_proof(problem)
+    cost, place = problem.penalty - 0.5 * cut.slopes, proof.duals.add(*cut.dual)
+    if selection.is_plain:
+        inner = selection.minimise(cost)[1]
+        proof.close(proof.root, place)
+    else:
+        lacking = wanted - cut.constant - 1e-10 * abs(wanted)
+        inner = over_rows(proof, proof.root, selection.sigma_bounds(), place, selection, cost, lacking)
+    proof.bound = cut.constant + inner - 1e-14 * (abs(cut.constant) + abs(inner))
+    return proof
+
+
+def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
+    """The proof of the best single cut of a run that kept no tree: less than its bound, but not nothing."""
+    lb, ub = problem.selection.sigma_bounds()
+    best, most = zero_cut(problem), -math.inf
+    for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
+        cost = problem.penalty - 0.5 * cut.slopes
+        taken = np.sort(np.minimum(cost[(lb < 0.5) & (ub > 0.5)], 0.0))[: problem.M]
+        value = cut.constant + float(cost[lb > 0.5].sum() + taken.sum())
+        best, most = (cut, value) if value > most else (best, most)
+    return single(problem, best, math.inf)
+
+
+def emptiness(problem: Problem) -> Proof | None:
+    """The proof that S is empty; None when `over_rows` gives up."""
+    selection, proof = problem.selection, empty_proof(problem)
+    low, high = selection.sigma_bounds()
+    if selection.is_plain or np.any(low > high):
+        proof.refute(proof.root)
+        return proof
+    dual = proof.duals.add(*no_dual(problem))
+    return proof if is_refuted(proof, proof.root, (low, high), dual, selection) else None

@@ -1,0 +1,212 @@
+"""The sidecar `RESULT.cert.npz` beside a result, what the JSON says of it, and `mipfs.verify`."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.declared import checked, shown
+from mipfs.proof import pair
+from mipfs.proof.proof import Proof
+from mipfs.readers.arrays import load_arrays
+from mipfs.result.fitted import within
+from mipfs.selection.selection import Rows
+
+if TYPE_CHECKING:
+    from mipfs.check.tree import Report
+    from mipfs.proof.evidence import Combined
+    from mipfs.result.result import Result
+    from mipfs.selection.selection import Extras
+
+MISSING = (
+    "the result stands alone: its certificate is a second file, written where the result is saved to a file; "
+    "solve it again with --json FILE, or result.save(FILE)"
+)
+NOTHING = "there is nothing to verify: the run found neither a selection nor a bound"
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a run claims to prove.
+
+    Attributes
+    ----------
+    source : Proof, or what makes it when it is asked for
+    kind : {"tree", "relaxation"}
+        "relaxation": one dual vector at all leaves.
+    bound : float or None, every leaf reaches it; None when no leaf holds a selection, -inf when nothing is claimed
+    gap : float, the asked gap
+    less : callable, optional
+        What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
+        bound can be claimed (`mipfs.result.fitted`).
+    """
+
+    source: Proof | Combined
+    kind: str
+    bound: float | None
+    gap: float
+    less: Callable[[float], float] | None = None
+
+    @cached_property
+    def proof(self) -> Proof:
+        """The proof, whole."""
+        return self.source if isinstance(self.source, Proof) else self.source()
+
+    def entry(self) -> dict[str, Any]:
+        """The entry "certificate" of the JSON, but for the file."""
+        return {"kind": self.kind, "bound": None if self.bound is None else _finite(self.bound), "gap": self.gap}
+
+    def packed(self) -> bytes:
+        """The contents of the sidecar."""
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **self.proof.arrays())  # type: ignore[arg-type]
+        return stream.getvalue()
+
+
+def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | None, Mapping[str, Any] | None]:
+    """The contents of the sidecar called `name`, and the entry "certificate" about it.
+
+    A result that was loaded brings along the sidecar that it was loaded with; there are no contents where that is
+    missing or another file. What was not proven to the asked gap may be cut to `limit` bytes: the entry then has the
+    bound that the run itself found as "found".
+    """
+    if result.claim is not None:
+        claim, content = result.claim, None
+        if may_be_cut(result) and math.isfinite(limit):
+            claim, content = within(claim, limit)
+        content = claim.packed() if content is None else content
+        found = {} if claim is result.claim else {"found": float(result.bound)}
+        return content, claim.entry() | found | {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    content = held(result)
+    if result.certificate is not None and content is not None:
+        return content, {**result.certificate, "file": name}
+    return None, result.certificate
+
+
+def held(result: Result) -> bytes | None:
+    """The contents of the sidecar that a result was loaded with; None where that is missing or another file."""
+    if result.sidecar is not None or result.certificate is None or result.path is None:
+        return result.sidecar
+    found = pair.find(result.path, result.certificate, exactly=True)
+    return found.path.read_bytes() if found.found else None
+
+
+def may_be_cut(result: Result) -> bool:
+    """Whether a weaker bound may be certified: a limit ended the run, and no list rests on all of its leaves."""
+    listed = result.near_optimal is not None and result.near_optimal["complete"]
+    return result.status.name not in ("OPTIMAL", "RELAXED", "INFEASIBLE") and not listed
+
+
+def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose: bool = False) -> Report:
+    """Check what a result claims against the raw data: status, objective, bound, and what `predict` uses.
+
+    Parameters
+    ----------
+    result : Result, of `mipfs.solve` or `Result.load`
+    data : Instance, the same data, scaled as it was
+    rows : Rows, optional
+        The rows that the problem must have beside those of the data, and no others (`mipfs solve --subject-to`).
+    verbose : bool, default False
+        Show on a terminal how many of the leaves are done.
+
+    Returns
+    -------
+    Report
+        ``accepted``, ``reason``, the certified ``bound``, ``objective``, ``gap``, the ``statement`` in words, and more.
+
+    Raises
+    ------
+    UsageError
+        The result was not saved with its certificate, or there is nothing to verify.
+    DataError
+        The sidecar is missing or cannot be read.
+    """
+    from mipfs.check.tree import Report
+
+    if not hasattr(result, "to_json"):
+        raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
+    kinds = {"data": (data, Instance), "rows": (rows, Rows | None), "verbose": (verbose, bool)}
+    for name, (value, kind) in kinds.items():
+        checked(name, value, kind)
+    document = json.loads(result.to_json()) | dict(result.stated)
+    raw = getattr(data.block().values, "raw", None) or data  # of columns that are made, what they are made of
+    given = None if rows is None else stated(rows, raw.feature_names)
+    if result.claim is not None:
+        document["certificate"] = result.claim.entry()
+        return _checked(document, result.claim.proof.arrays(), data, given, verbose)
+    if result.certificate is None or result.path is None:
+        unearned = not (math.isfinite(result.objective) or math.isfinite(result.bound))
+        raise UsageError(NOTHING if unearned and result.status.name != "INFEASIBLE" else MISSING)
+    if not Path(str(result.certificate.get("file"))).name:
+        return Report(False, "the certificate names no file")
+    if result.sidecar is not None:
+        return _checked(document, _read(result.path, result.sidecar), data, given, verbose)
+    found = pair.find(result.path, result.certificate, exactly=True)
+    if not found.found and not os.path.isfile(found.path):
+        raise DataError("the sidecar of the result is missing", "keep it beside the JSON", path=found.path)
+    if not found.found:
+        return Report(False, f"{found.path.name} is not the file that the result was written with: its SHA-256 differs")
+    return _checked(document, _read(found.path), data, given, verbose)
+
+
+def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """Rows and extra variables as the JSON has them; infinite bounds are None."""
+    extra, described, p = rows.extra, [], len(names)
+    for r, name in enumerate(rows.names):
+        part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
+        pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
+        terms = {names[j] if j < p else extra.names[j - p]: float(a) for j, a in pairs}
+        ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
+        described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
+    return {"rows": described, "extra": stated_extra(extra)}
+
+
+def stated_extra(extra: Extras) -> dict[str, dict[str, Any]]:
+    """Extra variables by name as the JSON has them."""
+    return {
+        name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
+        for k, name in enumerate(extra.names)
+    }
+
+
+def _finite(end: float) -> float | None:
+    return float(end) if math.isfinite(end) else None
+
+
+def _checked(
+    document: dict[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    data: Instance,
+    given: dict[str, Any] | None,
+    verbose: bool,
+) -> Report:
+    """What the checker says."""
+    from mipfs.check.joint import JOINT
+    from mipfs.check.tree import check
+    from mipfs.report.progress import progress
+
+    reading = {"reading": JOINT} if document["params"].get("loss") == "structural" else {}
+    with progress("checked", "leaves", verbose) as told:
+        return check(document, arrays, data, given=given, told=told, **reading)
+
+
+def _read(path: Path, content: bytes | None = None) -> Mapping[str, npt.NDArray[Any]]:
+    """The arrays of a sidecar, of its contents where these are at hand."""
+    try:
+        return load_arrays(path, content)
+    except DataError as error:
+        remedy = "give the file that `mipfs solve --json` wrote"
+        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None

@@ -1,0 +1,72 @@
+"""A run that ends with one dual vector: its proof (`mipfs.proof.single`), and a bound that is no more than it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.atoms.pairs import Pairs, some
+from mipfs.losses import get_loss
+from mipfs.proof.cuts import Cut, decoded, dual_value_below
+from mipfs.proof.evidence import empty_proof
+from mipfs.proof.proof import Proof
+from mipfs.proof.single import single, zero_cut
+from mipfs.run.run import Run
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def prove(run: Run, lower: float, cut: Cut | None) -> None:
+    """The certificate: the best dual vector at the root, and where S has rows a small tree for its inner minimum.
+
+    A MILP solver's word may say more than the tree shows: then the bound of the run is what is shown.
+
+    Parameters
+    ----------
+    run : Run
+    lower, cut : the largest lower(α) of the run, and the cut of α; where its bound is larger, α = 0 proves it
+    """
+    problem = run.problem
+    if not np.isfinite(run.bound):
+        return
+    _leave(run, single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound))
+
+
+def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[Integers, float]]) -> None:
+    """The certificate of one dual vector where S is a cardinality row, without a cost of every atom.
+
+    Of atoms that are too many to hold it is over those that the dual vector likes best, and those selected.
+
+    Parameters
+    ----------
+    run : Run
+    alpha : (n,) the dual vector
+    lower : the best selection for an exactly feasible α and its g, ascending, and lower(α), rounded down
+    """
+    problem, loss = run.problem, get_loss(run.problem.loss)
+    if not np.isfinite(run.bound):
+        return
+    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
+    exact, held = decoded(dual), None
+    ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
+    bound = bound if exact.any() else 0.0
+    del exact
+    if isinstance(problem.atoms, Pairs):
+        chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
+        held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
+    proof = empty_proof(problem, held=held)
+    proof.close(proof.root, place := proof.duals.add(*dual))
+    proof.bound, proof.outside = bound, None if held is None else place
+    _leave(run, proof)
+
+
+def _leave(run: Run, proof: Proof) -> None:
+    """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
+    assert proof.bound is not None
+    if run.bound > proof.bound:
+        run.bound, run.closed = proof.bound, True
+    run.outcome.proof = proof
+    run.outcome.proof_kind = "tree" if run.problem.selection.is_plain else "relaxation"

@@ -1,0 +1,36 @@
+"""The inner solver of the smooth losses: Newton's method on the primal (`mipfs.kernels.newton.newton`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.svm import solver
+
+Array = npt.NDArray[np.float64]
+
+SLICE = 20
+"""Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
+MAX_STEPS = 200
+"""Newton steps before an attempt is given up."""
+
+
+class Solver(solver.Solver):
+    """Newton's method for a twice (or once, piecewise) differentiable loss that the kernels know."""
+
+    def start(self) -> tuple[Array, float]:
+        """α is recovered from the primal: it needs no start."""
+        return np.zeros(self.data.n_samples), 1.0
+
+    def minimise(
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
+    ) -> tuple[float, int]:
+        """Minimise over u = (w, b), in place; alpha receives −L'."""
+        from mipfs.kernels.newton import Rows, newton
+
+        state = np.zeros(3)
+        while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
+            newton(Rows(A, c, k), self.loss.kernel, u, alpha, state, tol, SLICE, self._work)
+        return rho, int(state[2])

@@ -1,0 +1,362 @@
+"""The SVM on selected columns of one instance, for every pointwise loss: buffers, warm starts, both values.
+
+    v(σ) = min over w, b of ½ Σ w_j²/σ_j + L(y∘(Xw + b)) = max over α ∈ A of g(α) − ½ Σ σ_j ω_j(α)²
+
+A loss adds the minimisation itself (`Solver.minimise`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from mipfs.data.block import Block
+from mipfs.data.instance import Instance
+
+if TYPE_CHECKING:
+    from mipfs.svm.labellings import Combination
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+U = 2.0**-53
+"""Unit roundoff."""
+
+DENSE_ROWS_ABOVE = 0.3
+"""Share of stored entries above which selected sparse columns are worked on as dense ones."""
+MERGE_ABOVE, MERGE_BELOW = 500, 0.5
+"""Sparse samples from which on equal ones are looked for, and the share of kinds that is worth it: a few 0/1 columns
+leave some dozens of kinds."""
+AGAIN = 1e-3
+"""A warm start begins at this share of the last step ρ, which was made for the end: at 1e-2 an SVM beside the last one
+takes up to three times the steps (w8a 32 for 11, usps 60 for 37), at 0.1 up to ten times, at 1e-4 as many."""
+ATTEMPTS, RESTART = 6, 3
+"""Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
+
+
+@dataclass(frozen=True, eq=False)
+class SVM:
+    """A solved SVM on selected columns.
+
+    Attributes
+    ----------
+    w : (k,) weights of the selected columns (of the predictor, on the scaled data)
+    b : float, the intercept (on centred columns)
+    alpha : (n,) dual vector, feasible exactly (see `mipfs.svm.dyadic`)
+    primal, dual : float, values recomputed from w, b and from alpha
+    rho : float, last step of the method (a warm start begins near it)
+    steps : int, Newton steps
+    q : int, of the grid 2^−q of alpha
+    combination : Combination, optional
+        Of the structural loss: the labellings that `alpha` = y∘v was made of, and g, which alpha does not tell.
+    """
+
+    w: Array
+    b: float
+    alpha: Array
+    primal: float
+    dual: float
+    rho: float
+    steps: int
+    q: int = 0
+    combination: Combination | None = None
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / |primal|; 0 where the dual value is no less."""
+        return (self.primal - self.dual) / abs(self.primal) if self.primal > self.dual else 0.0
+
+
+class Solver(ABC):
+    """The SVM on any columns of one instance.
+
+    Parameters
+    ----------
+    loss : mipfs.losses.base.Loss, which knows the solver that takes it
+    data : Instance
+    c : (n,) loss weights
+    bias : bool, whether b is free (else b = 0)
+
+    Notes
+    -----
+    Dense columns are gathered row by row into a buffer that is kept; a call allocates vectors of
+    n and of the support's size only. They are centred there when the bias is free: that only shifts b,
+    and keeps columns of large mean well-conditioned. Sparse columns are read as CSR and stay sparse,
+    except where most of their entries are stored anyway, and where a centre must be taken off without a
+    bias to carry it.
+    """
+
+    def __init__(self, loss: Any, data: Instance, c: Array, bias: bool) -> None:
+        self.loss, self.data, self.c, self.bias = loss, data, np.ascontiguousarray(c, dtype=float), bias
+        self._buffer = np.empty(0)
+        self._work = np.empty((7, 0))
+        self._taken_off = TakenOff(data, bias)
+        # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
+        self.size = float(self.c.max())
+        self.unit_c = self.c / self.size
+        self.must_stop: Callable[[], bool] = bool  # never
+        self.enough = np.inf  # a dual value from which on the caller asks for no more
+        self.until = np.inf  # the same for the kernels, in their units
+
+    @abstractmethod
+    def minimise(
+        self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
+    ) -> tuple[float, int]:
+        """Minimise ½‖u_w‖² + L(Au) with weights c over u, in place; returns the last step and the steps.
+
+        It may end where the dual value reaches `until`.
+        """
+
+    @abstractmethod
+    def start(self) -> tuple[Array, float]:
+        """α (for the weights `unit_c`) and ρ of a cold start."""
+
+    def solve(
+        self,
+        ids: Integers,
+        sigma: Array | None = None,
+        *,
+        tol: float = 1e-7,
+        start: tuple[Array, float, Array, float] | None = None,
+    ) -> SVM:
+        """Solve on the columns `ids`.
+
+        Parameters
+        ----------
+        ids : (k,) positions of the columns
+        sigma : (k,) weights in (0, 1] of the perspective form; ones by default
+        tol : relative gap to reach, between the recomputed values
+        start : (w, b, alpha, rho), optional
+            Warm start: weights of `ids`, intercept, dual vector and step of an earlier solve.
+
+        Returns
+        -------
+        SVM
+        """
+        ids = np.asarray(ids, dtype=np.int64)
+        root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
+        n, d = self.data.n_samples, ids.size + int(self.bias)
+        A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._room)
+        k = ids.size
+        if self._work.shape[1] < n + d:
+            self._work = np.empty((7, n + d))
+        u, alpha, rho, warm = self._begin(k, root, shift, start)
+        rows, c, kind = self._distinct(A, ids)
+        best, steps = None, 0
+        for attempt in range(ATTEMPTS):
+            if attempt == RESTART:
+                u, alpha, rho, warm = self._begin(k, root, shift, None)
+            goal = max(tol * 0.1**attempt, 1e-15)
+            self.until = self.enough / self.size if attempt == 0 else np.inf
+            own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
+            careful = attempt >= RESTART
+            rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
+            if kind is not None:  # shared out by the weights, which is optimal
+                alpha[:] = self.unit_c * (own / c)[kind]
+            steps, warm = steps + taken, True
+            if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
+                u, alpha, rho, warm = self._begin(k, root, shift, None)
+            found = self._recompute(A, ids, u, alpha, root, shift, rho, steps)
+            if best is None or found.gap < best.gap:
+                best = found
+            if best.gap <= tol or best.dual >= self.enough or self.must_stop():
+                break
+        assert best is not None
+        return best
+
+    def _distinct(self, A: Any, ids: Integers) -> tuple[Any, Array, Integers | None]:
+        """Rows and weights to minimise over, one row of every kind where sparse samples are alike on the columns.
+
+        Returns
+        -------
+        rows : as A, with m rows
+        c : (m,) weights, sums over the samples of a kind
+        kind : (n,) the kind of every sample, or None where every sample is on its own
+        """
+        from mipfs.kernels.rows import kinds
+
+        data = self.data
+        if not data.is_sparse or data.n_samples < MERGE_ABOVE or ids.size == 0:
+            return A, self.unit_c, None
+        first, kind = kinds(A, int(MERGE_BELOW * data.n_samples))
+        if first.size == 0:
+            return A, self.unit_c, None
+        c = np.bincount(kind, self.unit_c).astype(float)
+        if not isinstance(A, tuple):
+            return A[first], c, kind
+        rows = sparse.csr_array(A, shape=(kind.size, ids.size + int(self.bias)))[first]
+        return _triple(rows), c, kind
+
+    def _room(self, size: int) -> Array:
+        """The buffer of dense rows, grown where it is too small."""
+        if self._buffer.size < size:
+            self._buffer = np.empty(size)
+        return self._buffer
+
+    def _begin(
+        self, k: int, root: Array, shift: Array, start: tuple[Array, float, Array, float] | None
+    ) -> tuple[Array, Array, float, bool]:
+        alpha, rho = self.start()
+        u = np.zeros(k + int(self.bias))
+        if start is None:
+            return u, alpha, rho, False
+        w, b, warm_alpha, last = start
+        np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
+        if self.bias:
+            u[k] = b - float(shift @ w)
+        return u, warm_alpha / self.size, max(AGAIN * last, rho), True
+
+    def _recompute(
+        self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int
+    ) -> SVM:
+        """Round the dual vector to a feasible one and evaluate both sides."""
+        from mipfs.kernels.newton import combine, margins
+
+        n, k = self.data.n_samples, ids.size
+        whole, q = self.loss.feasible_dual(self.size * alpha, self.c, self.data.y, self.bias)
+        exact = whole.astype(float)
+        del whole
+        np.ldexp(exact, -q, out=exact)
+        m, pulled = np.empty(n), np.empty(u.size)
+        margins(A, u, m)
+        combine(A, np.arange(n), exact, pulled)
+        dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
+        w = u[:k] * root
+        b = float(u[k]) + float(shift @ w) if self.bias else 0.0
+        squares, loss = 0.5 * self.size * float(u[:k] @ u[:k]), self.loss.value(m, self.c)
+        if self.loss.vanishes and n:
+            least, move = self._centred(m)
+            factor, doubt = self._clearing(ids, w, b + move, least)
+            if squares * factor * factor < squares + loss + doubt * float(self.c.max()):
+                w, b, squares, loss = factor * w, factor * (b + move), squares * factor * factor, 0.0
+        return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
+
+    def _centred(self, m: Array) -> tuple[float, float]:
+        """The least margin once both classes have the same, of margins m (n,), and how far b moves for that."""
+        least = float(m.min())
+        if not self.bias:
+            return least, 0.0
+        ends = [float(np.min(m, where=self.data.y == sign, initial=np.inf)) for sign in (1.0, -1.0)]
+        return (0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])) if np.all(np.isfinite(ends)) else (least, 0.0)
+
+    def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
+        """The factor that lifts all margins of (w, b), of which `least` is the least, to 1, and what they are off by.
+
+        At C = 1e8 a margin of 1 − 1e-16 costs as much as a weight of 1e-4. So it is as much more as rounding can take
+        off any margin, on the user's scale too, where columns of large mean are multiplied and the intercept moves.
+        It is inf where nothing lifts them all.
+        """
+        if least <= 0.0:
+            return np.inf, 0.0
+        data = self.data
+        block = data.block(ids)
+        moved = np.abs(block.center) + np.abs(data.shift[ids]) / data.scale[ids]
+        doubt = 4.0 * (ids.size + 8) * U * (abs(b) + float((block.largest() + moved) @ np.abs(w)))
+        return (1.0 / (least - doubt) + 4.0 * U if least > doubt else np.inf), doubt
+
+
+class TakenOff:
+    """What is subtracted from dense columns: their mean when a free bias can carry it, else the centre.
+
+    Parameters
+    ----------
+    data : Instance
+    bias : bool, whether the bias is free
+    share : (n,) weights of the mean, which add up to 1; by default all samples count alike
+
+    Notes
+    -----
+    Means of stored dense columns are computed once, others for the columns that are asked for: sparse ones mostly stay
+    as they are, and nothing is as long as all features.
+    """
+
+    def __init__(self, data: Instance, bias: bool, share: Array | None = None) -> None:
+        self._data, self._bias, self._share = data, bias, share
+        whole = data.block()
+        self._all = self._means(whole) if bias and whole.is_stored and not whole.is_sparse else None
+
+    def __getitem__(self, ids: Integers) -> Array:
+        """Of the columns `ids` (k,), shape (k,)."""
+        if not self._bias:
+            return np.asarray(self._data.center[ids])
+        return self._means(self._data.block(ids)) if self._all is None else self._all[ids]
+
+    def _means(self, block: Block) -> Array:
+        return block.means() if self._share is None else np.asarray(block.values.T @ self._share)
+
+
+def kernel_rows(
+    data: Instance,
+    ids: Integers,
+    root: Array | None,
+    off: TakenOff,
+    bias: bool,
+    ones: bool,
+    room: Callable[[int], Array] = np.empty,
+) -> tuple[Any, Array]:
+    """The rows y_i (√σ∘(x_i − z), 1) of the kernels.
+
+    Parameters
+    ----------
+    data : Instance
+    ids : (k,) positions of the columns
+    root : (k,) factors √σ, or None
+    off : TakenOff, z
+    bias : whether the bias is free
+    ones : whether the rows end with y_i·1
+    room : gives at least so many floats, for dense rows; sparse ones do not ask
+
+    Returns
+    -------
+    A : (n, d) ndarray on what `room` gave, or a CSR triple
+    shift : (k,) ndarray, center − z: the intercept is the rows' own plus shift'w
+    """
+    from mipfs.kernels.newton import gather
+    from mipfs.kernels.rows import signed_rows
+
+    y, n, k, whole = data.y, data.n_samples, ids.size, data.block()
+    center, X, places = data.center[ids], whole.values, ids
+    scale = np.ones(k) if root is None else root
+    if not whole.is_stored:  # in files, or made: these columns alone
+        X, places = data.block(ids).values, np.arange(k)
+    if sparse.issparse(X):
+        stored = int((X.indptr[places + 1].astype(np.int64) - X.indptr[places]).sum())
+        if stored <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(center)):
+            return signed_rows(X.data, X.indices, X.indptr, places, y, scale, ones, stored), center
+    away = off[ids]
+    d = k + int(ones)
+    A = room(n * d)[: n * d].reshape(n, d)
+    if not data.is_sparse and whole.is_stored:
+        gather(X, ids, y, away, scale, A)
+    else:
+        part = X[:, places].toarray() if sparse.issparse(X) else X
+        A[:, :k] = (part - away) * scale * y[:, None]
+        A[:, k:] = y[:, None]
+    return A, center - away
+
+
+def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> tuple[Any, Array]:
+    """The columns y∘(x_j − z_j) of the kernels; see `kernel_rows`.
+
+    Returns
+    -------
+    Z : (n, k) ndarray in Fortran order, or a CSC triple
+    shift : (k,) ndarray, center − z
+    """
+    part, y, center = data.block(ids), data.y, data.center[ids]
+    if part.stays_sparse(DENSE_ROWS_ABOVE) and (bias or not part.is_centred):
+        X = sparse.csc_array(part.values)
+        return (X.data * y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
+    away = off[ids]
+    return np.asfortranarray(part.dense(away) * y[:, None]), center - away
+
+
+def _triple(rows: Any) -> tuple[Any, Any, Any]:
+    """A CSR matrix as the kernels take it."""
+    return rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64)

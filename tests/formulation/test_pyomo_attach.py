@@ -1,0 +1,187 @@
+"""Changes of a Pyomo model outside ``select`` are refused by name; harmless ones are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from mipfs import models
+from mipfs.data.instance import Instance
+from mipfs.errors import RowError
+from mipfs.formulation import compile as compile_model
+from mipfs.formulation import problem_of
+from mipfs.formulation.pyomo_attach import attach
+from mipfs.problem import Problem
+
+
+def make() -> Any:
+    rng = np.random.default_rng(3)
+    data = Instance.from_arrays(rng.normal(size=(10, 3)), np.where(np.arange(10) < 4, 1.0, -1.0))
+    return models.fsp_m(data, M=2)
+
+
+def new_row(m: Any) -> str:
+    m.extra_row = pyo.Constraint(expr=m.select.sigma["x1"] == 0)
+    return "extra_row is new"
+
+
+def new_variable(m: Any) -> str:
+    m.u = pyo.Var()
+    m.select.row = pyo.Constraint(expr=m.u <= m.select.sigma["x1"])
+    return "u is new"
+
+
+def new_objective(m: Any) -> str:
+    m.mine = pyo.Objective(expr=m.svm.b)
+    return "mine is new"
+
+
+def new_row_in_svm(m: Any) -> str:
+    m.svm.sign = pyo.Constraint(expr=m.svm.w["x1"] >= 0)
+    return r"svm\.sign is new"
+
+
+def new_row_in_a_block(m: Any) -> str:
+    m.mine = pyo.Block()
+    m.mine.row = pyo.Constraint(expr=m.svm.w["x1"] >= 0)
+    return "mine"
+
+
+def changed_objective(m: Any) -> str:
+    m.objective.set_value(m.svm.b**2)
+    return "objective was changed"
+
+
+def maximised(m: Any) -> str:
+    m.objective.sense = pyo.maximize
+    return "objective was changed"
+
+
+def dropped_margin(m: Any) -> str:
+    m.svm.margin[3].deactivate()
+    return r"svm\.margin\[3\] was changed"
+
+
+def changed_margin(m: Any) -> str:
+    m.svm.margin[3].set_value(m.svm.b >= 0)
+    return r"svm\.margin\[3\] was changed"
+
+
+def deleted_margin(m: Any) -> str:
+    del m.svm.margin[3]
+    return r"svm\.margin\[3\] was changed"
+
+
+def fixed_weight(m: Any) -> str:
+    m.svm.w["x2"].fix(0)
+    return r"svm\.w\[x2\] was changed"
+
+
+def bounded_weight(m: Any) -> str:
+    m.svm.w["x2"].setlb(0)
+    return r"svm\.w\[x2\] was changed"
+
+
+def integer_bias(m: Any) -> str:
+    m.svm.b.domain = pyo.Integers
+    return r"svm\.b was changed"
+
+
+def dropped_block(m: Any) -> str:
+    m.svm.deactivate()
+    return "svm was changed"
+
+
+def removed_block(m: Any) -> str:
+    m.svm.del_component(m.svm.cone)
+    return r"svm\.cone was removed"
+
+
+def no_select(m: Any) -> str:
+    m.select.deactivate()
+    return "select is deactivated"
+
+
+def removed_select(m: Any) -> str:
+    m.del_component(m.select)
+    return r"select\.sigma is not"
+
+
+def other_sigma(m: Any) -> str:
+    m.select.del_component(m.select.sigma)
+    m.select.sigma = pyo.Var(["x1", "x2", "x3"], domain=pyo.Binary)
+    return r"select\.sigma is not"
+
+
+CHANGES = (
+    new_row,
+    new_variable,
+    new_objective,
+    new_row_in_svm,
+    new_row_in_a_block,
+    changed_objective,
+    maximised,
+    dropped_margin,
+    changed_margin,
+    deleted_margin,
+    fixed_weight,
+    bounded_weight,
+    integer_bias,
+    dropped_block,
+    removed_block,
+    no_select,
+    removed_select,
+    other_sigma,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("clone", [False, True], ids=["model", "clone"])
+def test_changes_outside_select_are_named(change: Callable[[Any], str], clone: bool) -> None:
+    model = make().clone() if clone else make()
+    compile_model(model)
+    message = change(model)
+    with pytest.raises(RowError, match=message) as raised:
+        compile_model(model)
+    assert "\n" not in str(raised.value)
+
+
+def test_data_and_values_may_change_anywhere() -> None:
+    model = make()
+    model.note = pyo.Param(initialize=3.0, mutable=True)
+    model.some = pyo.Set(initialize=["x1", "x2"])
+    model.total = pyo.Expression(expr=sum(model.select.sigma[j] for j in model.some))
+    model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    model.select.row = pyo.Constraint(expr=model.total <= model.note - 2)
+    model.svm.w["x1"].set_value(3.0)
+    problem = compile_model(model)
+    assert problem.rows.matrix.toarray().tolist() == [[1.0, 1.0, 0.0]]
+    assert (problem.rows.ub[0], problem.rows.names[0]) == (1.0, "row")
+
+
+def test_a_clone_shares_the_problem_and_nothing_else() -> None:
+    model = make()
+    clone = model.clone()
+    clone.select.row = pyo.Constraint(expr=clone.select.sigma["x1"] == 0)
+    assert problem_of(clone) is problem_of(model)
+    assert len(compile_model(clone).rows) == 1
+    assert len(compile_model(model).rows) == 0
+
+
+def test_a_model_written_by_hand_can_be_attached() -> None:
+    problem = Problem(problem_of(make()).data, M=None, lam=0.5)
+    model = pyo.ConcreteModel()
+    model.select = pyo.Block()
+    model.select.sigma = pyo.Var(list(problem.data.feature_names), domain=pyo.Binary)
+    model.w = pyo.Var(list(problem.data.feature_names))
+    attach(model, problem)
+    model.select.row = pyo.Constraint(expr=model.select.sigma["x1"] + model.select.sigma["x3"] <= 1)
+    assert problem_of(model) is problem
+    assert compile_model(model).rows.matrix.toarray().tolist() == [[1.0, 0.0, 1.0]]
+    model.w["x1"].fix(0)
+    with pytest.raises(RowError, match=r"w\[x1\] was changed"):
+        compile_model(model)

@@ -1,0 +1,329 @@
+"""`mipfs.bench`: its numbers against a plain nested cross-validation, its records, and what fails in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+import mipfs
+from mipfs.data.instance import Instance
+from mipfs.errors import DataError, NumericalError, UsageError
+from mipfs.lab import baselines
+from mipfs.lab.baselines.linear import Linear
+from mipfs.lab.studies import bench_methods, bench_unit, bench_work
+from mipfs.lab.studies.bench import check_complete, load, records_of
+from mipfs.lab.studies.bench_unit import seed_of
+from mipfs.lab.studies.stability import stability
+from mipfs.plumbing.alarm import TimeUp, alarm
+from mipfs.plumbing.memory import peak
+from mipfs.result.result import StopReason
+
+TIMES = ("seconds", "cpu_seconds", "choice_seconds", "memory_bytes")
+C = (0.05, 2.0)
+
+
+def raw(seed: int = 0, n: int = 60, p: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(n, p)) * r.uniform(0.5, 3.0, p) + 1.0
+    return X, np.where(X[:, 0] - X[:, 3] + 1.5 * r.normal(size=n) > 0.0, 1.0, -1.0)
+
+
+def data(seed: int = 0, **given: Any) -> Instance:
+    return Instance.from_arrays(*raw(seed), **{"scale": "standard", **given})
+
+
+def without_times(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {name: without_times(one) for name, one in found.items() if name not in TIMES}
+    return [without_times(one) for one in found] if isinstance(found, list) else found
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("measure", ["accuracy", "f1", "error"])
+@pytest.mark.parametrize("method", ["rfe", "l1-svm"])
+def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, measure: str) -> None:
+    X, y = raw()
+    found = mipfs.bench(data(), [method], [3], C=C, folds=4, inner=3, measure=measure, seed=5)
+
+    def value(truth: np.ndarray, scores: np.ndarray) -> float:
+        if measure == "f1":
+            return float(f1_score(truth > 0, scores > 0))
+        return float(
+            np.mean((scores > 0) == (truth > 0)) if measure == "accuracy" else np.mean((scores > 0) != (truth > 0))
+        )
+
+    def fitted(train: np.ndarray, test: np.ndarray, C: float, seed: int) -> tuple[float, Linear]:
+        scaler = StandardScaler().fit(X[train])
+        part = Instance.from_arrays(scaler.transform(X[train]), y[train])
+        one = baselines.get_baseline(method)(part, 3, C, seed=seed)
+        return value(y[test], one.scores(Instance.from_arrays(scaler.transform(X[test]), y[test], training=False))), one
+
+    sets, values = [], []
+    for number, (train, test) in enumerate(StratifiedKFold(4, shuffle=True, random_state=5).split(X, y)):
+        seed = seed_of(found.setting, number)
+        inner = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(X[train], y[train]))
+        means = [np.mean([fitted(train[a], train[b], c, seed)[0] for a, b in inner]) for c in C]
+        best = int(np.argmin(means) if measure == "error" else np.argmax(means))
+        one, chosen = fitted(train, test, C[best], seed)
+        values.append(one)
+        sets.append(chosen.ids)
+        record = found.records[number]
+        assert (record["fold"], record["C"], record["selected"]) == (number, C[best], chosen.ids.tolist())
+    (row,) = found.rows
+    assert row.values == pytest.approx(values, abs=1e-12)
+    assert row.value == pytest.approx(np.mean(values))
+    assert row.deviation == pytest.approx(np.std(values, ddof=1))
+    assert row.stability == stability(sets, 8)
+    assert dict(row.shares) == {j: np.mean([j in ids for ids in sets]) for j in set(np.concatenate(sets).tolist())}
+
+
+@pytest.mark.slow  # compiles all that there is
+def test_every_method_is_there_and_leaves_a_classifier() -> None:
+    names = list(bench_methods.methods())
+    assert {*baselines.available(), *baselines.references(), "fgm", "fsp-m", "gbd", "structural"} <= set(names)
+    found = mipfs.bench(data(), names, [2], C=[0.3], folds=3)
+    for row in found.rows:
+        if row.method == "bss":  # which needs more columns than the rank
+            assert next(iter(row.notes)).startswith("refused: r = 2 must be above")
+            continue
+        assert row.done == 3, (row.method, row.notes)
+        assert row.n_features == (8 if row.M is None else pytest.approx(row.n_features, abs=0))
+        assert row.M is None or row.n_features <= 2
+        assert row.M is not None or (row.stability is None and not row.shares)
+    by_name = {row.method: row for row in found.rows}
+    assert by_name["fsp-m"].proofs == by_name["gbd"].proofs == {"OPTIMAL": 3}
+    assert by_name["fgm"].proofs == {"RELAXED": 3}
+    assert by_name["fsp-m"].values == by_name["gbd"].values
+    assert found.complete
+    assert "<Bench of" in repr(found)
+    assert found.summary().count("\n") > len(names)
+    assert "<table>" in found._repr_html_()
+
+
+def test_the_same_wherever_it_runs_and_with_the_records_of_before(tmp_path: Path) -> None:
+    methods, sizes = ["uniform", "rfe", "cd-svm"], [2, 3]
+    whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
+    assert len(whole.records) == 15
+    target, seen = tmp_path / "bench.json", []
+
+    def stop(so_far: mipfs.Bench) -> None:
+        so_far.save(target)
+        seen.append(len(so_far.records))
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    some = mipfs.bench(data(), methods, sizes, C=C, folds=3, on_record=stop)
+    assert some.interrupted
+    assert not some.complete
+    with pytest.raises(UsageError, match="holds an unfinished benchmark of 4 fits; go on with --resume"):
+        check_complete(target)
+    asked = {"methods": methods, "M": sizes, "C": C, "folds": 3}
+    rest = mipfs.bench(data(), methods, sizes, C=C, folds=3, records=records_of(target, data(), asked))
+    assert without_times(rest.document()) == without_times(whole.document())
+    rest.save(target)
+    check_complete(target)
+    assert without_times(list(load(target)[1])) == without_times(list(whole.records))
+    wider = mipfs.bench(data(), ["rfe"], [2, 4], C=C, folds=3, records=records_of(target, data(), asked))
+    assert wider.rows[0].values == next(r.values for r in whole.rows if (r.method, r.M) == ("rfe", 2))
+    strict = json.loads(target.read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert strict["rows"][0]["stability"]["level"] == 0.95
+
+
+@pytest.mark.slow  # processes that import everything anew
+def test_the_same_in_processes_and_one_that_dies_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods, sizes = ["uniform", "rfe", "cd-svm"], [2, 3]
+    whole = mipfs.bench(data(), methods, sizes, C=C, folds=3)
+    spread = mipfs.bench(data(), methods, sizes, C=C, folds=3, jobs=2)
+    assert without_times(spread.document()) == without_times(whole.document())
+    monkeypatch.setattr(bench_work, "_stored_unit", dying)
+    some = mipfs.bench(data(), ["rfe", "uniform"], [2], C=C, folds=2, jobs=2)
+    assert some.complete
+    dead, alive = some.rows
+    assert list(dead.notes.values()) == [2]
+    assert next(iter(dead.notes)).startswith("died: its process was ended by the system")
+    assert alive.done == 2
+
+
+def dying(stored: str, setting: Any, unit: Any) -> Any:
+    """A unit whose process the system ends."""
+    if unit.method == "rfe":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return bench_unit.run(bench_work._loaded(stored), setting, unit)
+
+
+def test_draws_differ_between_folds() -> None:
+    found = mipfs.bench(data(), ["uniform"], [3], C=[1.0], folds=5)
+    assert len({tuple(record["selected"]) for record in found.records}) > 1
+    again = mipfs.bench(data(), ["uniform"], [3], C=[1.0], folds=5)
+    assert without_times(again.document()) == without_times(found.document())
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (UsageError("cannot take this; do that"), "refused", "cannot take this; do that"),
+        (MemoryError("Unable to allocate 3 TiB"), "too large", "Unable to allocate 3 TiB"),
+        (ZeroDivisionError("division by zero"), "failed", "ZeroDivisionError: division by zero"),
+        (TimeUp(), "time limit", "no classifier within 60 s"),
+    ],
+)
+def test_a_method_that_fails_is_a_row(
+    error: Exception, status: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fall(part: Instance, M: int, C: float, setting: Any) -> Any:
+        raise error
+
+    broken = bench_methods.Method("broken", "falls over", "-", fall)
+    kept = bench_methods.methods()
+    monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "broken": broken})
+    found = mipfs.bench(data(), ["broken", "rfe"], [2], C=[1.0], folds=3)
+    bad, good = found.rows
+    assert (bad.done, good.done, bad.folds) == (0, 3, 3)
+    assert bad.notes == {f"{status}: {said}": 3}
+    assert math.isnan(bad.value)
+    assert found.rows[0].document(found.names)["value"] is None
+    assert said in found.summary()
+
+
+def test_a_limit_that_strikes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(part: Instance, M: int, C: float, setting: Any) -> Any:
+        while (
+            C > 0.1 and part.n_samples > 24
+        ):  # but for the tiny problem before the clock; one C is fast enough, so that it is chosen
+            time.sleep(0.01)
+        return bench_methods.Fit(baselines.get_baseline("rfe")(part, M, C))
+
+    method = bench_methods.Method("slow", "waits", "-", slow)
+    kept = bench_methods.methods()
+    monkeypatch.setattr(bench_methods, "methods", lambda: {**kept, "slow": method})
+    large = Instance.from_arrays(*raw(0, 160))
+    found = mipfs.bench(large, ["slow"], [2], C=C, folds=2, inner=2, time_limit=0.2)
+    assert found.rows[0].C == (0.05, 0.05), found.records
+    found = mipfs.bench(data(), ["slow"], [2], C=[1.0], folds=2, time_limit=0.2)
+    assert found.rows[0].notes == {"time limit: no classifier within 0.2 s": 2}
+    with pytest.raises(TimeUp), alarm(0.05):
+        time.sleep(5.0)
+    with alarm(None):
+        pass
+
+
+def test_a_driver_that_a_limit_stops_keeps_its_classifier() -> None:
+    r = np.random.default_rng(0)
+    X = r.normal(size=(120, 40))
+    hard = Instance.from_arrays(X, np.where(X @ r.normal(size=40) + r.normal(size=120) > 0, 1.0, -1.0))
+    found = mipfs.bench(hard, ["fsp-m"], [12], C=[10.0], folds=2, time_limit=0.3)
+    (row,) = found.rows
+    assert (row.done, row.proofs) == (2, {"FEASIBLE": 2})
+    assert row.notes == {"stopped by time limit": 2}
+
+
+def test_a_driver_without_a_classifier_says_why() -> None:
+    def left(reason: StopReason) -> Any:
+        return SimpleNamespace(stop_reason=reason, has_classifier=False, driver="gbd", status=mipfs.Status.NO_SOLUTION)
+
+    for reason, error in (
+        (StopReason.TIME_LIMIT, TimeUp),
+        (StopReason.INTERRUPTED, KeyboardInterrupt),
+        (StopReason.MEMORY_LIMIT, NumericalError),
+    ):
+        with pytest.raises(error):
+            bench_methods._selected(left(reason))
+
+
+def test_memory_is_what_the_system_gave() -> None:
+    with peak() as found:
+        block = np.ones(30_000_000)
+        del block
+    if found.bytes is not None:
+        assert 2.2e8 < found.bytes < 4e8
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"methods": ["rfee"]}, "method 'rfee' is not known; did you mean 'rfe'"),
+        ({"methods": []}, "methods = .*: give at least one, and each once"),
+        ({"M": [2, 2]}, "each once"),
+        ({"M": [9]}, "M = 9 must be an integer from 1 to 8"),
+        ({"C": [0.0]}, r"C = 0\.0 must be a positive number"),
+        ({"folds": 1}, "folds = 1 must be an integer from 2"),
+        ({"inner": 40}, "inner folds = 40 must be an integer from 2 to"),
+        ({"measure": "f2"}, "measure 'f2' is not known"),
+        ({"measure": "fbeta"}, "needs beta"),
+        ({"beta": 2.0}, "the accuracy has no beta"),
+        ({"measure": "recall-at-k", "k": 50}, "k = 50"),
+        ({"time_limit": 0.0}, r"time_limit = 0\.0 must be a positive number of seconds"),
+        ({"seed": -1}, "seed = -1 must be a whole number >= 0"),
+        ({"jobs": 0}, "jobs = 0 must be a whole number >= 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"methods": ["rfe"], "M": [2], "folds": 3, **given}
+    with pytest.raises(UsageError, match=message):
+        mipfs.bench(data(), **arguments)
+
+
+def test_records_of_another_setting_are_refused(tmp_path: Path) -> None:
+    target = tmp_path / "bench.json"
+    asked: dict[str, Any] = {"methods": ["uniform"], "M": [2], "C": (1.0,), "folds": 3}
+    mipfs.bench(data(), **asked).save(target)
+    for changed, message in (
+        ({"seed": 1}, "was made with seed = 0, and 1 is asked for"),
+        ({"C": (1.0, 2.0)}, r"was made with C = 1\.0, and 1\.0, 2\.0 is asked for"),
+        ({"measure": "f1"}, "measure = accuracy, and f1"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            records_of(target, data(), {**asked, **changed})
+    with pytest.raises(UsageError, match="is of other data"):
+        records_of(target, data(1), asked)
+    with pytest.raises(UsageError, match="scaling = standard, and none"):
+        records_of(target, data(scale="none"), asked)
+    assert records_of(tmp_path / "other.json", data(), asked) == ()
+    for text in ("{", "[]", '{"schema": 1, "kind": "path"}', '{"schema": 1, "kind": "bench", "records": [3]}'):
+        (tmp_path / "bad.json").write_text(text)
+        with pytest.raises(DataError, match="is no benchmark"):
+            load(tmp_path / "bad.json")
+
+
+def test_rows_and_penalties_are_left_out_for_every_method() -> None:
+    costly = data(penalty={"x1": 100.0}, rows=[mipfs.Row("none", {"x4": 1.0}, 0.0, 0.0)])
+    found, plain = (mipfs.bench(one, ["fsp-m"], [2], C=[1.0], folds=2) for one in (costly, data()))
+    assert [r["selected"] for r in found.records] == [r["selected"] for r in plain.records]
+
+
+def test_the_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = mipfs.bench(data(), ["rfe", "uniform", "cd-svm"], [2, 3], C=[1.0], folds=3)
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        found.plot(tmp_path / f"plot{suffix}")
+        assert (tmp_path / f"plot{suffix}").read_bytes().startswith(magic)
+    from mipfs.lab.studies.bench_plot import drawn
+
+    left, right = drawn(found).axes
+    assert [text.get_text() for text in left.figure.legends[0].get_texts()] == [
+        "rfe", "uniform", "cd-svm (all features)",
+    ]  # fmt: skip
+    (line,) = [one for one in right.lines if list(one.get_xdata()) == [2.0, 3.0]][:1]
+    assert list(line.get_ydata()) == pytest.approx([row.seconds for row in found.rows[:2]])
+    with pytest.raises(UsageError, match=r"a plot is one of \.png, \.svg, \.pdf"):
+        found.plot(tmp_path / "plot.jpg")
+
+
+def test_a_dask_client() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        found = mipfs.bench(data(), ["rfe"], [2], C=[1.0], folds=3, client=client)
+    here = mipfs.bench(data(), ["rfe"], [2], C=[1.0], folds=3)
+    assert without_times(found.document()) == without_times(here.document())
