@@ -29,6 +29,7 @@ def drawn(n: int) -> tuple[sparse.csc_array, np.ndarray]:
     return sparse.csc_array(X), np.where(X[:, 0] + X[:, 1] > 0.9, 1.0, -1.0)
 
 
+@pytest.mark.slow
 def test_every_method_is_measured_and_shown(bench: Any) -> None:
     X, y = drawn(150)
     new, truth = drawn(100)

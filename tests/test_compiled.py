@@ -83,6 +83,7 @@ def test_the_key_is_over_every_file_that_machine_code_depends_on(tmp_path: Path)
     assert compiled.key.__wrapped__(tmp_path) != before
 
 
+@pytest.mark.slow
 def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:
     package = tmp_path / "mipfs"
     package.mkdir()
@@ -137,6 +138,7 @@ LOADED = [
 """A loss and the driver that takes it."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.parametrize(
     ("storage", "cases"),

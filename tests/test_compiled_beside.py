@@ -45,6 +45,7 @@ def _pid(path: Path) -> int:
     raise AssertionError("no process began")
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_beside_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     step = Step.of(multiply, np.ones((2, 2)), np.ones(2), np.ones(2))
@@ -76,6 +77,7 @@ def test_a_process_beside_ends_with_the_one_that_started_it(tmp_path: Path) -> N
     raise AssertionError(f"process {child} goes on")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks of files there")
 def test_of_two_processes_that_miss_a_kernel_one_compiles_it(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -94,6 +94,7 @@ def no_short_cuts(case: Case) -> dict[frozenset[int], float]:
     return values
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [s for s in range(60) if strategies.case(s).allowed][:20])
 def test_brute_force_passes_over_nothing_that_matters(seed: int) -> None:
     case = strategies.case(seed)
@@ -261,6 +262,7 @@ def test_agrees_with_brute_force_for_a_few_seconds(
     assert not printed.endswith("\n0 passed, 0 failed\n")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("driver", ["branch", "gbd"])
 def test_problems_over_atoms_agree_with_brute_force(driver: str) -> None:
     from mipfs import solve

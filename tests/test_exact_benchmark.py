@@ -34,6 +34,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_a_tiny_run_is_stored_resumed_and_rendered(tmp_path: Path) -> None:
     """The optimum is that of enumeration with Clarabel."""
     from mipfs.generators import aytug_one
@@ -68,6 +69,7 @@ def lines_but_torn(path: Path) -> list[dict[str, Any]]:
     return [json.loads(t) for t in path.read_text(encoding="utf-8").splitlines() if t.endswith("}")]
 
 
+@pytest.mark.slow
 def test_scip_agrees_with_ours_on_a_tiny_problem(tmp_path: Path) -> None:
     pytest.importorskip("pyscipopt")
     store = tmp_path / "exact.jsonl"

@@ -39,13 +39,14 @@ def test_gbd_equals_brute_force(kind: tuple[int, str, str]) -> None:
     differential.check(the_case(kind), differential.DRIVERS["gbd"], mipfs.solve)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("kind", KINDS[::6], ids=lambda kind: "-".join(map(str, kind)).replace(" ", "_"))
 def test_monolithic_equals_brute_force(kind: tuple[int, str, str]) -> None:
     pytest.importorskip("pyscipopt", reason="the monolithic driver needs SCIP (extra 'scip')")
     differential.check(the_case(kind), differential.DRIVERS["monolithic"], mipfs.solve)
 
 
+@pytest.mark.slow
 def test_enough_instances_have_a_solution() -> None:
     assert sum(bool(the_case(kind).allowed) for kind in KINDS) >= 40
 
@@ -82,6 +83,7 @@ def proves(problem: mipfs.Problem, optimum: float, digits: float) -> mipfs.Resul
     return result
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("p", "M", "C", "optimum", "digits"),
     [
@@ -164,6 +166,7 @@ def test_with_all_features_both_formulations_are_the_plain_svm(C: float) -> None
         np.testing.assert_allclose(weights, plain.w, atol=1e-3 * np.abs(plain.w).max())
 
 
+@pytest.mark.slow
 def test_fsp_lambda_picks_the_support_of_fsp_m_for_the_same_number_of_features() -> None:
     X, y = sample()
     data = mipfs.Instance.from_arrays(X, y)
@@ -208,6 +211,7 @@ def from_command_line(path: Path, *more: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_a_budget_in_pyomo_in_the_toml_and_in_an_lp_file_give_the_same_optimum(tmp_path: Path) -> None:
     import pyomo.environ as pyo
 

@@ -60,7 +60,7 @@ def below(lower: float, upper: float) -> bool:
     return lower <= upper + 1e-6 * abs(upper)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("loss", "bias", "rows", "seed"), CASES)
 def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) -> None:
     problem = make(seed, rows, loss=loss, bias=bias)
@@ -124,6 +124,7 @@ def test_rungs_that_need_m_are_skipped_with_the_reason_for_fsp_lambda() -> None:
     assert (lines["sdp-ssvm"]["value"], lines["sdp-ssvm"]["gap"], lines["sdp-ssvm"]["size"]) == (None, None, None)
 
 
+@pytest.mark.slow
 def test_rows_of_pyomo_and_forced_features_are_honoured() -> None:
     import pyomo.environ as pyo
 

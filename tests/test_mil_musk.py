@@ -39,6 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_folds_are_stored_once_and_shown(musk: Any, folder: Path) -> None:
     store = folder / "musk.jsonl"
     musk.measure(folder, "made", [1], 3, store)

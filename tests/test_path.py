@@ -249,6 +249,7 @@ def plain_choice(errors: dict[Any, list[float]]) -> tuple[Any, Any]:
     return least, next(value for value, mean in means.items() if mean <= most + 1e-10)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "axes",
     [
@@ -425,6 +426,7 @@ def test_an_interrupt_keeps_what_was_reached() -> None:
     assert (late.interrupted, len(late.points), late.chosen, late.points[0].errors) == (True, 2, None, ())
 
 
+@pytest.mark.slow
 def test_a_driver_that_takes_no_cuts_walks_cold() -> None:
     pytest.importorskip("pyscipopt")
     found = mipfs.path(Problem(draw(12, n=20), C=1.0), M=[1, 2], driver="monolithic")

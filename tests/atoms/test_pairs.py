@@ -180,6 +180,7 @@ def test_degree_three_is_refused_where_it_costs_too_much(monkeypatch: pytest.Mon
             TripleSearch(stored, Monomials(60, 3, 1.0, 0.0)).search(np.ones(30), 3)
 
 
+@pytest.mark.slow
 def test_a_million_million_of_them() -> None:
     """1.4 million columns of few entries: nothing is as long as all products are many."""
     r, p = np.random.default_rng(0), 1_420_000

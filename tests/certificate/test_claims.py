@@ -264,6 +264,7 @@ def test_the_rows_of_a_result_are_compared_with_those_given() -> None:
 # --- extra variables that are whole numbers ---------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("driver", ["branch", "gbd", "kelley"])
 @pytest.mark.parametrize(("least", "most"), [(0, 3), (3, 3), (1, 1)])
 @pytest.mark.parametrize("end", [np.inf, 5.0])
@@ -339,7 +340,7 @@ def test_a_large_sum_of_weights_against_a_small_objective(seed: int) -> None:
 # --- attacks --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("block", range(6))
 def test_what_is_accepted_of_mutated_documents_is_true(block: int) -> None:
     for seed in range(60 * block, 60 * (block + 1)):
@@ -351,6 +352,7 @@ def test_what_is_accepted_of_mutated_documents_is_true(block: int) -> None:
             assert lies(document, original, data) == [], (seed, how)
 
 
+@pytest.mark.slow
 def test_malformed_documents_give_one_line_and_no_traceback() -> None:
     result, data = case(pool_gap=0.1)
     document, arrays = document_of(result), arrays_of(result)

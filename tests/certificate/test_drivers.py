@@ -70,6 +70,7 @@ def test_a_run_that_was_stopped_closes_its_open_nodes(driver: str) -> None:
     assert report.gap > 1e-4
 
 
+@pytest.mark.slow
 def test_the_leaves_of_gbd_are_not_all_alike() -> None:
     """Rows that make branches empty: rays, cardinality, reduced costs and closed leaves stand in one tree."""
     data = mipfs.read("instances/wdbc.svm", scale="standard")

@@ -148,7 +148,7 @@ def separable(seed: int) -> tuple[Instance, float]:
     return Instance.from_arrays(X, y, scale=("none", "none", "standard")[seed % 3]), C  # type: ignore[arg-type]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_a_wrong_classifier_at_large_means_is_refused_and_the_right_one_accepted(seed: int, tmp_path: Path) -> None:
     """Of 64 such forgeries 13 were accepted, up to 87% above the optimum, as were objectives three times too large."""

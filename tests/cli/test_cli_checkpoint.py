@@ -54,6 +54,7 @@ def test_the_data_is_not_overwritten(cli: Cli, small: Path) -> None:
     assert "--checkpoint" in refused.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_leaves_a_state_that_goes_on(noise: Path) -> None:
     state, found = noise.with_name("state.npz"), noise.with_name("r.json")

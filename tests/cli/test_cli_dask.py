@@ -33,6 +33,7 @@ def without_times(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("model", "options"), [("fsp-m", ["-o", "batch=8"]), ("fgm", [])])
 def test_the_answer_is_that_of_this_process(
     client: Any, cli: Cli, tmp_path: Path, model: str, options: list[str]
@@ -58,6 +59,7 @@ def test_what_has_no_work_for_a_cluster_says_so(cli: Cli) -> None:
     assert "no Dask scheduler at 'nowhere://1'" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_grid_over_M_and_C_runs_on_the_cluster(client: Any) -> None:
     joblib, search = pytest.importorskip("joblib"), pytest.importorskip("sklearn.model_selection")
     from mipfs import FGMClassifier

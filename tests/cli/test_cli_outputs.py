@@ -77,6 +77,7 @@ def test_generate_replaces_nothing_unasked(cli: Cli, tmp_path: Path) -> None:
     assert place.read_bytes() == written
 
 
+@pytest.mark.slow
 def test_the_json_is_saved_before_standard_output_turns_out_to_be_full_or_closed(small: Path) -> None:
     for number, (stream, reason) in enumerate({"> /dev/full": "no space left", ">&-": "bad file descriptor"}.items()):
         done = shell(f"{MIPFS} solve fsp-m small.svm -p M=1 --json r{number}.json {stream}", small.parent)
@@ -86,6 +87,7 @@ def test_the_json_is_saved_before_standard_output_turns_out_to_be_full_or_closed
         assert shell(f"{MIPFS} verify r{number}.json small.svm", small.parent).returncode == 0
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("line", "code"),
     [
@@ -102,12 +104,14 @@ def test_streams_of_every_kind(small: Path, line: str, code: int) -> None:
     assert [path.name for path in small.parent.iterdir()] == ["small.svm"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_saved_is_still_shown(small: Path) -> None:
     done = shell(f"ulimit -f 0; {MIPFS} solve fsp-m small.svm -p M=1 --json r.json | cat", small.parent)
     assert "status     OPTIMAL" in done.stdout
     assert "r.cert.npz: cannot be written: File too large" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [105])
 def test_signals_leave_the_incumbent_and_a_whole_pair(seed: int) -> None:
     assert interrupted(seed) == ""

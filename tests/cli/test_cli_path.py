@@ -64,6 +64,7 @@ def test_the_json_on_standard_output_is_alone(cli: Cli, small: Path) -> None:
     assert by_lambda["params"]["loss"] == "squared-hinge"
 
 
+@pytest.mark.slow
 def test_the_one_standard_error_rule_shows_both_points(cli: Cli, tmp_path: Path) -> None:
     target = tmp_path / "path.json"
     args = ("--scale", "standard", "--C", "1,0.01", "--M", "2:4", "--folds", "4", "--seed", "2")
@@ -156,6 +157,7 @@ def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixtur
     assert "stopped before any classifier was found" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_ctrl_c_keeps_the_finished_points_and_writes_the_json(tmp_path: Path) -> None:
     target = tmp_path / "path.json"

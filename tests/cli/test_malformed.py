@@ -24,12 +24,13 @@ def inside(args: Sequence[str], folder: Path) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(4))
 def test_inside_a_process(seed: int) -> None:
     assert run_all(seed, 33, inside) == []
 
 
+@pytest.mark.slow
 def test_as_processes() -> None:
     assert run_all(99, 4, process) == []
 

@@ -77,6 +77,7 @@ def same(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one.bags, other.bags)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("seed", range(3))
 def test_svmlight_round_trip(tmp_path: Path, seed: int) -> None:
@@ -355,6 +356,7 @@ def test_a_manifest_that_is_none(tmp_path: Path, change: dict[str, Any]) -> None
         mipfs.read(store)
 
 
+@pytest.mark.slow
 def test_one_column(tmp_path: Path) -> None:
     source = tmp_path / "a.svm"
     source.write_text("1 1:2\n-1\n1 1:1\n-1 1:-1\n")
@@ -363,6 +365,7 @@ def test_one_column(tmp_path: Path) -> None:
     assert result.selected == ("x1",)
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, store, result = str(INSTANCES / "wdbc.svm"), str(tmp_path / "wdbc"), str(tmp_path / "r.json")
     assert main(["convert", source, store, "--json", "-"]) == 0

@@ -42,6 +42,7 @@ def solve(problem: Problem, name: str = "boolean", **options: Any) -> mipfs.Resu
     return mipfs.solve(problem, driver="conic", declare=load(name).declare, **options)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("loss", "bias", "rows"),
     [

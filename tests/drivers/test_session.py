@@ -68,6 +68,7 @@ def answered(result: Result, sans: tuple[str, ...] = ()) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("seconds", *sans)}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", EVERY)
 def test_step_by_step_is_the_same_as_at_once(case: str) -> None:
     driver, kind, options = CASES[case]
@@ -114,6 +115,7 @@ def test_wherever_it_is_left_the_answer_is_earned(case: str, steps: int) -> None
         assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", ["branch", "branch, rows", "gbd", "gbd, milp", "kelley", "kelley, box", *LAYERS])
 def test_another_session_goes_on_from_a_state(case: str, tmp_path: Path) -> None:
     driver, kind, options = CASES[case]

@@ -71,6 +71,7 @@ def is_the_same(result: Result, whole: Result, problem: Problem) -> None:
     assert report.accepted, report.reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("driver", "problem"),
     [("kelley", must_have_a_poor_one(seed, loss)) for seed in range(4) for loss in ("hinge", "logistic")]

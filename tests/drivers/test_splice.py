@@ -22,6 +22,7 @@ LOSSES: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_improves_what_it_is_given_inside_S(given: dict[str, Any], rows: bool) -> None:
@@ -65,6 +66,7 @@ def test_it_stops_when_it_is_asked_to() -> None:
     assert supports.subproblem.count == count
 
 
+@pytest.mark.slow
 def test_the_drivers_polish_where_they_are_asked_to() -> None:
     data = drawn(3, 200, 60)
     joint = Problem(data, loss="structural", bias=False, measure="f1", M=5, C=2000.0)

@@ -71,6 +71,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES)
 def test_selection_bound_and_trace_are_those_of_memory(client: Any, case: str, tmp_path: Path) -> None:
     data = CASES[case]()
@@ -89,6 +90,7 @@ def test_other_losses_and_limits(client: Any, loss: str, tmp_path: Path) -> None
     compare(there, here, tmp_path, client)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("B", [1, 3, 50, 4000])
 def test_the_best_columns_are_those_of_a_product(client: Any, B: int) -> None:
     """Against a dense product: ids, scores, and the bound on the others."""
@@ -151,6 +153,7 @@ def test_a_worker_that_dies_in_the_middle_of_scoring(tmp_path: Path, monkeypatch
     compare(there, here, tmp_path, own)
 
 
+@pytest.mark.slow
 def test_a_broadcast_that_never_ends_is_the_last_one(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +189,7 @@ def test_without_workers_this_process_scores(
     assert caplog.text.count("no Dask worker is left; nothing is lost, this process scores the columns") == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_spread_is_refused(client: Any) -> None:
     data = table(p=12)
     problem = Problem(data, loss="squared-hinge", M=3, C=1.0)

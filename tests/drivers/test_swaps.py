@@ -48,6 +48,7 @@ def neighbours(ids: tuple[int, ...]) -> set[tuple[int, ...]]:
     return found | {tuple(sorted(inside - {i} | {j})) for i in inside for j in outside}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("given", LOSSES, ids=lambda given: given["loss"])
 @pytest.mark.parametrize("rows", [False, True])
 def test_it_ends_where_no_addition_drop_or_swap_pays(given: dict[str, Any], rows: bool) -> None:
@@ -124,6 +125,7 @@ def test_cuts_in_hand_are_below_what_they_spare() -> None:
         assert swaps._bound(mask(ids)) <= value * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 def test_the_search_is_the_same_whatever_the_threads() -> None:
     data = drawn(5, 300, 40)
     one, two = (mipfs.solve(Problem(data, M=6, C=1.0), "branch", threads=threads) for threads in (1, 2))

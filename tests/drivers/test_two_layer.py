@@ -36,6 +36,7 @@ def problem(data: Instance, name: str = "f1", **given: Any) -> Problem:
     return Problem(data, loss="structural", bias=False, measure=name, **given)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
     for seed, (M, C) in enumerate([(1, 2.0), (2, 5.0), (3, 40.0)]):
@@ -56,6 +57,7 @@ def test_equals_the_enumerated_dual(name: str, given: dict[str, Any]) -> None:
         assert result.objective == pytest.approx(structural_svm(data.X[:, ids], losses, V, C)[0], rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_a_face_ends_at_the_enumerated_relaxation(seed: int) -> None:
     """Penalties, forced features in and out, M up to p, and C from small to large."""
@@ -94,6 +96,7 @@ def test_groups_share_their_sigma() -> None:
     assert result.relaxed["upper"] == pytest.approx(value, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_face_needs_fewer_selections_than_a_mixture() -> None:
     """Many fractional features at large C, where a mixture needs about as many selections as there are of them."""
     asked = problem(draw(1, 150, 80, 0.2), M=8, C=5000.0)
@@ -105,6 +108,7 @@ def test_a_face_needs_fewer_selections_than_a_mixture() -> None:
     assert sigma.sum() <= 8 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_dropped_labellings_do_not_matter() -> None:
     asked = problem(draw(1, 200, 30, 0.2), M=4, C=500.0)
     kept = solve(asked, "two_layer", gap=1e-5)
@@ -118,6 +122,7 @@ def test_dropped_labellings_do_not_matter() -> None:
         assert after.upper <= before.upper
 
 
+@pytest.mark.slow
 def test_the_inner_layer_hears_the_clock() -> None:
     asked = problem(draw(2, 2000, 400, 0.2), "roc-auc", M=20, C=1e5)
     begin = time.monotonic()
@@ -157,6 +162,7 @@ def test_penalties_rows_and_forced_features() -> None:
         assert "x3" in result.selected
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", ["f1", "roc-auc", "average-precision", "precision-at-k"])
 def test_both_bounds_are_monotone_and_meet(name: str) -> None:
     data = draw(1, 200, 30, 0.2)
@@ -290,6 +296,7 @@ def test_exact_support_equals_brute_force(seed: int) -> None:
     assert values[found] == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["precision-at-k", "roc-auc", "average-precision"])
 def test_exact_supports_of_other_measures(name: str) -> None:
     for seed in range(3):
@@ -301,6 +308,7 @@ def test_exact_supports_of_other_measures(name: str) -> None:
         assert result.objective == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_medium_instance_is_proven() -> None:
     r = np.random.default_rng(0)
     X = r.standard_normal((500, 50))

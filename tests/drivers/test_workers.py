@@ -68,7 +68,7 @@ def own() -> Iterator[Any]:
         yield client
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp_path: Path) -> None:
     problem = hard(kind)
@@ -210,6 +210,7 @@ def test_what_cannot_be_spread_is_refused(client: Any) -> None:
         clusters.client_of("nonsense://here")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["hinge", "weighted", "rows"])
 def test_a_solver_that_travelled_finds_the_same_bits(kind: str) -> None:
     """Without a cluster: pickled, explored, made slim and whole again."""

@@ -76,6 +76,7 @@ def test_the_best_of_what_is_allowed(given: dict[str, Any], holds: Any) -> None:
     assert model.get_params()["forced_in"] is given.get("forced_in")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("given", "holds"), CASES)
 def test_the_relaxation_keeps_to_what_is_allowed(given: dict[str, Any], holds: Any) -> None:
     for kind in (FGMClassifier, FGMSelector):
@@ -85,6 +86,7 @@ def test_the_relaxation_keeps_to_what_is_allowed(given: dict[str, Any], holds: A
         assert model.result_.bound <= model.result_.objective
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("given", "holds"), CASES[-6:])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_measures_keep_to_what_is_allowed(given: dict[str, Any], holds: Any, fit_intercept: bool) -> None:
@@ -157,6 +159,7 @@ def test_nothing_given_is_nothing_added() -> None:
 WDBC = load_breast_cancer(as_frame=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("estimator", [FSPClassifier(M=3, C=0.1), FGMClassifier(M=3, C=0.1), MeasureClassifier(M=3)])
 @pytest.mark.parametrize("scale", ["none", "standard"])
 def test_select_from_model_keeps_what_was_selected(estimator: Any, scale: str) -> None:

@@ -163,6 +163,7 @@ def test_bad_data_is_one_line(given: Any) -> None:
         assert message == "NaN" or "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_importing_mipfs_loads_no_scikit_learn_and_the_names_are_there() -> None:
     code = (
         "import sys, mipfs\n"

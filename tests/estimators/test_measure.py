@@ -75,6 +75,7 @@ def test_k_is_the_number_of_positives_or_twice_it() -> None:
     assert many.measure_value(X, 1 - Y) == 1.0
 
 
+@pytest.mark.slow
 def test_three_classes_are_macro_averaged() -> None:
     labels = np.array(["ash", "birch", "cedar"])
     for name, score in (("f1", lambda y, f: f1_score(y, f > 0)), ("average-precision", average_precision_score)):
@@ -92,6 +93,7 @@ def test_three_classes_are_macro_averaged() -> None:
         assert len(fitted.result_) == 3
 
 
+@pytest.mark.slow
 def test_sparse_scales_bytes_and_pickles() -> None:
     Z = np.where(np.abs(X) > 0.7, X, 0.0)
     for scale in ("none", "standard", "unit"):
@@ -112,6 +114,7 @@ def test_sparse_scales_bytes_and_pickles() -> None:
     np.testing.assert_allclose(inside.decision_function(X), outside.decision_function(X), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_that_scores_by_the_measure() -> None:
     def scorer(model: Any, Z: np.ndarray, y: np.ndarray) -> float:
         return float(model.measure_value(Z, y))

@@ -113,6 +113,7 @@ def test_three_classes_are_three_problems_against_the_rest() -> None:
             clone(model).fit(Z, labels[mixed], bags=bags)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 @pytest.mark.parametrize("nearest", [None, 4])
 def test_sparse_equals_dense(scale: str, nearest: int | None) -> None:
@@ -138,6 +139,7 @@ def test_the_exact_driver_is_at_least_as_good() -> None:
     assert exact.objective <= relaxed.objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_a_grid_with_bags_that_scikit_learn_routes() -> None:
     with sklearn.config_context(enable_metadata_routing=True):
         model = MILClassifier().set_fit_request(bags=True).set_score_request(bags=True)

@@ -123,6 +123,7 @@ def test_the_default_is_four_picks_for_every_direction() -> None:
     assert fitted.guarantee_.promised.low == pytest.approx(0.25)
 
 
+@pytest.mark.sampled(3)
 @each
 def test_in_a_pipeline_and_a_grid(given: Any) -> None:
     name = type(given).__name__.lower()

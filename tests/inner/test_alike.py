@@ -66,6 +66,7 @@ def test_dense_and_centred_data_is_left_as_it_is() -> None:
     assert alike(mipfs.Problem(Instance.from_arrays(X, y, scale="standard"), M=2), np.arange(3)) is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 def test_kelley_finds_what_it_found(bias: bool) -> None:
     """Merged or not, the two sides of the relaxation meet at one value."""

@@ -72,6 +72,7 @@ def drawn(seed: int, loss: str, bias: bool, kind: str) -> Problem:
     return Problem(data, loss=loss, bias=bias, M=3, C=2.0, atoms=Groups(data, groups, "norm"))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["dense", "sparse", "groups"])
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("loss", ["squared-hinge", "logistic"])
@@ -107,6 +108,7 @@ def test_the_restricted_value_and_its_dual_meet_on_a_face() -> None:
     assert solved.upper == pytest.approx(reference.relaxed["upper"], rel=1e-8)
 
 
+@pytest.mark.slow
 def test_one_feature_and_room_for_all() -> None:
     y = np.array([1.0, -1.0, 1.0, -1.0])
     for M, X in ((1, y[:, None] * 2.0), (3, np.eye(4)[:, :3]), (0, np.eye(4)[:, :3])):

@@ -40,6 +40,7 @@ def passes(Z, y, cols, v, w, rows, curve, bias, out, moved, pulled, H):  # type:
     return width(Z), few_rows(Z, rows.size, cols.size)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_passes_are_the_dense_products(kind: str, bias: bool) -> None:
@@ -63,6 +64,7 @@ def test_passes_are_the_dense_products(kind: str, bias: bool) -> None:
         np.testing.assert_allclose(H, a.T @ (curve[:, None] * a), atol=1e-12)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     A, Z = drawn(kind, 3)

@@ -187,6 +187,7 @@ def selections() -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "given"), selections(), ids=[name for name, _ in selections()])
 @pytest.mark.parametrize(("loss", "bias", "seed"), CASES)
 def test_nmmkl_and_the_boolean_relaxation_are_one(
@@ -290,6 +291,7 @@ def test_pools_as_text() -> None:
         reduced_mkl.declare(problem, POOL, "other")  # type: ignore[arg-type]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("loss", "bias", "seed"), CASES)
 def test_big_m_is_exact_in_binaries_and_its_bound_is_that_of_its_multipliers(loss: str, bias: bool, seed: int) -> None:
     problem = make(seed + 30, loss=loss, bias=bias, M=2, C=5.0, lam=0.1 * (seed % 2), rows=BUDGET)

@@ -25,12 +25,14 @@ IMPORTS = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("code", IMPORTS)
 def test_every_way_to_import_gives_something_to_call(code: str) -> None:
     check = "; import inspect; assert callable(f) and 'M' in inspect.signature(f).parameters and f.build"
     subprocess.run([sys.executable, "-c", code + check], check=True, timeout=60)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", BUILDS)
 def test_calling_a_formulation_builds_it(code: str) -> None:
     check = "; import mipfs; assert mipfs.problem_of(m).data is d"

@@ -36,6 +36,7 @@ def least(data: Instance, members: list[list[int]], C: float, bias: bool) -> flo
     return float(cp.Problem(cp.Minimize(norms + loss)).solve(solver=cp.CLARABEL))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize(("stored", "scale"), [(np.asarray, "none"), (sparse.csc_array, "standard")])
 @pytest.mark.parametrize("grouped", [True, False])

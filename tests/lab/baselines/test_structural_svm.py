@@ -23,6 +23,7 @@ def draw(seed: int, n: int = 6, p: int = 4) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "given"), cases())
 def test_value_weights_and_bound(name: str, given: dict[str, Any]) -> None:
     for seed, C in enumerate((1.0, 10.0, 60.0)):

@@ -47,6 +47,7 @@ def by_hand(data: Instance, width: float) -> tuple[Array, Array]:
     return E, np.array([1.0 if any(data.y[i] > 0 for i in bag) else -1.0 for bag in rows])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("measure", ["f1", "error", "roc-auc"])
 def test_the_relaxation_is_that_of_the_enumerated_dual(measure: str) -> None:
     for seed in range(3):
@@ -61,6 +62,7 @@ def test_the_relaxation_is_that_of_the_enumerated_dual(measure: str) -> None:
         assert found.result.objective == pytest.approx(structural_svm(E[:, ids], losses, V, 30.0)[0], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_exact_concepts_equal_brute_force() -> None:
     for seed in range(4):
         data = draw(seed)

@@ -165,6 +165,7 @@ def test_nothing_may_be_selected() -> None:
         assert result.objective == pytest.approx(0.5 * data.n_samples, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_limits_and_interrupts_hold() -> None:
     r = np.random.default_rng(1)
     X = r.standard_normal((150, 40))

@@ -103,6 +103,7 @@ def test_degenerate_pools() -> None:
     assert np.all(np.isfinite(tiny.w))
 
 
+@pytest.mark.slow
 def test_limits_and_start() -> None:
     X, y, pool, _ = draw(10)
     data = Instance.from_arrays(X, y)

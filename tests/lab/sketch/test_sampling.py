@@ -66,6 +66,7 @@ def test_the_same_seed_draws_the_same() -> None:
         assert method == "approx-bss" or first != other
 
 
+@pytest.mark.slow
 def test_uniform_draws_are_different_and_of_weight_p_over_r() -> None:
     found = select(instance(X), "uniform", 10, seed=1)
     assert found.ids.size == 10
