@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from mipfs.atoms import Atoms, merged, same_data
 from mipfs.atoms.additive import Additive
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
@@ -28,6 +28,7 @@ from mipfs.data.block import Block
 from mipfs.data.checks import anywhere, as_float, as_numbers
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
+from mipfs.kernels.bound import U
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.evaluated import Weights, evaluated
 from mipfs.plumbing.declared import check_fields, checked, shown
@@ -430,7 +431,7 @@ class Problem:
             values = block if n <= PIECE else Block(block.values[piece], block.center)
             value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
             total, error = total + value, error + off
-        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * UNIT_ROUNDOFF * (beside + total)
+        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)
 
     def _squares(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], w: Array, part: Array) -> float:
         """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w."""

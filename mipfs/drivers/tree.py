@@ -28,6 +28,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carrie
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels import subtree
+from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import Piece
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
@@ -100,8 +101,8 @@ class Tree(TreeProof):
         if self.is_plain:
             self.supports.round(cut.slopes)
         else:
-            gains = (0.5 * cut.slopes - self.run.problem.penalty)[self.relaxation.alive]
-            self.dive(np.argsort(-gains, kind="stable"))
+            gain = gains(cut.slopes, self.run.problem.penalty)[self.relaxation.alive]
+            self.dive(np.argsort(-gain, kind="stable"))
         self.climb()
         self.enter(self._screened_root(place, states, outcome))
 

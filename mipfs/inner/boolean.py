@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
@@ -25,6 +25,7 @@ from mipfs.inner.iterative import ROWS, IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
+from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
@@ -335,34 +336,23 @@ class Boolean:
         exact = np.ldexp(whole.astype(float), -q)
         value = dual_value_below(self.loss, exact, problem.c_i)
         cut = cut_from_dual(problem.atoms, exact, problem.data.y, value, (whole, q))
-        cost = problem.penalty - 0.5 * cut.slopes
+        cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]
-        found = (self._priced(cut, cost, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
-        lower, prices = max(found, key=lambda one: one[0])
-        return Earned(lower, cut, y, factor, prices)
+        found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
+        most, prices = max(found, key=lambda one: one[0])
+        return Earned(most, cut, y, factor, prices)
 
-    def _priced(self, cut: Cut, cost: Array, prices: Prices) -> tuple[float, Prices]:
+    def _priced(self, cut: Cut, prices: Prices) -> tuple[float, Prices]:
         """The bound with some prices of the rows, rounded down, and the prices."""
-        gains = prices.shift + prices.slack - cost
-        inside = self.low > 0.5
-        room = gains.size if self.problem.M is None else self.problem.M - int(inside.sum())
-        free = gains[(self.low < 0.5) & (self.high > 0.5)]
-        free = free[free > 0.0]
-        if room < free.size:
-            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
-        held = gains[inside]
-        size = abs(cut.constant) + abs(prices.constant) + float(np.abs(held).sum() + free.sum())
-        lower = cut.constant + prices.constant - float(held.sum()) - float(free.sum())
-        return lower - 2.0 * (free.size + held.size + 10) * UNIT_ROUNDOFF * size, prices
+        free = (self.low < 0.5) & (self.high > 0.5)
+        gain = gains(cut.slopes, prices.penalties(self.problem.penalty))
+        return lower(added(cut.constant, prices.constant), gain, self.low > 0.5, free, self.problem.M), prices
 
     def _largest(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
-        inside = self.low > 0.5
-        room = scores.size if self.problem.M is None else self.problem.M - int(inside.sum())
-        free = scores[(self.low < 0.5) & (self.high > 0.5)]
-        if room < free.size:
-            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
-        return float(free.sum() + scores[inside].sum())
+        held, free = scores[self.low > 0.5], scores[(self.low < 0.5) & (self.high > 0.5)]
+        room = free.size if self.problem.M is None else self.problem.M - held.size
+        return float(held.sum() + largest(free, room).sum())
 
 
 @dataclass(frozen=True, eq=False)

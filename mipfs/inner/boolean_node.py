@@ -20,8 +20,8 @@ from scipy import sparse
 
 from mipfs.atoms.features import Features, omega_radius, sum_error
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
+from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
@@ -30,7 +30,7 @@ from mipfs.losses import get_loss
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
-from mipfs.svm.dyadic import balance, finest, grid
+from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
 Array = npt.NDArray[np.float64]
@@ -156,7 +156,6 @@ class Relaxation:
         self.loss = get_loss(problem.loss)
         self.kind = self.loss.kernel
         self.penalty = np.array(problem.penalty[alive])
-        self.top = self.loss.top(problem.c_i)
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
@@ -308,9 +307,8 @@ class Relaxation:
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        whole, ends, q = grid(alpha, self.top)
-        if self.problem.bias:
-            balance(whole, ends, self.problem.data.y)
+        problem = self.problem
+        whole, q = self.loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
         return whole, q
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
@@ -328,4 +326,4 @@ class Relaxation:
         """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
+        return screened(g, gains(s, self.penalty), inside, free, self.M, cutoff)

@@ -18,12 +18,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
-from mipfs.inner.reduced_costs import screened
+from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
@@ -179,7 +178,7 @@ class RowsRelaxation:
         if len(self.problem.selection.rows):
             low, high = self._ends(states)
             whole, q = self.rounded(alpha)
-            cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
+            cost = -gains(self.cut(whole, q).slopes, self.problem.penalty)
             prices, ray = self.pricing.by_lp(cost, low, high)
             sigma = np.zeros(self.alive.size)
             if ray is not None:
@@ -200,10 +199,9 @@ class RowsRelaxation:
     ) -> tuple[float, Integers, Integers]:
         """The node's bound by a dual vector and prices, and which free atoms it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
-        gains = 0.5 * s - self._prices(prices)
+        gain = gains(s, prices.penalties(self.problem.penalty)[self.alive])
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        found, goes_in, goes_out = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
-        return found - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), goes_in, goes_out
+        return screened(added(g, prices.constant), gain, inside, free, self.M, cutoff)
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
@@ -222,10 +220,6 @@ class RowsRelaxation:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
         whole, q = self.loss.feasible_dual(alpha, self.problem.c_i, self.problem.data.y, self.problem.bias)
         return whole, q
-
-    def _prices(self, prices: Prices) -> Array:
-        """Penalties (k,) of the alive atoms with those of the rows, rounded down."""
-        return np.asarray(self.penalty - prices.shift[self.alive] - prices.slack[self.alive])
 
     def _ends(self, states: States) -> tuple[Array, Array]:
         low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mipfs.inner.designs import Dense, Sparse
 from mipfs.inner.interior import Point
 from mipfs.inner.reduced_system import Polytope
+from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
@@ -80,20 +81,13 @@ class Watch:
         """Whether both values meet."""
         return bool(np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper))
 
-    def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
-        count = self.columns.movable.size
+    def _taken(self, squares: Array) -> Array:
+        """What the inner minimum takes, twice: the gains of the best movable atoms, and what is fixed at 1."""
+        count, rows = self.columns.movable.size, self.polytope.u.size
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
-        held = float(squares[~self.movable].sum())
-        gains = np.maximum(0.5 * scores - penalty[:count], 0.0)
-        return held, np.append(self._taken(gains, point) * 2.0, held)
-
-    def _taken(self, gains: Array, point: Point | None) -> Array:
-        """The gains that the inner minimum takes: the largest under a cardinality row, all without."""
-        rows = self.polytope.u.size
-        if rows == 0:
-            return gains
-        room = round(float(self.polytope.u[0]))
-        return np.sort(gains)[::-1][:room]
+        room = round(float(self.polytope.u[0])) if rows else count
+        gain = gains(scores, self.penalty[:count])
+        return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
     def _lower(self, point: Point) -> float:
         problem, c = self.problem, self.c
@@ -102,7 +96,7 @@ class Watch:
             alpha = balanced(alpha, self.y)
         squares = np.square(self.Z.pull(alpha))
         if problem.selection.is_plain:
-            taken = self._gains(squares, self.penalty, point)[1]
+            taken = self._taken(squares)
             t = None if np.any(self.penalty) else self.loss.best_multiple(alpha, c, float(taken.sum()))
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Atoms
-from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.kernels.bound import rounded_down
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 
@@ -45,8 +45,7 @@ class Cut:
 
 def dual_value_below(loss: ModuleType, alpha: Array, c: Array) -> float:
     """g(α) of a loss, less the rounding error of its sum."""
-    error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * loss.dual_magnitude(alpha, c)
-    return float(loss.dual_value(alpha, c)) - float(error)
+    return float(rounded_down(loss.dual_value(alpha, c), loss.dual_magnitude(alpha, c), alpha.size))
 
 
 def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float, dual: Dual) -> Cut:

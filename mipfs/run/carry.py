@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import same_data
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.errors import UsageError
 from mipfs.inner.epigraph import Epigraph
+from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
@@ -84,7 +84,7 @@ def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
     alpha = ratio * np.ldexp(whole.astype(float), -q)
     whole, q = feasible(alpha, problem.C, problem.measured.largest)
     moved = float(np.abs(np.ldexp(whole.astype(float), -q) - alpha).sum())
-    value = ratio * cut.constant - (1.0 + 1e-9) * moved - 8.0 * (alpha.size + 8) * UNIT_ROUNDOFF * problem.C
+    value = rounded_down(ratio * cut.constant - moved, ratio * abs(cut.constant) + moved + problem.C, alpha.size)
     v = combination(problem.measured, counts, np.zeros(alpha.size), whole, q).v
     return cut_from_dual(problem.atoms, problem.data.y * v, problem.data.y, value, (counts, whole, q))
 
@@ -123,7 +123,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     held[problem.atoms_of(selected)] = 1.0
     worth = np.zeros_like(held)
     if len(pool):
-        worth = np.maximum(0.5 * pool.slopes[int(np.argmax(pool.values(held)))] - problem.penalty, 0.0)
+        worth = np.maximum(gains(pool.slopes[int(np.argmax(pool.values(held)))], problem.penalty), 0.0)
     room = 0 if problem.M is None else max(0, problem.M - len(selected))
     outside = np.where(held > 0.0, 0.0, worth)
     outside[np.argsort(-outside, kind="stable")[room:]] = 0.0
