@@ -13,9 +13,9 @@ import mipfs
 
 PACKAGE = Path(mipfs.__file__).parent
 ROOMS = (
-    "errors", "compiled", "pointers", "plumbing", "settings", "report", "kernels", "data", "measures", "losses",
-    "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability", "check", "proof",
-    "inner", "backends", "formulation", "result", "run", "drivers", "models", "baselines", "sketch", "mil",
+    "errors", "compiled", "pointers", "plumbing", "branching", "settings", "report", "kernels", "data", "measures",
+    "losses", "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability", "check",
+    "proof", "inner", "backends", "formulation", "result", "run", "drivers", "models", "baselines", "sketch", "mil",
     "estimators", "studies", "page", "__init__", "cli", "__main__",
 )  # fmt: skip
 """From the ground up; CONTRIBUTING says in a line what each is."""
