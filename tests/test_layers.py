@@ -13,8 +13,8 @@ import mipfs
 
 PACKAGE = Path(mipfs.__file__).parent
 CORE = (
-    "errors", "compiled", "pointers", "plumbing", "settings", "report", "kernels", "data", "measures", "svm", "losses",
-    "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability", "check", "proof",
+    "errors", "compiled", "pointers", "plumbing", "branching", "settings", "report", "kernels", "data", "measures", "svm",
+    "losses", "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability", "check", "proof",
     "inner", "formulation", "result", "run", "drivers", "models",
 )  # fmt: skip
 LABORATORY = (

@@ -8,7 +8,10 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import math
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -18,7 +21,8 @@ import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import drivers, formulation, losses, measures, readers
+from mipfs import branching, drivers, formulation, losses, measures, readers
+from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
@@ -94,6 +98,74 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.selected == other.selected
     with pytest.raises(UsageError, match=r"cannot carry .*forced features"):
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
+
+
+def best_of_all(problem: Problem, C: float, M: int) -> float:
+    """The least hinge objective over all supports, by Clarabel."""
+    from tests.oracles import brute_force
+
+    p = problem.data.n_features
+    allowed = [frozenset(s) for size in range(M + 1) for s in itertools.combinations(range(p), size)]
+    X = problem.data.block().dense()
+    return brute_force(X, problem.data.y, problem.c_i, allowed, problem.penalty, True).value.upper
+
+
+def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled subtrees, with rows, nodes by Clarabel, groups by the interior point: the optimum of all supports."""
+    monkeypatch.setitem(branching.RULES, "first", "toy_branching")
+    data = make(p=9)
+    problem = Problem(data, M=3, C=0.5)
+    best, nodes = best_of_all(problem, 0.5, 3), {}
+    rows = problem.with_rows(np.ones((1, 9)), 0.0, 3.0)
+    pairs = {f"g{j}": [j, (j + 4) % 9] for j in range(6)}
+    groups = Problem(data, atoms=Groups(data, pairs), M=2, C=0.5)
+    usual = mipfs.solve(groups, "branch", gap=1e-8)
+    for name, (asked, options, value) in {
+        "plain": (problem, {}, best),
+        "rows": (rows, {}, best),
+        "conic": (problem, {"nodes": "conic"}, best),
+        "groups": (groups, {}, usual.objective),
+    }.items():
+        for rule in branching.RULES:
+            found = mipfs.solve(asked, "branch", gap=1e-6, branching=rule, **options)
+            nodes[name, rule] = found.counters["nodes"]
+            assert found.status is mipfs.Status.OPTIMAL
+            assert found.objective == pytest.approx(value, rel=1e-6)
+            assert found.bound <= value * (1 + 1e-8)
+            assert found.settings.tree.branching == rule
+            report = mipfs.verify(found, data)
+            assert report.accepted, report.reason
+        assert len({nodes[name, rule] for rule in branching.RULES}) > 1, f"{name}: the rules did not matter"
+    known = "one of largest-weight, most-fractional, first"
+    with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
+        mipfs.solve(problem, "branch", branching="best")
+
+
+def test_an_executor(place: Path) -> None:
+    """Processes, of which one is killed in the middle: status, value and certificate are those of threads."""
+    Processes = importlib.import_module("toy_executor").Processes
+    data = make(n=100, p=20, seed=1)
+    problem = Problem(data, M=5)
+    here = mipfs.solve(problem, "branch", gap=1e-6, batch=4)
+    assert here.counters["nodes"] > 40
+    processes, killed = Processes(2), list[int]()
+
+    def watch(record: mipfs.Record) -> None:
+        if record.iteration >= strike_at and not killed:
+            killed.append(next(iter(processes.pool._processes)))
+            os.kill(killed[0], signal.SIGKILL)
+
+    for strike_at in (math.inf, here.counters["nodes"] // 3):  # noqa: B007 (`watch` reads it)
+        there = mipfs.solve(problem, "branch", gap=1e-6, batch=4, executor=processes, callback=watch)
+        assert (there.status, there.selected) == (here.status, here.selected)
+        assert there.objective == pytest.approx(here.objective, rel=1e-9)
+        assert there.counters["nodes"] == here.counters["nodes"]
+        assert mipfs.verify(there, data).accepted
+    assert processes.broken == len(killed) == 1
+    with pytest.raises(UsageError, match="executor = 2 must be of the kind Executor or None"):
+        mipfs.solve(problem, "branch", executor=2)
+    with pytest.raises(UsageError, match="leave executor or nodes out"):
+        mipfs.solve(problem, "branch", executor=processes, nodes="conic")
 
 
 def test_a_measure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,5 +286,8 @@ def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_all_examples_are_run() -> None:
-    kinds = ("loss", "measure", "atom", "driver", "formulation", "baseline", "reader", "command", "sketch")
+    kinds = (
+        "loss", "measure", "atom", "driver", "formulation", "baseline", "reader", "command", "sketch", "branching",
+        "executor",
+    )  # fmt: skip
     assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import int64
 from scipy import sparse
 
 from mipfs.atoms.features import Features, omega_radius, sum_error
+from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
 from mipfs.kernels.bound import gains, screened
@@ -123,6 +125,14 @@ class Outcome:
     steps: int
 
 
+def branching(
+    rule: Any, atoms: Integers, w: Array, sigma: Array, ends: tuple[float, float] = (0.0, 0.0)
+) -> tuple[structures.RelaxedNode, Step]:
+    """A relaxed node, with its bound and the cutoff, and a branching rule for it, not compiled yet."""
+    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends)
+    return relaxed, Step.of(rule, relaxed, atoms, returns=int64)
+
+
 def carries(problem: Problem) -> bool:
     """Whether the kernel can take the problem: single unscaled features, a plain S, a pointwise loss.
 
@@ -142,15 +152,16 @@ class Relaxation:
     problem : Problem with `carries`
     alive : (k,) positions of the features that no screening has excluded
     stop : (1,) int8, set from outside to give up in the middle of a node
+    rule : a branching rule, a compiled function of `mipfs.branching`
 
     Notes
     -----
     Holds y∘(X − z) of the alive columns, scaled, by columns and by rows: twice as many bytes as they have in the data.
     """
 
-    def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
+    def __init__(self, problem: Problem, alive: Integers, stop: States, rule: Any = largest_weight.choose) -> None:
         data = problem.data
-        self.problem, self.alive, self.stop = problem, alive, stop
+        self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
@@ -270,13 +281,14 @@ class Relaxation:
         point = structures.Point(work.w, work.best, work.best)
         relax = Step.of(boolean_newton.relax, minimise, alive.Z, samples, in_play, goal, point, work.newton[0])
         price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)
-        return Steps(relax, minimise, price)
+        return Steps(relax, minimise, price, branching(self.rule, work.columns, work.w, work.sigma)[1])
 
     def _made_for(self, handed: Handed, has_rows: bool) -> Steps:
         """The steps in machine code; that of the prices only where the user has rows."""
         if has_rows not in self._made:
-            relax, minimise, price = self._steps(handed)
-            self._made[has_rows] = Steps(relax.made(), minimise.made(), price.made() if has_rows else price)
+            relax, minimise, price, branch = self._steps(handed)
+            price = price.made() if has_rows else price
+            self._made[has_rows] = Steps(relax.made(), minimise.made(), price, branch.made())
         return self._made[has_rows]
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
@@ -284,7 +296,7 @@ class Relaxation:
         handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
         steps = self._steps(handed)
         explore, prices = Step.of(subtree.explore, steps, *handed), [steps.price] * has_rows
-        return [explore], [steps.relax, steps.minimise_model, *prices]
+        return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""

@@ -14,15 +14,18 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, branching, carries
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels.bound import added, gains, screened
+from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
@@ -96,6 +99,7 @@ class RowsRelaxation:
     must_stop : asked in the middle of a solve
     stop : as for `Relaxation`, which solves the plain nodes
     settings : RelaxationSettings, optional
+    rule : a branching rule, a compiled function of `mipfs.branching`
     """
 
     def __init__(
@@ -105,13 +109,15 @@ class RowsRelaxation:
         must_stop: Callable[[], bool],
         stop: States,
         settings: RelaxationSettings = RelaxationSettings(),
+        rule: Any = largest_weight.choose,
     ) -> None:
         self.problem, self.alive, self.must_stop, self.settings = problem, alive, must_stop, settings
+        self.rule = rule
         self.loss, self.M = get_loss(problem.loss), problem.M
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
+        self.kernel = Relaxation(problem, alive, stop, rule) if prices_suffice(problem) else None
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """The same, told by others when to give up."""
@@ -140,7 +146,8 @@ class RowsRelaxation:
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
-        other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive, self.kernel.stop)
+        if self.kernel is not None:
+            other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule)
         return other
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
@@ -193,6 +200,12 @@ class RowsRelaxation:
 
         solved = self._interior().solve(*self._ends(states), ask.tol, enough)
         return self._outcome(solved, states, cutoff)
+
+    def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
+        """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""
+        w, sigma = outcome.warm.w.astype(float), outcome.sigma.astype(float)
+        relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff))
+        return int(place_to_split(rule.made(), relaxed, states.astype(np.int8)))
 
     def bound(
         self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float

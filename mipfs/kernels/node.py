@@ -145,7 +145,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
             newton.rho, newton.intercept = abs(node.rho), 0.0
-        now.undecided, now.chosen, now.sum = relaxed_of(
+        now.undecided, now.sum = relaxed_of(
             work.w[:count], work.costs[:count], now.forced, now.room, work.sigma, work.classes[:count], work.tau[:count]
         )
         if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= EXACT:
@@ -172,23 +172,39 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
 
 @compiled(nogil=True)
 def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-untyped-def]
-    """The relaxed σ of weights w (q,), in `sigma`: how many are fractional, what to split on, and their sum.
+    """The relaxed σ of weights w (q,), in `sigma`: how many are fractional, and their sum.
 
-    That is the largest |w| among the fractional, or among all where none is. `classes`, `tau` (q,) are scratch.
+    `classes`, `tau` (q,) are scratch.
     """
     classify(w, costs, forced, room, classes, tau)
-    undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
+    undecided, total = 0, float(forced)
     sigma[:forced] = 1.0
     for t in range(forced, w.size):
         sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
         total += sigma[t]
-        unclear = min(sigma[t], 1.0 - sigma[t]) > WHOLE
-        if unclear and undecided == 0:
-            largest = -1.0
-        undecided += unclear
-        if (unclear or undecided == 0) and abs(w[t]) > largest:
-            largest, chosen = abs(w[t]), t
-    return undecided, chosen, total
+        undecided += min(sigma[t], 1.0 - sigma[t]) > WHOLE
+    return undecided, total
+
+
+@compiled(nogil=True)
+def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
+    """Where in a node is the atom that a rule splits it on: one of the free fractional, of all free where none is.
+
+    states : (k,) FREE, INSIDE or OUTSIDE, as they are now: some may have been fixed since the node was relaxed
+    """
+    places, count = np.empty(relaxed.atoms.size, np.int64), 0
+    for least in (WHOLE, -1.0):
+        for t in range(relaxed.atoms.size):
+            sigma = relaxed.sigma[t]
+            if states[relaxed.atoms[t]] == FREE and min(sigma, 1.0 - sigma) > least:
+                places[count] = t
+                count += 1
+        if count > 0:
+            break
+    t = call(branch, relaxed, places[:count])
+    if t < 0 or t >= relaxed.atoms.size or states[relaxed.atoms[t]] != FREE:
+        raise ValueError("a branching rule must return one of the places that it is given")
+    return t
 
 
 @compiled(nogil=True, inline="always")
