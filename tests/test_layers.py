@@ -13,9 +13,9 @@ import mipfs
 
 PACKAGE = Path(mipfs.__file__).parent
 CORE = (
-    "errors", "compiled", "pointers", "plumbing", "branching", "settings", "report", "kernels", "data", "measures", "svm",
-    "losses", "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability", "check", "proof",
-    "inner", "formulation", "result", "run", "drivers", "models",
+    "errors", "compiled", "pointers", "plumbing", "branching", "settings", "report", "kernels", "data", "measures",
+    "svm", "losses", "atoms", "solvers", "selection", "readers", "convert", "generators", "problem", "capability",
+    "check", "proof", "inner", "formulation", "result", "run", "drivers", "models",
 )  # fmt: skip
 LABORATORY = (
     "lab", "lab.shelf", "lab.joint", "lab.baselines", "lab.sketch", "lab.mil", "lab.studies", "lab.page",
