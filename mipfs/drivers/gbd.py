@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.capability import ALL_LOSSES, Capability
+from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, Capability, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
 from mipfs.drivers.earlier import Earlier
@@ -43,7 +43,7 @@ from mipfs.settings import GbdSettings
 
 Array = npt.NDArray[np.float64]
 
-CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS)
 
 
 @dataclass(frozen=True)
@@ -237,6 +237,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
     """The subproblem by that method."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
+    needs_ridge(run.problem, f"subproblem = {by!r}")
     from mipfs.drivers.conic_subproblem import ConicSubproblem
 
     return ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)

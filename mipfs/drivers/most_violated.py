@@ -21,7 +21,7 @@ from mipfs.losses import get_loss
 from mipfs.losses.dyadic import pieces
 from mipfs.losses.labellings import Combination
 from mipfs.problem import Problem
-from mipfs.proof.cuts import dual_value_below
+from mipfs.proof.cuts import dual_value_below, scores_above
 from mipfs.run.run import Run
 from mipfs.run.single import cut_of, prove, prove_plain
 from mipfs.settings import ViolatedSettings
@@ -37,7 +37,7 @@ def takes_the_best(problem: Problem) -> bool:
     """Whether the selection that α violates most is made of the largest scores."""
     selection = problem.selection
     free = selection.is_plain and not selection.forced_in and not selection.forced_out
-    return free and not problem.has_penalty
+    return free and not problem.has_penalty and problem.regulariser.is_ridge
 
 
 class MostViolated:
@@ -189,14 +189,14 @@ class MostViolated:
             error = self._search.error(v, float(found.max(initial=0.0)))
             inner = -0.5 * (float(found.sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
-        scores = problem.atoms.scores(v)
         if self._by_best:
+            scores = problem.atoms.scores(v)
             ids = problem.atoms.best(v, self._wide(M))
             ids, self.next_best = ids[:M], ids[M:]
             error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
             inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
             return np.sort(ids), np.ones(ids.size), g + inner
-        cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
+        cost = problem.penalty - 0.5 * scores_above(problem, v)
         minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
         sigma, inner = minimise(cost)
         if sigma is None:
