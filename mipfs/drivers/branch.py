@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mipfs.capability import ATOMS, PAIRS
+from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
@@ -141,6 +141,7 @@ def refuse(problem: Problem, options: Options) -> None:
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
+        needs_ridge(run.problem, "nodes = 'conic'")
         check_size(run.problem.data, "CVXPY program")
         return cast(Tree, published("conic tree").ConicTree(run, supports, tol))
     return Tree(run, supports, tol)

@@ -20,7 +20,7 @@ from mipfs.inner.restricted import feasible
 from mipfs.kernels.bound import U, added, gains, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.proof.cuts import dual_value_below
+from mipfs.proof.cuts import dual_value_below, scores_above
 from mipfs.proof.single import cut_of
 from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
@@ -39,7 +39,7 @@ def takes_the_best(problem: Problem) -> bool:
     """Whether the selection that α violates most is made of the largest scores."""
     selection = problem.selection
     free = selection.is_plain and not selection.forced_in and not selection.forced_out
-    return free and not problem.has_penalty
+    return free and not problem.has_penalty and problem.regulariser.is_ridge
 
 
 class MostViolated:
@@ -188,14 +188,14 @@ class MostViolated:
         if self._search is not None:
             ids, found = self._search.best(v, M)
             return self._of_best(g, ids, _filled(found, M) + self._search.error(v, float(found.max(initial=0.0))))
-        scores = problem.atoms.scores(v)
-        error = problem.atoms.score_error(v, scores)
         if self._by_best:
+            scores = problem.atoms.scores(v)
             ids = problem.atoms.best(v, self._wide(M))
             ids, self.next_best = ids[:M], ids[M:]
+            error = problem.atoms.score_error(v, scores)
             return self._of_best(g, ids, _filled(scores[ids], M) + float(error.max(initial=0.0)))
         minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
-        sigma, inner = minimise(-gains(scores + error, problem.penalty))
+        sigma, inner = minimise(-gains(scores_above(problem, v), problem.penalty))
         if sigma is None:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)

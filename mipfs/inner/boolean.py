@@ -28,7 +28,7 @@ from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below, scores_of
 from mipfs.settings import RelaxationSettings
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
@@ -298,11 +298,14 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal=goal, enough=enough)
+        regulariser = problem.regulariser.at(columns.ids).scaled(size)
+        watch = Watch(
+            problem, Z, self.y, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal, enough=enough
+        )
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
         kind = IterativeInteriorPoint if gradients else InteriorPoint
-        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns
@@ -325,17 +328,17 @@ class Boolean:
         if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
             spread = balanced(np.maximum(spread, 0.0), problem.data.y)
         factor = 1.0
-        if not np.any(problem.penalty) and problem.selection.is_plain:
+        if problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain:
             whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
             exact = np.ldexp(whole.astype(float), -q)
-            scores = problem.atoms.scores(exact * problem.data.y)
+            scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
                 factor, spread = multiple, multiple * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         value = dual_value_below(self.loss, exact, problem.c_i)
-        cut = cut_from_dual(problem.atoms, exact, problem.data.y, value, (whole, q))
+        cut = cut_from_dual(problem, exact, value, (whole, q))
         cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]
         found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))

@@ -134,14 +134,14 @@ def branching(
 
 
 def carries(problem: Problem) -> bool:
-    """Whether the kernel can take the problem: single unscaled features, a plain S, a pointwise loss.
+    """Whether the kernel can take the problem: single unscaled features, a plain S, a loss and a regulariser it knows.
 
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
     plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ROWS_ABOVE)
-    return bool(plain and get_loss(problem.loss).kernel is not None and absorbed)
+    return bool(plain and problem.has_kernels and absorbed)
 
 
 class Relaxation:
@@ -315,7 +315,7 @@ class Relaxation:
         dual, problem = (outcome.whole, outcome.q), self.problem
         alpha = decoded(dual)
         g = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
+        return cut_from_dual(problem, alpha, g, dual)
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

@@ -227,7 +227,7 @@ class RowsRelaxation:
         """The Benders cut of a dual vector."""
         problem, alpha = self.problem, decoded((whole, q))
         value = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem.atoms, alpha, problem.data.y, value, (whole, q))
+        return cut_from_dual(problem, alpha, value, (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

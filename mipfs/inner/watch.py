@@ -15,6 +15,7 @@ from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
+from mipfs.regularisers.base import Regulariser
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -56,12 +57,13 @@ class Watch:
         penalty: Array,
         polytope: Polytope,
         *,
+        regulariser: Regulariser,
         goal: float,
         enough: Callable[[float, float], bool],
     ) -> None:
         self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
         self.penalty, self.polytope, self.goal, self.enough = penalty, polytope, goal, enough
-        self.loss = get_loss(problem.loss)
+        self.loss, self.regulariser = get_loss(problem.loss), regulariser
         self.lower, self.upper = -np.inf, np.inf
         self.best: Point | None = None
         self.primal: Point | None = None
@@ -94,10 +96,11 @@ class Watch:
         alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
         if problem.bias:
             alpha = balanced(alpha, self.y)
-        squares = np.square(self.Z.pull(alpha))
+        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(alpha))  # ω² of the ridge
         if problem.selection.is_plain:
             taken = self._taken(squares)
-            t = None if np.any(self.penalty) else self.loss.best_multiple(alpha, c, float(taken.sum()))
+            scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
+            t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
@@ -113,19 +116,17 @@ class Watch:
         return g + box - float(polytope.u @ point.multipliers)
 
     def _upper(self, point: Point) -> float:
-        m = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
-        value = float(self.loss.value(m, self.c))
-        count = self.columns.movable.size
-        plain = self.problem.selection.is_plain
+        w, sigma = point.w, np.clip(point.x, 1e-12, 1.0)
+        count, plain = self.columns.movable.size, self.problem.selection.is_plain
+        value = self._loss(w, point.b)
         if count == 0:
-            return value + 0.5 * float(point.w @ point.w)
-        if plain and self.columns.ids.size == count + self.columns.inside.size:
+            return value + float(self.regulariser.value(w).sum())
+        if self.regulariser.is_ridge and plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
             room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
-            return value + float(phi(point.w, costs, forced, room, classes, tau))
-        sigma = np.clip(point.x, 1e-12, 1.0)
+            return value + float(phi(w, costs, forced, room, classes, tau))
         if plain and self.polytope.u.size:
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
         else:
@@ -133,9 +134,12 @@ class Watch:
             if over.max(initial=0.0) > FEASIBLE:
                 return np.inf
             value += 2.0 * float(np.abs(point.multipliers) @ over)
-        own = np.ones(point.w.size)
+        own = np.ones(w.size)
         own[self.movable] = sigma[self.columns.atom[self.movable]]
-        return value + 0.5 * float(np.sum(np.square(point.w) / own)) + float(self.penalty[:count] @ sigma[:count])
+        return value + float(self.regulariser.perspective(w, own).sum()) + float(self.penalty[:count] @ sigma[:count])
+
+    def _loss(self, w: Array, b: float) -> float:
+        return float(self.loss.value(self.Z.times(w) + (self.y * b if self.problem.bias else 0.0), self.c))
 
     def _violation(self, x: Array) -> Array:
         """How far a point is outside of every row, (r,)."""

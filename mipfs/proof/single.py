@@ -33,11 +33,11 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
     c, y = problem.c_i, problem.data.y
     if isinstance(given, Combination):
-        return cut_from_dual(problem.atoms, y * given.v, y, given.value_below, given.dual)
+        return cut_from_dual(problem, y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
     dual = loss.feasible_dual(given, c, y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:

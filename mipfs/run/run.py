@@ -342,6 +342,8 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "bias": problem.bias,
     }
     params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
+    if not problem.regulariser.is_ridge:
+        params["regulariser"] = problem.regulariser.stated
     if problem.margin != "unit":
         params["margin"] = problem.margin
     if problem.data.penalty:
