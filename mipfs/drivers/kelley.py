@@ -235,7 +235,7 @@ def _restricted(run: Run) -> Restricted:
     if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
     loss = get_loss(problem.loss)
-    smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
+    smooth = loss.is_smooth and loss.kernels is not None and not problem.has_penalty
     if options.restricted in ("face", "proximal") and not smooth:
         raise UsageError(
             f"restricted = {options.restricted!r} needs a smooth loss without penalties; leave it at 'auto'"

@@ -11,31 +11,30 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import dot_columns
-from mipfs.kernels.kinds import FINEST, LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.kinds import FINEST
+from mipfs.kernels.loss import dual
 
 U = 2.0**-53
 
 
 @compiled(nogil=True)
-def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q. Its largest entry has so many bits."""
+def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box [0, top] on a grid 2^−q, whole (n,) int64; returns q. Its largest entry has so many bits."""
     n, size = alpha.size, 0.0
     for i in range(n):
-        size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
+        size = max(size, min(alpha[i], top[i]))
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
     for i in range(n):
         value = np.rint(alpha[i] * unit)
         if not value > 0.0:
             value = 0.0
-        if kind != SQUARED_HINGE:
-            value = min(value, np.floor(top[i] * unit))
-        whole[i] = np.int64(value)
+        whole[i] = np.int64(min(value, np.floor(top[i] * unit)))
     return q
 
 
 @compiled(nogil=True)
-def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
+def balance(whole, top, q, y):  # type: ignore[no-untyped-def]
     """Remove the surplus of one class, in proportion and the rest from entries inside the box first."""
     n, surplus = whole.size, 0
     for i in range(n):
@@ -62,33 +61,19 @@ def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
         for i in range(n):
             if surplus == 0:
                 return
-            if y[i] * sign > 0.0 and whole[i] > 0:
-                inside = kind == SQUARED_HINGE or whole[i] < np.floor(top[i] * unit)
-                if inside or sweep == 1:
-                    step = min(surplus, whole[i])
-                    whole[i] -= step
-                    surplus -= step
+            inside = whole[i] < np.floor(top[i] * unit)
+            if y[i] * sign > 0.0 and whole[i] > 0 and (inside or sweep == 1):
+                step = min(surplus, whole[i])
+                whole[i] -= step
+                surplus -= step
 
 
 @compiled(nogil=True)
-def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
-    """g(α) less the rounding error of its sum."""
-    total, size = 0.0, 0.0
-    for i in range(alpha.size):
-        if kind == SQUARED_HINGE:
-            bend = alpha[i] * alpha[i] / (2.0 * c[i])
-            total += alpha[i] - bend
-            size += alpha[i] + bend
-        elif kind == LOGISTIC:
-            share = alpha[i] / c[i]
-            first = alpha[i] * math.log(share) if alpha[i] > 0.0 else 0.0
-            second = (c[i] - alpha[i]) * math.log1p(-share) if alpha[i] < c[i] else 0.0
-            total -= first + second
-            size += abs(first) + abs(second) + c[i]
-        else:
-            total += alpha[i]
-            size += alpha[i]
-    return total - 2.0 * (alpha.size + 8) * U * size
+def value_below(alpha, c, loss):  # type: ignore[no-untyped-def]
+    """g(α) of a loss (`LossSteps`), less the rounding error of its sum."""
+    sums = np.empty(2)
+    dual(loss.dual, alpha, c, sums)
+    return sums[0] - 2.0 * (alpha.size + 8) * U * sums[1]
 
 
 @compiled(nogil=True)
@@ -110,7 +95,7 @@ def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def pack(whole, top, kind, q, weighted, out, at):  # type: ignore[no-untyped-def]
+def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     """Write a dual vector as `DualStore` keeps it from out[at] on; returns (end, level, width).
 
     `weighted`: the tops differ from sample to sample, and an entry at its own top is not written out.

@@ -169,7 +169,7 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
     dual = piece.duals[now.dual]
     dual.grid = now.exponent
     dual.end, dual.top, dual.width = pack(
-        work.wholes[now.dual], grid.c, samples.kind, now.exponent, grid.weighted, piece.packed, total.bytes
+        work.wholes[now.dual], grid.c, now.exponent, grid.weighted, piece.packed, total.bytes
     )
     total.bytes = dual.end
     piece.prices[now.dual] = work.y

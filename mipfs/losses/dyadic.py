@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.kinds import FINEST, HINGE, SQUARED_HINGE
+from mipfs.kernels.kinds import FINEST
 from mipfs.losses.projection import project
 
 Array = npt.NDArray[np.float64]
@@ -122,9 +122,9 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
         from mipfs.kernels import earned
         from mipfs.kernels.structures import given
 
-        kind, ends = HINGE if np.isfinite(top[0]) else SQUARED_HINGE, given(top)
-        q = int(earned.to_grid(given(alpha), ends, kind, finest(alpha.size), k))
-        earned.balance(k, ends, kind, q, given(y))
+        ends = given(top)
+        q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), k))
+        earned.balance(k, ends, q, given(y))
         return k, q
     q = exponent(alpha, top)
     for at in pieces(alpha.size):
