@@ -122,7 +122,7 @@ class Statement:
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
-        self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # of so many atoms, without memory
+        self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory
         if self.fixed.size:
             self.forced = self.forced.copy()
             self.forced[inner], self.forced[outer] = 1, 0

@@ -18,7 +18,10 @@ U = 2.0**-53
 
 @compiled(nogil=True)
 def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q. Its largest entry has so many bits."""
+    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q.
+
+    The largest entry has `bits` bits (docs/mathematics.md, "How a bound survives rounding").
+    """
     n, size = alpha.size, 0.0
     for i in range(n):
         size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
