@@ -24,6 +24,7 @@ from distributed import Client, LocalCluster
 import mipfs
 from mipfs.data.instance import Instance
 from mipfs.drivers import workers
+from mipfs.drivers.executor import Part
 from mipfs.plumbing.cluster import Task
 from mipfs.result.result import Result
 
@@ -58,30 +59,29 @@ class Measured:
 def solved(asked: mipfs.Problem, nodes: int, **options: Any) -> Measured:
     """Solve, and take processor and wall time; what travels is counted where there is a client."""
     client, sent = options.get("client"), Counter[str]()
-    send, look = workers.Workers._send, workers.Workers._look
+    send, look = workers.Workers.submit, workers.Workers.result
 
-    def counted(self: workers.Workers, bundle: workers.Bundle) -> None:
-        send(self, bundle)
-        if bundle.task is not None:
-            sent["tasks"] += 1
-            sent["nodes out"] += len(bundle.nodes)
-            sent["bytes out"] += len(pickle.dumps(self._orders(bundle), protocol=5))
-            sent["bytes once"] = len(pickle.dumps(self._solver, protocol=5))
+    def counted(self: workers.Workers, part: Part) -> Task:
+        sent["tasks"] += 1
+        sent["nodes out"] += len(part.nodes)
+        sent["bytes out"] += len(pickle.dumps(part.orders(), protocol=5))
+        sent["bytes once"] = len(pickle.dumps(self._solver, protocol=5))
+        return send(self, part)
 
-    def received(self: workers.Workers, bundle: workers.Bundle, task: Task) -> None:
-        look(self, bundle, task)
-        if bundle.found is not None:
-            sent["bytes back"] += len(pickle.dumps([workers.slim(piece) for piece in bundle.found], protocol=5))
+    def received(self: workers.Workers, handle: Task, seconds: float) -> Any:
+        found = look(self, handle, seconds)
+        sent["bytes back"] += 0 if found is None else len(pickle.dumps(found, protocol=5))
+        return found
 
     before = sum(client.run(time.process_time).values()) if client else 0.0
     if options.pop("counting", False):
-        workers.Workers._send, workers.Workers._look = counted, received  # type: ignore[method-assign]
+        workers.Workers.submit, workers.Workers.result = counted, received  # type: ignore[method-assign]
     try:
         wall, here = time.perf_counter(), time.thread_time()
         result = mipfs.solve(asked, "branch", iteration_limit=nodes, batch=64, **options)
         wall, here = time.perf_counter() - wall, time.thread_time() - here
     finally:
-        workers.Workers._send, workers.Workers._look = send, look  # type: ignore[method-assign]
+        workers.Workers.submit, workers.Workers.result = send, look  # type: ignore[method-assign]
     there = sum(client.run(time.process_time).values()) - before if client else 0.0
     return Measured(result, wall, here, there, sent)
 

@@ -13,28 +13,30 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.losses import LOSSES
+from mipfs.regularisers import REGULARISERS
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
 
 
 class Registered(Collection[str]):
-    """The losses that are registered, now and later: all of them, or those that are a sum over the samples."""
+    """What is registered, now and later: all of it, or all but one, as losses that are a sum over the samples are."""
 
-    def __init__(self, but: str = "") -> None:
-        self._but = but
+    def __init__(self, table: Mapping[str, str], but: str = "") -> None:
+        self._table, self._but = table, but
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in LOSSES if name != self._but)
+        return (name for name in self._table if name != self._but)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in LOSSES and name != self._but
+        return name in self._table and name != self._but
 
 
-ALL_LOSSES, POINTWISE = Registered(), Registered(but="structural")
+ALL_LOSSES, POINTWISE = Registered(LOSSES), Registered(LOSSES, but="structural")
+ALL_REGULARISERS, RIDGE = Registered(REGULARISERS), ("ridge",)
 STORED = ("features", "scaled features", "groups", "trees")
 ATOMS = (*STORED, "made groups")
 """What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
@@ -59,6 +61,7 @@ class Capability:
     bias : tuple of str, of "free" and "none"
     margins : tuple of str, of "unit" and "rho"
     weights : bool, whether samples may have weights of their own
+    regularisers : collection of str
     """
 
     losses: Collection[str]
@@ -69,6 +72,7 @@ class Capability:
     bias: tuple[str, ...] = ("free", "none")
     margins: tuple[str, ...] = ("unit", "rho")
     weights: bool = True
+    regularisers: Collection[str] = RIDGE
 
     def lacking(self, problem: Problem) -> list[str]:
         """What of a problem it cannot carry, in words; empty when it carries all of it."""
@@ -77,6 +81,7 @@ class Capability:
             problem.atoms.kind: problem.atoms.kind in self.atoms,
             "a free bias" if problem.bias else "a missing bias": ("free" if problem.bias else "none") in self.bias,
             f"margin = {problem.margin!r}": problem.margin in self.margins,
+            f"the regulariser {problem.regulariser.name!r}": problem.regulariser.name in self.regularisers,
             "sample weights": self.weights or not np.any(problem.data.sample_weight != 1.0),
         }
         wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
@@ -96,8 +101,21 @@ class Capability:
             "weights": "yes" if self.weights else "no",
             "bias": " or ".join(self.bias),
             "margin": " or ".join(self.margins),
+            "regulariser": ", ".join(self.regularisers) if self.regularisers == RIDGE else "any",
             "bound": self.bound,
         }
+
+
+def needs_ridge(problem: Problem, option: str) -> None:
+    """Refuse an option that is about the ridge ½w² where the problem has another regulariser.
+
+    Raises
+    ------
+    UsageError
+    """
+    if not problem.regulariser.is_ridge:
+        name = problem.regulariser.name
+        raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with the regulariser {name!r}")
 
 
 def used(problem: Problem) -> list[str]:

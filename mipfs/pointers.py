@@ -19,11 +19,11 @@ from numba.extending import NativeValue, intrinsic, models, register_model, type
 
 
 class StepType(types.Type):
-    """The type of the address of a compiled function of some argument types, which returns nothing."""
+    """The type of the address of a compiled function of some argument types, and of what it returns."""
 
-    def __init__(self, arguments: tuple[types.Type, ...]) -> None:
-        self.arguments = arguments
-        super().__init__(name=f"Step{arguments}")
+    def __init__(self, arguments: tuple[types.Type, ...], returns: types.Type = types.none) -> None:
+        self.arguments, self.returns = arguments, returns
+        super().__init__(name=f"Step{arguments} -> {returns}")
 
 
 @register_model(StepType)
@@ -40,7 +40,7 @@ class Step:
 
     Parameters
     ----------
-    function : a function decorated with `mipfs.compiled.compiled`, which returns nothing
+    function : a function decorated with `mipfs.compiled.compiled`
     type : StepType
     address : int; 0 for a step that is not compiled, which its caller must not take
     """
@@ -50,15 +50,18 @@ class Step:
     address: int = 0
 
     @classmethod
-    def of(cls, function: Any, *arguments: Any) -> Step:
+    def of(cls, function: Any, *arguments: Any, returns: types.Type = types.none) -> Step:
         """A function for arguments of the types of those given; it is not compiled yet."""
-        return cls(function, StepType(tuple(typeof(value) for value in arguments)))
+        return cls(function, StepType(tuple(typeof(value) for value in arguments), returns))
 
     def made(self) -> Step:
         """The step in machine code, which is compiled now where none is kept."""
         with global_compiler_lock:
             self.function.compile(self.type.arguments)
             code = self.function.overloads[self.type.arguments]
+            if code.signature.return_type != self.type.returns:
+                name, found = self.function.__name__, code.signature.return_type
+                raise TypeError(f"{name} must return {self.type.returns}, not {found}")
             return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 
 
@@ -87,11 +90,11 @@ def call(context, step, *arguments):  # type: ignore[no-untyped-def]
         held = zip(cgutils.unpack_tuple(builder, pack), signature.args[1], step.arguments, strict=True)
         cast = [context.cast(builder, value, was, of) for value, was, of in held]
         convention = context.call_conv
-        kind = convention.get_function_type(types.none, step.arguments)
+        kind = convention.get_function_type(step.returns, step.arguments)
         function = builder.inttoptr(address, ir.PointerType(kind))
-        status, _ = convention.call_function(builder, function, types.none, step.arguments, cast)
+        status, found = convention.call_function(builder, function, step.returns, step.arguments, cast)
         with cgutils.if_unlikely(builder, status.is_error):
             convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
+        return context.get_dummy_value() if step.returns == types.none else found
 
-    return typing.signature(types.none, step, types.StarArgTuple(arguments)), lowered
+    return typing.signature(step.returns, step, types.StarArgTuple(arguments)), lowered

@@ -2,7 +2,7 @@
 
     (P)  min over sigma in S of  c'sigma + v(sigma),   v(sigma) = min over w, b of ½ Σ w_j²/σ_j + L(y∘(Xw + b))
 
-(Aytug 2015, FSP-M and FSP-λ, in perspective form.)
+(Aytug 2015, FSP-M and FSP-λ, in perspective form.) Another regulariser r has Σ σ_j r(w_j/σ_j) in place of ½ Σ w_j²/σ_j.
 """
 
 from __future__ import annotations
@@ -18,19 +18,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, merged, same_data
+from mipfs.atoms import Atoms, merged, same_data, split_squares
 from mipfs.atoms.additive import Additive
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made
 from mipfs.atoms.pairs import Pairs
 from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
-from mipfs.data.checks import anywhere, as_float, as_numbers
+from mipfs.data.checks import anywhere, as_numbers
 from mipfs.data.instance import Instance, nearest
+from mipfs.data.ranges import check_C, check_penalties
 from mipfs.errors import UsageError
+from mipfs.kernels.bound import U
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.evaluated import Weights, evaluated
 from mipfs.plumbing.declared import check_fields, checked, shown
+from mipfs.regularisers import get_regulariser
+from mipfs.regularisers.base import Regulariser
+from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 from mipfs.svm.dyadic import PIECE, pieces
@@ -39,9 +44,6 @@ if TYPE_CHECKING:
     from mipfs.measures import Measure
 
 Array = npt.NDArray[np.float64]
-
-LEAST_C, LARGEST_C = 1e-100, 1e20
-"""Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
 
 
 def reported(value: float, margin: str) -> float:
@@ -94,6 +96,9 @@ class Problem:
     formulation : str, optional
         The name of the formulation as which it was declared (`mipfs.formulation.table`): it is solved by that one's
         driver where none is named.
+    regulariser : Regulariser or str
+        The term of a weight, ½w² by default: one of `mipfs.regularisers.REGULARISERS`, by its name or made by
+        `mipfs.regularisers.get_regulariser`. Another one is about single features, as they are.
 
     Raises
     ------
@@ -117,6 +122,7 @@ class Problem:
     beta: float | None = None
     k: int | None = None
     formulation: str | None = None
+    regulariser: Regulariser = RIDGE
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Instance):
@@ -125,8 +131,9 @@ class Problem:
         check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
         get_loss(self.loss)
         source = self._take_atoms()
+        self._take_regulariser()
         p, what = self.atoms.count, "features" if self.selects_features else "atoms"
-        self._check_C()
+        check_C(self.C, self.data.sample_weight)
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
             if isinstance(M, bool) or not isinstance(M, (int, np.integer)):
@@ -151,6 +158,10 @@ class Problem:
             raise UsageError(f"margin = {self.margin!r} is unknown; it is 'unit' or 'rho'")
         if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
+        if self.margin == "rho" and not self.regulariser.is_homogeneous:
+            raise UsageError(
+                f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); the regulariser {self.regulariser.name!r} is not so"
+            )
         if self.loss == "structural":
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
@@ -186,6 +197,15 @@ class Problem:
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         return source
 
+    def _take_regulariser(self) -> None:
+        """Settle the regulariser, which is one of single features unless it is the ridge."""
+        found = get_regulariser(self.regulariser)
+        object.__setattr__(self, "regulariser", found)
+        if not found.is_ridge and self.atoms.kind != "features":
+            raise UsageError(
+                f"the regulariser {found.name!r} is about single features as they are, not {self.atoms.kind}"
+            )
+
     def _rows_of(self, source: Instance) -> Rows:
         """The data's own rows."""
         if self.selects_features or source is not self.data:
@@ -208,23 +228,11 @@ class Problem:
         if not self.cardinality or (self.M is None and self.data.select.M is None):
             raise UsageError("products of features are selected by their number; give M")
 
-    def _check_C(self) -> None:
-        if isinstance(self.C, bool) or not isinstance(self.C, (int, float, np.number)) or not 0 < self.C < math.inf:
-            raise UsageError(f"C = {shown(self.C)} must be a positive number")
-        weights = self.data.sample_weight
-        with np.errstate(over="ignore"):
-            C = as_float(self.C, "C")
-            low, high = C * float(weights.min()), float((C * weights).sum())
-        if not LEAST_C <= low <= high <= LARGEST_C:
-            loss = f"C = {C:g}" if np.all(weights == 1.0) else f"C = {C:g} times the sample weights"
-            raise UsageError(
-                f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
-                f"here {high:g}, at most {LARGEST_C:g}"
-            )
-
     def _check_structural(self) -> None:
         if self.bias:
             raise UsageError("the structural loss has no bias; give bias=False")
+        if not self.regulariser.is_ridge:
+            raise UsageError(f"the structural loss goes with ½w² alone; leave {self.regulariser.name!r} out")
         if np.any(self.data.sample_weight != 1.0):
             raise UsageError("the structural loss is joint over the samples and has no sample weights; leave them out")
         if self.measure is None:
@@ -260,6 +268,7 @@ class Problem:
             self,
             data=atoms.data,
             atoms=atoms,
+            regulariser=self.regulariser.at(ids),
             M=None if self.M is None else min(self.M, ids.size),
             lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
             rows=rows,
@@ -272,6 +281,17 @@ class Problem:
     def is_one_master(self) -> bool:
         """Whether exact search is one master problem over shared cuts: structural loss, or whole extra variables."""
         return self.loss == "structural" or (self.rows is not None and bool(self.rows.extra.integer.any()))
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether the compiled kernels know its loss and its regulariser; interior points take its place else."""
+        return get_loss(self.loss).kernel is not None and self.regulariser.has_kernels
+
+    @property
+    def single_features(self) -> Features:
+        """The atoms, of a problem that is about single features."""
+        assert isinstance(self.atoms, Features)
+        return self.atoms
 
     @property
     def selects_features(self) -> bool:
@@ -353,17 +373,7 @@ class Problem:
             c += values
         if self.data.penalty:
             c[self.data.columns_of(list(self.data.penalty))] += list(self.data.penalty.values())
-        if not np.all(np.isfinite(c)) or np.any(c < 0):
-            worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
-            raise UsageError(
-                f"lambda of {self.atoms.names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0"
-            )
-        beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
-        if beyond.size:
-            raise UsageError(
-                f"lambda of {self.atoms.names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
-                f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
-            )
+        check_penalties(c, self.atoms.names)
         return c
 
     @cached_property
@@ -424,20 +434,14 @@ class Problem:
         too small by; `sigma` is that of the atoms chosen, by default 1."""
         n, loss, block = self.data.n_samples, loss_of(self), self.data.block(ids)
         part = np.ones(chosen.size) if sigma is None else sigma
-        beside = float(self.penalty[chosen] @ part + 0.5 * self._squares(chosen, ids, at.w, part))
+        if self.regulariser.is_ridge:
+            term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
+        else:
+            term = float(self.regulariser.at(ids).perspective(at.w, part).sum())
+        beside = float(self.penalty[chosen] @ part + term)
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
             values = block if n <= PIECE else Block(block.values[piece], block.center)
             value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
             total, error = total + value, error + off
-        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * UNIT_ROUNDOFF * (beside + total)
-
-    def _squares(self, chosen: npt.NDArray[np.int64], ids: npt.NDArray[np.int64], w: Array, part: Array) -> float:
-        """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w."""
-        columns = self.atoms.columns(chosen)
-        largest = float(columns.scale.max(initial=0.0)) or 1.0
-        shares = np.square(columns.scale / largest) * part[columns.atom]
-        alone = columns.ids.size == ids.size  # no column stands twice
-        room = shares if alone else np.bincount(np.searchsorted(ids, columns.ids), shares, ids.size)
-        each = np.divide(w, largest * np.sqrt(room), out=np.zeros_like(w), where=room > 0)
-        return float(each @ each)
+        return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)

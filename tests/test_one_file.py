@@ -8,22 +8,31 @@ from __future__ import annotations
 import importlib
 import itertools
 import json
+import math
+import os
 import re
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
 
 import mipfs
-from mipfs import drivers, formulation, losses, measures, readers
+from mipfs import branching, drivers, formulation, losses, measures, readers, regularisers
+from mipfs.atoms.groups import Groups
+from mipfs.check.tree import check
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
 from mipfs.lab import baselines, sketch
 from mipfs.problem import Problem
+from mipfs.proof.cuts import CutPool
 from mipfs.readers import files
 
 Array = npt.NDArray[np.float64]
@@ -85,6 +94,118 @@ def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mipfs.solve(problem, "conic")
 
 
+def shrunk(Z: Array, y: Array, C: float, loss: str, bias: bool, mu: float) -> float:
+    """The least ½‖w‖² + mu‖w‖₁ + C Σ ℓ(y(Zw + b)), by Clarabel."""
+    w, b = cp.Variable(Z.shape[1]), cp.Variable() if bias else 0.0
+    m = cp.multiply(y, (Z @ w if Z.shape[1] else np.zeros(y.size)) + b)
+    losses = {
+        "hinge": cp.sum(cp.pos(1 - m)),
+        "squared-hinge": 0.5 * cp.sum_squares(cp.pos(1 - m)),
+        "logistic": cp.sum(cp.logistic(-m)),
+    }
+    term = 0.5 * cp.sum_squares(w) + mu * cp.norm1(w) if Z.shape[1] else 0.0
+    program = cp.Problem(cp.Minimize(term + C * losses[loss]))
+    return float(program.solve(solver="CLARABEL", tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9))
+
+
+REGULARISED = [
+    (loss, bias, penalised, has_rows)
+    for loss in ("hinge", "squared-hinge", "logistic")
+    for bias in (True, False)
+    for penalised, has_rows in ((False, False), (True, False), (False, True), (True, True))
+]
+
+
+@pytest.fixture
+def registered(place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The toy regulariser, in the table."""
+    monkeypatch.setitem(regularisers.REGULARISERS, "shrunk", "toy_regulariser")
+    return importlib.import_module("toy_regulariser").Shrunk
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(("loss", "bias", "penalised", "has_rows"), REGULARISED)
+def test_a_regulariser(registered: Any, loss: str, bias: bool, penalised: bool, has_rows: bool) -> None:
+    """Exact by three drivers, against all supports; certified, and what is forged is refused."""
+    r = np.random.default_rng(len(loss) + 2 * bias + 4 * penalised + 8 * has_rows)
+    C, mu, M, p = float(10 ** r.uniform(-0.5, 0.5)), float(10 ** r.uniform(-1.5, 0.5)), 2, 5
+    data = make(n=30, p=p, seed=int(r.integers(99)))
+    lam = r.uniform(0.0, 0.5, p) if penalised else np.zeros(p)
+    row = r.integers(-1, 3, p).astype(float)
+    problem = Problem(data, loss=loss, bias=bias, M=M, C=C, lam=lam.tolist(), regulariser=registered(mu))
+    problem = problem.with_rows(row[None], -np.inf, 1.0) if has_rows else problem
+    supports = [s for size in range(M + 1) for s in itertools.combinations(range(p), size)]
+    allowed = [[*s] for s in supports if not has_rows or row[[*s]].sum() <= 1.0]
+    best = min(shrunk(data.X[:, s], data.y, C, loss, bias, mu) + lam[s].sum() for s in allowed)
+    for driver in ("branch", "gbd", "kelley"):
+        found = mipfs.solve(problem, driver, gap=1e-7 if driver != "kelley" else 1e-4)
+        assert found.bound <= best * (1 + 1e-7)
+        assert found.objective >= best * (1 - 1e-7)
+        if driver == "kelley":
+            assert found.status in (mipfs.Status.RELAXED, mipfs.Status.OPTIMAL)
+        else:
+            assert found.status is mipfs.Status.OPTIMAL
+            assert found.objective == pytest.approx(best, rel=1e-6)
+        report = mipfs.verify(found, data)
+        assert report.accepted, report.reason
+        assert f"½w² + {mu!r}·|w|" in report.statement[0]
+        assert found.claim is not None
+        document = json.loads(found.to_json()) | dict(found.stated) | {"certificate": found.claim.entry()}
+        for forged in forgeries(document):
+            refused = check(forged, found.claim.proof.arrays(), data)
+            assert not refused.accepted, forged["params"]
+
+
+def forgeries(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Another mu, another regulariser, none, one that no one knows, and a bound that is a little higher."""
+    mu = document["params"]["regulariser"]["mu"]
+    others: list[Any] = [{"name": "shrunk", "mu": other} for other in (0.9 * mu, 1.1 * mu, -1.0, math.inf, "1")]
+    others += [None, {"name": "ridge"}, {"name": "shrunken", "mu": mu}, {"name": "shrunk"}, "shrunk"]
+    others.append({"name": "shrunk", "mu": mu, "nu": 1.0})
+    for other in others:
+        yield document | {"params": document["params"] | {"regulariser": other}}
+    higher = document["bound"] * 1.001
+    gap = max(0.0, (document["objective"] - higher) / abs(document["objective"]))
+    yield document | {"bound": higher, "gap": gap, "certificate": document["certificate"] | {"bound": higher}}
+
+
+def test_what_rests_on_the_ridge_refuses_another_regulariser(registered: Any) -> None:
+    data, mine = make(), registered(0.3)
+    problem = Problem(data, M=2, regulariser=mine)
+    for driver in ("conic", "monolithic"):
+        with pytest.raises(UsageError, match=r"cannot carry the regulariser 'shrunk'; branch, gbd, kelley can"):
+            mipfs.solve(problem, driver)
+    with pytest.raises(UsageError, match=r"'rho' is .* regulariser 'shrunk' is not so"):
+        Problem(data, M=2, loss="squared-hinge", bias=False, margin="rho", regulariser=mine)
+    for atoms in (
+        mipfs.atoms.groups.Groups(data, {"a": [0, 1], "b": [2]}),
+        mipfs.atoms.features.Features(data, "norm"),
+    ):
+        with pytest.raises(UsageError, match="'shrunk' is about single features as they are, not"):
+            Problem(data, M=1, atoms=atoms, regulariser=mine)
+    with pytest.raises(UsageError, match="structural loss goes with ½w² alone; leave 'shrunk' out"):
+        Problem(data, loss="structural", measure="f1", bias=False, M=2, regulariser=mine)
+    for driver, option in (
+        ("kelley", {"restricted": "proximal"}), ("kelley", {"restricted": "face"}), ("kelley", {"restricted": "conic"}),
+        ("kelley", {"restricted": "simple-mkl"}), ("branch", {"nodes": "conic"}), ("gbd", {"subproblem": "conic"}),
+    ):  # fmt: skip
+        smooth = problem.replace(loss="squared-hinge", bias=False)
+        with pytest.raises(
+            UsageError, match="is about the ridge ½w² alone; leave it out with the regulariser 'shrunk'"
+        ):
+            mipfs.solve(smooth, driver, **option)
+    for wrong in ("shrunken", 3):
+        with pytest.raises(UsageError, match="is not known; it is one of ridge"):
+            Problem(data, M=2, regulariser=wrong)
+    with pytest.raises(UsageError, match="mu"):
+        regularisers.get_regulariser("shrunk", mu=-1.0)
+    with pytest.raises(UsageError, match="nu"):
+        regularisers.get_regulariser("shrunk", nu=1.0)
+    for others in (Problem(data, M=2), problem.replace(regulariser=registered(0.4))):
+        with pytest.raises(UsageError, match="its cuts are of regulariser"):
+            mipfs.solve(problem, "gbd", pool=CutPool(others))
+
+
 def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(drivers.DRIVERS, "enumerate", "toy_driver")
     problem = Problem(make(), M=2)
@@ -94,6 +215,74 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.selected == other.selected
     with pytest.raises(UsageError, match=r"cannot carry .*forced features"):
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
+
+
+def best_of_all(problem: Problem, C: float, M: int) -> float:
+    """The least hinge objective over all supports, by Clarabel."""
+    from tests.oracles import brute_force
+
+    p = problem.data.n_features
+    allowed = [frozenset(s) for size in range(M + 1) for s in itertools.combinations(range(p), size)]
+    X = problem.data.block().dense()
+    return brute_force(X, problem.data.y, problem.c_i, allowed, problem.penalty, True).value.upper
+
+
+def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled subtrees, with rows, nodes by Clarabel, groups by the interior point: the optimum of all supports."""
+    monkeypatch.setitem(branching.RULES, "first", "toy_branching")
+    data = make(p=9)
+    problem = Problem(data, M=3, C=0.5)
+    best, nodes = best_of_all(problem, 0.5, 3), {}
+    rows = problem.with_rows(np.ones((1, 9)), 0.0, 3.0)
+    pairs = {f"g{j}": [j, (j + 4) % 9] for j in range(6)}
+    groups = Problem(data, atoms=Groups(data, pairs), M=2, C=0.5)
+    usual = mipfs.solve(groups, "branch", gap=1e-8)
+    for name, (asked, options, value) in {
+        "plain": (problem, {}, best),
+        "rows": (rows, {}, best),
+        "conic": (problem, {"nodes": "conic"}, best),
+        "groups": (groups, {}, usual.objective),
+    }.items():
+        for rule in branching.RULES:
+            found = mipfs.solve(asked, "branch", gap=1e-6, branching=rule, **options)
+            nodes[name, rule] = found.counters["nodes"]
+            assert found.status is mipfs.Status.OPTIMAL
+            assert found.objective == pytest.approx(value, rel=1e-6)
+            assert found.bound <= value * (1 + 1e-8)
+            assert found.settings.tree.branching == rule
+            report = mipfs.verify(found, data)
+            assert report.accepted, report.reason
+        assert len({nodes[name, rule] for rule in branching.RULES}) > 1, f"{name}: the rules did not matter"
+    known = "one of largest-weight, most-fractional, first"
+    with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
+        mipfs.solve(problem, "branch", branching="best")
+
+
+def test_an_executor(place: Path) -> None:
+    """Processes, of which one is killed in the middle: status, value and certificate are those of threads."""
+    Processes = importlib.import_module("toy_executor").Processes
+    data = make(n=100, p=20, seed=1)
+    problem = Problem(data, M=5)
+    here = mipfs.solve(problem, "branch", gap=1e-6, batch=4)
+    assert here.counters["nodes"] > 40
+    processes, killed = Processes(2), list[int]()
+
+    def watch(record: mipfs.Record) -> None:
+        if record.iteration >= strike_at and not killed:
+            killed.append(next(iter(processes.pool._processes)))
+            os.kill(killed[0], signal.SIGKILL)
+
+    for strike_at in (math.inf, here.counters["nodes"] // 3):  # noqa: B007 (`watch` reads it)
+        there = mipfs.solve(problem, "branch", gap=1e-6, batch=4, executor=processes, callback=watch)
+        assert (there.status, there.selected) == (here.status, here.selected)
+        assert there.objective == pytest.approx(here.objective, rel=1e-9)
+        assert there.counters["nodes"] == here.counters["nodes"]
+        assert mipfs.verify(there, data).accepted
+    assert processes.broken == len(killed) == 1
+    with pytest.raises(UsageError, match="executor = 2 must be of the kind Executor or None"):
+        mipfs.solve(problem, "branch", executor=2)
+    with pytest.raises(UsageError, match="leave executor or nodes out"):
+        mipfs.solve(problem, "branch", executor=processes, nodes="conic")
 
 
 def test_a_measure(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,5 +403,8 @@ def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_all_examples_are_run() -> None:
-    kinds = ("loss", "measure", "atom", "driver", "formulation", "baseline", "reader", "command", "sketch")
+    kinds = (
+        "loss", "regulariser", "measure", "atom", "driver", "formulation", "baseline", "reader", "command",
+        "sketch", "branching", "executor",
+    )  # fmt: skip
     assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

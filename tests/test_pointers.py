@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from numba import njit
+from numba import float64, int64, njit
 from numba.core.errors import TypingError
 
 from mipfs.pointers import Step, call
@@ -37,6 +37,18 @@ def whole_scale(step, piece):  # type: ignore[no-untyped-def]
     call(step, piece, 2)
 
 
+@njit
+def total(values, power):  # type: ignore[no-untyped-def]
+    if power < 0:
+        raise ZeroDivisionError
+    return (values**power).sum()
+
+
+@njit
+def twice_the_total(step, values, power):  # type: ignore[no-untyped-def]
+    return 2.0 * call(step, values, power)
+
+
 @pytest.fixture(scope="module")
 def step() -> Step:
     return Step.of(raised, Piece(np.ones(1), 1), 1.0).made()
@@ -62,3 +74,13 @@ def test_a_step_is_compiled_when_it_is_made() -> None:
     never = njit(raised.py_func)
     assert Step.of(never, Piece(np.ones(1), 1), 1.0).address == 0
     assert not never.overloads
+
+
+def test_a_step_returns_what_it_is_said_to_return() -> None:
+    values = np.array([1.0, 2.0, 3.0])
+    step: Any = Step.of(total, values, 1, returns=float64).made()
+    assert twice_the_total(step, values, 2) == 28.0
+    with pytest.raises(ZeroDivisionError):
+        twice_the_total(step, values, -1)
+    with pytest.raises(TypeError, match="total must return int64, not float64"):
+        Step.of(total, values, 1, returns=int64).made()

@@ -9,8 +9,9 @@ from scipy import sparse
 import mipfs
 from mipfs import models
 from mipfs.data.instance import Instance, Row, SelectDefaults
+from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import RowError, UsageError
-from mipfs.problem import LARGEST_C, LEAST_C, Problem
+from mipfs.problem import Problem
 
 X = np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 3.0], [-2.0, 0.0, 1.0], [0.0, 1.0, -1.0]])
 Y = np.array([1.0, -1.0, -1.0, 1.0])

@@ -53,6 +53,23 @@ def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
     return distinct, np.bincount(place, w, distinct.size).astype(float)
 
 
+def split_squares(columns: Columns, ids: Integers, w: Array, part: Array) -> float:
+    """Σ_j w_j²/(Σ λ_g² σ_g) over the atoms g that use column j: what is least of all ways to split w.
+
+    Parameters
+    ----------
+    columns : Columns of some atoms
+    ids, w : (k,) columns, all different, and their weights
+    part : σ of these atoms
+    """
+    largest = float(columns.scale.max(initial=0.0)) or 1.0
+    shares = np.square(columns.scale / largest) * part[columns.atom]
+    alone = columns.ids.size == ids.size  # no column stands twice
+    room = shares if alone else np.bincount(np.searchsorted(ids, columns.ids), shares, ids.size)
+    each = np.divide(w, largest * np.sqrt(room), out=np.zeros_like(w), where=room > 0)
+    return float(each @ each)
+
+
 class Atoms(Protocol):
     """What a driver may ask of the things to be selected."""
 

@@ -16,11 +16,11 @@ from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.kernels.bound import U
 
 Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "norm"] | npt.ArrayLike
 
-UNIT_ROUNDOFF = 2.0**-53
 SMALLEST_NORM = 1e-150
 """Atoms of a smaller norm count as zero when they are scaled: the square of their scale is not a number."""
 _BLOCK = 1 << 20
@@ -124,7 +124,7 @@ def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Ar
 
     |s − ŝ| ≤ 2 √ŝ r + r² by Cauchy and Schwarz, plus a relative γ of the squares, their sum and the product.
     """
-    relative = 2.0 * (sizes + 8) * UNIT_ROUNDOFF
+    relative = 2.0 * (sizes + 8) * U
     return np.asarray((2.0 * np.sqrt(scores) * radius + radius * radius) * (1.0 + relative) + relative * scores)
 
 
@@ -164,7 +164,7 @@ def centred_squares(data: Instance) -> Array:
 
 def omega_radius(v: Array, norms: Array, centers: Array) -> Array:
     """2γ_n (‖v‖ norms + ‖v‖₁ centers): of columns, or of groups by the triangle inequality."""
-    gamma = (v.size + 4) * UNIT_ROUNDOFF
+    gamma = (v.size + 4) * U
     error = norms * float(np.linalg.norm(v))
     if np.any(centers):
         error = error + centers * float(np.abs(v).sum())

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.atoms.monomials import Monomials
 from mipfs.errors import StoppedError
+from mipfs.kernels.bound import U
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -101,7 +101,7 @@ class Scope:
     @cached_property
     def error(self) -> float:
         """How far two ways of summing an |ω| may be apart."""
-        return 4.0 * (self.v.size + 16) * UNIT_ROUNDOFF * self.factor * self.most**2
+        return 4.0 * (self.v.size + 16) * U * self.factor * self.most**2
 
 
 class PairSearch:
@@ -213,7 +213,7 @@ class PairSearch:
         """
         q, total = float(self._all_weights(v).max(initial=0.0)), float(np.abs(v).sum())
         size = max(self._constant * total, self._single * q * np.sqrt(total), self._square * q * q, self._cross * q * q)
-        return float(2.0 * (v.size + 16) * UNIT_ROUNDOFF * size + v.size * TINY)
+        return float(2.0 * (v.size + 16) * U * size + v.size * TINY)
 
     def _all_weights(self, v: Array) -> Array:
         """√Σ |v| x² of every feature."""

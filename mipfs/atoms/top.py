@@ -9,8 +9,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Integers, parts
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.data.blocked import Blocked, Held, Rescaled
+from mipfs.kernels.bound import U
 
 Array = npt.NDArray[np.float64]
 
@@ -46,7 +47,7 @@ class TopFeatures:
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |λω|."""
-        gamma = (v.size + 4) * UNIT_ROUNDOFF
+        gamma = (v.size + 4) * U
         norms = self.largest_norm * float(np.linalg.norm(v))
         if self.largest_center > 0.0:
             norms += self.largest_center * float(np.abs(v).sum())

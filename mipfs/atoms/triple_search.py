@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
 from mipfs.errors import StoppedError, UsageError
+from mipfs.kernels.bound import U
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ class TripleSearch(PairSearch):
         factor = self.monomials.factor
         repeats: tuple[list[int], ...] = ([], [1], [2], [1, 1], [3], [2, 1], [1, 1, 1])
         sizes = [factor(one) * q ** sum(one) * total ** (1 - sum(one) / 3) for one in repeats]
-        return float(2.0 * (v.size + 16) * UNIT_ROUNDOFF * max(sizes) + v.size * TINY)
+        return float(2.0 * (v.size + 16) * U * max(sizes) + v.size * TINY)
 
     def _cubes(self, v: Array) -> Array:
         """(Σ |v| |x|³)^(1/3) of every feature."""
@@ -76,7 +76,7 @@ class TripleSearch(PairSearch):
         x = self.X[:, [third]].toarray()[:, 0] if self.is_sparse else self.X[:, third]
         weighed = v * x
         squares = self._squares(np.abs(weighed), columns)
-        q = np.sqrt(squares) * (1.0 + (v.size + 8) * UNIT_ROUNDOFF)
+        q = np.sqrt(squares) * (1.0 + (v.size + 8) * U)
         scope = Scope(v, weighed, factor, (third,), float(q.max()))
         alone = np.flatnonzero(factor * squares >= max(best.level - scope.error, TINY))
         if alone.size:  # x_j² x_i

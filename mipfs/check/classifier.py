@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mipfs.check.exact import rounded, shorts
+from mipfs.check.regulariser import terms_above
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
@@ -164,9 +165,17 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     part = np.ones(chosen.size) if sigma is None else sigma
     held, room, largest = _held(statement, chosen, at, part)
     ids, data = at.ids[held], statement.data
-    w = at.weights[held] * data.scale[ids]
-    per_atom = w / (largest * np.sqrt(room[held]))
-    regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
+    if statement.regulariser is None:
+        w = at.weights[held] * data.scale[ids]
+        per_atom = w / (largest * np.sqrt(room[held]))
+        regular = float(statement.penalty[chosen] @ part + 0.5 * per_atom @ per_atom)
+    else:
+        w_exactly = [
+            Fraction(a) * Fraction(b) for a, b in zip(at.weights[held].tolist(), data.scale[ids].tolist(), strict=True)
+        ]
+        regular = float(statement.penalty[chosen] @ part) + terms_above(
+            statement.regulariser, ids, w_exactly, room[held]
+        )
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.made import MadeAtoms
+from mipfs.check.regulariser import twice_above
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, require
 from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
@@ -64,10 +65,18 @@ class Duals:
         penalty, atoms = self.statement.penalty, self.statement.atoms
         assert isinstance(atoms, Atoms)
         blocks = (
-            (at, self._lifted(atoms.scores(size), penalty[at : at + size.shape[1]], v))
-            for at, size in self._sizes(v, total, False)
+            (at, self._lifted(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
+            for at, *ends in self._omegas(v, total, False)
         )
         return g, blocks
+
+    def _of_features(self, first: int, omega: Array, radius: Array) -> Array:
+        """s (B, k) of single features from the first one on, or 2h of a regulariser, not too small."""
+        regulariser, atoms = self.statement.regulariser, self.statement.atoms
+        assert isinstance(atoms, Atoms)
+        if regulariser is not None:
+            return twice_above(regulariser, first, omega, radius)
+        return atoms.scores(np.abs(omega) + radius)
 
     def _feasible(self, ids: range) -> tuple[list[float], Array, Array]:
         """`block`, with g(α) rounded down."""
@@ -115,11 +124,15 @@ class Duals:
         atoms, penalty = self.statement.atoms, self.statement.penalty
         if isinstance(atoms, MadeAtoms):
             return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
-        sizes = np.concatenate([size for _, size in self._sizes(v, total, True)], axis=1)
-        return self._lifted(atoms.scores(sizes), penalty, v)
+        blocks = self._omegas(v, total, True)
+        if self.statement.regulariser is not None:
+            scores = np.concatenate([self._of_features(at, *ends) for at, *ends in blocks], axis=1)
+        else:
+            scores = atoms.scores(np.concatenate([np.abs(omega) + radius for _, omega, radius in blocks], axis=1))
+        return self._lifted(scores, penalty, v)
 
-    def _sizes(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array]]:
-        """Bounds (B, k) on |ω|, block by block: |computed ω − exact ω| ≤ γ_n ‖v‖ ‖x_j‖, and of the centre.
+    def _omegas(self, v: Array, total: Array, keep: bool) -> Iterator[tuple[int, Array, Array]]:
+        """ω (B, k) and how far it may be off, block by block: by γ_n ‖v‖ ‖x_j‖, and what the centre is off.
 
         `keep` holds what is known of the columns for the next dual vectors.
         """
@@ -135,7 +148,7 @@ class Duals:
                 shift, most = np.outer(total, center), np.outer(weight, np.abs(center))
                 radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)
                 omega -= shift
-            yield at, np.abs(omega) + radius
+            yield at, omega, radius
 
     def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
         """c − ½ s, rounded down; `least` is for what underflows. A v of zeros leaves c, exactly."""

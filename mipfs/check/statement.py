@@ -2,7 +2,8 @@
 
     (P)  min over σ in S of  c'σ + v(σ),   v(σ) = min over w, b of ½ Σ_g ‖w_g‖²/(λ_g² σ_g) + L(y∘(Xw + b))
 
-σ has an entry for every atom g: a set of columns with a scale λ_g, by default one column with λ = 1 each.
+σ has an entry for every atom g: a set of columns with a scale λ_g, by default one column with λ = 1 each. Where a
+regulariser r is named (`mipfs.check.regulariser`), its Σ σ_j r(w_j/σ_j) takes the place of ½ Σ.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.made import MadeAtoms, Remade
+from mipfs.check.regulariser import stated as stated_regulariser
 from mipfs.check.rounding import (
     NEAR,
     NORMAL,
@@ -120,6 +122,10 @@ class Statement:
         self.penalty = self._penalties(params["lambda"])
         rho = self.margin == "rho" and self.loss == "squared-hinge" and not self.penalty.any()
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
+        self.regulariser = stated_regulariser(params)
+        features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
+        plain = features and self.is_sum and self.margin == "unit"
+        require(self.regulariser is None or plain, "a regulariser of its own is about single features and their sums")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
         self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory

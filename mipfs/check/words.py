@@ -28,8 +28,9 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     what, raw = "features" if atoms.single else "atoms", atoms.raw if isinstance(atoms, MadeAtoms) else data
     loss = LOSSES[statement.loss] if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
     bias = "a free intercept" if statement.bias else "no intercept"
+    term = "½‖w‖²" if statement.regulariser is None else f"Σ r(w_j), r(w) = {statement.regulariser.words}"
     lines = [
-        f"minimise ½‖w‖² + {loss}, C = {params['C']!r}, with {bias}",
+        f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
         _selection(statement, what),
     ]

@@ -57,7 +57,7 @@ def _kinds(kind: Any) -> list[Any]:
 
 
 def _readable(kind: Any) -> bool:
-    return all(one in (int, float, bool) or get_origin(one) is Literal for one in _kinds(kind))
+    return all(one in (int, float, bool, str) or get_origin(one) is Literal for one in _kinds(kind))
 
 
 def _read(text: str, name: str, value: str, kind: Any) -> Any:
@@ -66,6 +66,8 @@ def _read(text: str, name: str, value: str, kind: Any) -> Any:
     if get_origin(only) is Literal:
         if value not in get_args(only):
             raise UsageError(f"-o {text}: {name} is one of {', '.join(get_args(only))}")
+        return value
+    if only is str:
         return value
     if only is bool:
         if value not in ("true", "false"):

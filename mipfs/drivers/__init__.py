@@ -202,6 +202,7 @@ def _opened(
     check(problem, "driver", name, module.CAPABILITY, capabilities)
     if getattr(checked, "client", None) is not None:
         check_client(checked.client)
+    if any(getattr(checked, name, None) is not None for name in ("client", "executor")):
         module.refuse(problem, checked)
     why_no_state = _why_no_state(problem, name, checked)
     if why_no_state and (keeper is not None or resume is not None):

@@ -20,11 +20,11 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from mipfs.capability import ATOMS, PAIRS
+from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
-from mipfs.drivers.hands import Hands, hands_of
+from mipfs.drivers.executor import Executor, Exploration
 from mipfs.drivers.pacing import Search
 from mipfs.drivers.shelf import published
 from mipfs.drivers.tree import Tree
@@ -44,6 +44,10 @@ from mipfs.run.run import Run, Steps
 from mipfs.settings import BranchSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
+
+ONE_MASTER = (
+    "takes neither the structural loss nor whole extra variables, whose tree is one master problem; leave it out"
+)
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,14 @@ class Options(Declared):
         Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
         (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.
     batch : int >= 1, optional
-        Nodes that are handed out at a time: by default 8, of small nodes later up to 32, to a cluster 64. The tree
+        Nodes that are handed out at a time: by default 8, of small nodes later up to 32, elsewhere 64. The tree
         depends on this number, and not on who explores it.
+    branching : str, optional
+        The rule by which a node's atom is chosen, of `mipfs.branching`: "largest-weight" (default), "most-fractional".
     client : dask.distributed.Client, optional
         Its workers explore the nodes (`mipfs.drivers.workers`), not threads of this process.
+    executor : Executor, optional
+        Whoever else explores the nodes (`mipfs.drivers.executor`), for one run at a time.
     """
 
     gap: Share = 1e-4
@@ -96,29 +104,44 @@ class Options(Declared):
     active: Names | None = None
     nodes: Literal["newton", "conic"] = "newton"
     batch: Count | None = None
+    branching: str | None = None
     client: Any = field(default=None, repr=False, compare=False)
+    executor: Executor | None = field(default=None, repr=False, compare=False)
     SETTINGS: ClassVar = BranchSettings
+
+    def steering(self, settings: BranchSettings) -> BranchSettings:
+        """The settings with what these options say of them.
+
+        Raises
+        ------
+        UsageError
+            There is no branching rule of that name.
+        """
+        if self.branching is None:
+            return settings
+        return replace(settings, tree=replace(settings.tree, branching=self.branching))
 
 
 def refuse(problem: Problem, options: Options) -> None:
-    """Refuse what a cluster cannot take, before anything is begun.
+    """Refuse what a cluster or another executor cannot take, before anything is begun.
 
     Raises
     ------
     UsageError
     """
+    if options.client is not None and options.executor is not None:
+        raise UsageError("client and executor both say who explores the nodes; leave one of them out")
+    name = "client" if options.executor is None else "executor"
     if options.nodes == "conic":
-        raise UsageError("nodes = 'conic' are solved one at a time, by Clarabel; leave client or nodes out")
+        raise UsageError(f"nodes = 'conic' are solved one at a time, by Clarabel; leave {name} or nodes out")
     if problem.is_one_master:
-        raise UsageError(
-            "client takes neither the structural loss nor whole extra variables, whose tree is one master problem; "
-            "leave it out"
-        )
+        raise UsageError(f"{name} {ONE_MASTER}")
 
 
 def _tree(run: Run, supports: Supports, tol: float) -> Tree:
     """The tree with the node solver that was asked for, and that carries the problem."""
     if run.options.nodes == "conic":
+        needs_ridge(run.problem, "nodes = 'conic'")
         check_size(run.problem.data, "CVXPY program")
         return cast(Tree, published("conic tree").ConicTree(run, supports, tol))
     return Tree(run, supports, tol)
@@ -128,7 +151,8 @@ def _fixed_batch(run: Run) -> int | None:
     """Nodes that are handed out at a time, where that number does not grow with the tree."""
     batch = run.options.batch
     if batch is None:
-        batch = None if run.options.client is None else run.settings.tree.spread
+        is_here = run.options.client is None and run.options.executor is None
+        batch = None if is_here else run.settings.tree.spread
     return None if batch is None else int(batch)
 
 
@@ -138,12 +162,12 @@ def _grown_batch(tree: Tree) -> int:
     return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
 
 
-def _merge(tree: Tree, hands: Hands, waiting: list[tuple[Node, Any]]) -> None:
+def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]) -> None:
     """Take over, in order, what was found below some nodes; one that nobody came to is open as before."""
 
     def found() -> Iterator[tuple[Node, Any]]:
         for node, ticket in waiting:
-            piece = hands.result(ticket)
+            piece = exploration.result(ticket)
             if piece is None:
                 tree.push(node)
             else:
@@ -205,6 +229,8 @@ def search(run: Run) -> Steps:
             raise UsageError(
                 "nodes = 'conic' takes neither the structural loss nor whole extra variables; leave it out"
             )
+        if options.branching is not None:
+            raise UsageError(f"branching {ONE_MASTER}")
         yield from gbd.search(run)
         return
     fixed, begun = _fixed_batch(run), gbd.begin(run)
@@ -223,16 +249,16 @@ def search(run: Run) -> Steps:
         tree.plant()
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree, earlier)
-    with hands_of(tree) as hands:
+    with Exploration(tree) as exploration:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
             batch = fixed or _grown_batch(tree)
             nodes, cutoff = tree.pop(batch), tree.cutoff
-            begun_now = list(zip(nodes, hands.begin(nodes, cutoff), strict=True))
-            _merge(tree, hands, waiting)  # the batch before, while this one is explored
+            begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
+            _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now
             if waiting and tree.n_open < batch:
-                _merge(tree, hands, waiting)
+                _merge(tree, exploration, waiting)
                 waiting = []
             supports.reduce()
             run.closed = not tree.n_open and not waiting
@@ -240,7 +266,9 @@ def search(run: Run) -> Steps:
                 beside.go_on(batch / tree.settings.batch)
             _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
-        _merge(tree, hands, waiting)  # as a whole, unless the run must stop: the answer does not depend on the moment
+        _merge(
+            tree, exploration, waiting
+        )  # as a whole, unless the run must stop: the answer does not depend on the moment
     run.raise_bound(min(tree.bound, run.objective))
     yield partial(tree_state.saved, tree, earlier)
     is_less = earlier is not None and min(tree.bound, run.objective) < earlier.bound

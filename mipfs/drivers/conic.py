@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem
+from mipfs.kernels.bound import added, gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
@@ -175,13 +175,12 @@ def dual_vector(declared: Formulation) -> Dual | None:
 
 def lower(problem: Problem, cut: Cut) -> float:
     """lower(α) = g(α) + min of cᵀσ − ½ s(α)ᵀσ over the rows of S with 0 ≤ σ ≤ 1, rounded down."""
-    return _sum(cut.constant, problem, problem.penalty - 0.5 * cut.slopes)
+    return added(cut.constant, problem.selection.minimise_relaxed(-gains(cut.slopes, problem.penalty))[1])
 
 
 def lower_over_hull(problem: Problem, cut: Cut) -> float:
     """lower(α) with the minimum over S itself, rounded down."""
-    cost = problem.penalty - 0.5 * cut.slopes
-    return _rounded(cut.constant, problem.selection.minimise(cost)[1], cost)
+    return added(cut.constant, problem.selection.minimise(-gains(cut.slopes, problem.penalty))[1])
 
 
 def earned(declared: Formulation, dual: Dual) -> float:
@@ -193,22 +192,14 @@ def earned(declared: Formulation, dual: Dual) -> float:
     if declared.lagrangian is None:
         return lower(problem, cut)
     taken, cost = declared.lagrangian(np.sqrt(cut.slopes))
-    return _sum(cut.constant - taken * (1 + 4 * cost.size * UNIT_ROUNDOFF), problem, cost)
+    inner = problem.selection.minimise_relaxed(cost)[1]
+    return added(cut.constant, rounded_down(-taken, taken, cost.size), inner)
 
 
 def _cut(problem: Problem, dual: Dual) -> Cut:
     alpha = decoded(dual)
     g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
-    return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
-
-
-def _sum(constant: float, problem: Problem, cost: Array) -> float:
-    """The constant plus the minimum of costᵀσ, rounded down."""
-    return _rounded(constant, problem.selection.minimise_relaxed(cost)[1], cost)
-
-
-def _rounded(constant: float, inner: float, cost: Array) -> float:
-    return constant + inner - 4 * (cost.size + 8) * UNIT_ROUNDOFF * (abs(constant) + float(np.abs(cost).sum()))
+    return cut_from_dual(problem, alpha, g, dual)
 
 
 def candidates(problem: Problem, declared: Formulation) -> list[Array]:

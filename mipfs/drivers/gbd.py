@@ -18,7 +18,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.capability import ALL_LOSSES, Capability
+from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, Capability, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
 from mipfs.drivers.earlier import Earlier
@@ -43,7 +43,7 @@ from mipfs.settings import GbdSettings
 
 Array = npt.NDArray[np.float64]
 
-CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified")
+CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS)
 
 
 @dataclass(frozen=True)
@@ -239,6 +239,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
     """The subproblem by that method."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
+    needs_ridge(run.problem, f"subproblem = {by!r}")
     conic = published("conic subproblem").ConicSubproblem(run.problem, lambda: run.must_stop, lambda: run.deadline)
     return cast(Subproblem, conic)
 

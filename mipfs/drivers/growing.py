@@ -28,7 +28,7 @@ from mipfs.drivers.searched import Searched, closed, searched
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
-from mipfs.inner.reduced_costs import with_each
+from mipfs.kernels.bound import added, gains, with_each
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
@@ -84,10 +84,10 @@ def rooted(run: Run) -> Root:
     solved = solver.solve(low, high, run.settings.growth.gap)
     pricing = Pricing(problem.selection)
     prices = pricing.of(solved.multipliers) or pricing.none
-    cost = problem.penalty - 0.5 * solved.cut.slopes
     inside, free = np.flatnonzero(low > 0.5), np.flatnonzero((low < 0.5) & (high > 0.5))
-    gains = prices.shift + prices.slack - cost
-    return Root(solved, prices, with_each(solved.cut.constant + prices.constant, gains, inside, free, problem.M))
+    gain = gains(solved.cut.slopes, prices.penalties(problem.penalty))
+    base = added(solved.cut.constant, prices.constant)
+    return Root(solved, prices, with_each(base, gain, inside, free, problem.M))
 
 
 class Grown(Part):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mipfs import formulation
 from mipfs.atoms.features import Features
 from mipfs.atoms.pairs import Pairs
-from mipfs.capability import ATOMS, POINTWISE, Capability
+from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, needs_ridge
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import published
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"))
+CAPABILITY = Capability(
+    losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"), regularisers=ALL_REGULARISERS
+)
 
 
 @dataclass(frozen=True)
@@ -236,7 +238,9 @@ def _restricted(run: Run) -> Restricted:
     if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
     loss = get_loss(problem.loss)
-    smooth = loss.is_smooth and loss.kernel is not None and not problem.has_penalty
+    if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
+        needs_ridge(problem, f"restricted = {options.restricted!r}")
+    smooth = loss.is_smooth and problem.has_kernels and not problem.has_penalty
     if options.restricted in ("face", "proximal") and not smooth:
         raise UsageError(
             f"restricted = {options.restricted!r} needs a smooth loss without penalties; leave it at 'auto'"

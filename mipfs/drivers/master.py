@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from mipfs.drivers.master_node import Node, Point
 from mipfs.inner.epigraph import Epigraph
+from mipfs.kernels.bound import added, rounded_down, traded
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -307,10 +308,12 @@ class Master:
         slopes = 0.5 * (share @ self.pool.slopes[ids])
         cost = np.concatenate([self.penalty - slopes, np.zeros(len(self.selection.rows.extra))])
         bound, reduced = lagrangian_bound(cost, self.selection.all_rows, *self.selection.box(node.lb, node.ub), y)
-        constant = float(share @ self.pool.constants[ids])
-        error = 1e-14 * (len(ids) + 8) * (abs(constant) + float(slopes.sum()))
+        constants = share * self.pool.constants[ids]
+        # the shares add up to one but for 1 + γ, and every slope is a sum of as many terms as the constant
+        size = 3.0 * (float(np.abs(constants).sum()) + float(slopes.sum()))
+        bound = added(bound, rounded_down(float(constants.sum()), size, ids.size))
         multipliers = None if self.selection.is_plain else y[int(self.selection.M is not None) :]
-        return bound + constant - error, reduced[: self.selection.n_features], Evidence(ids, share, multipliers)
+        return bound, reduced[: self.selection.n_features], Evidence(ids, share, multipliers)
 
     def _fix_by_reduced_cost(
         self, node: Node, bound: float, reduced: Array, cutoff: float, evidence: Evidence | None
@@ -318,7 +321,7 @@ class Master:
         """Fix features whose other value would lift the bound to the cutoff."""
         if not (math.isfinite(cutoff) and math.isfinite(bound)):
             return
-        other = bound + np.abs(reduced) * (1.0 - 1e-12)
+        other = traded(bound, np.abs(reduced), 0.0)
         fix = node.free & (other >= cutoff)
         if fix.any():
             self._done(float(other[fix].min()))

@@ -17,9 +17,10 @@ from mipfs.atoms.tree import Tree
 from mipfs.atoms.tree_search import TreeSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
+from mipfs.kernels.bound import U, added, gains, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.proof.cuts import dual_value_below
+from mipfs.proof.cuts import dual_value_below, scores_above
 from mipfs.proof.single import cut_of
 from mipfs.run.proven import prove, prove_plain
 from mipfs.run.run import Run
@@ -38,7 +39,7 @@ def takes_the_best(problem: Problem) -> bool:
     """Whether the selection that α violates most is made of the largest scores."""
     selection = problem.selection
     free = selection.is_plain and not selection.forced_in and not selection.forced_out
-    return free and not problem.has_penalty
+    return free and not problem.has_penalty and problem.regulariser.is_ridge
 
 
 class MostViolated:
@@ -177,30 +178,36 @@ class MostViolated:
 
     def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower of a dual vector that is known by v (n,) and its g, rounded down."""
-        problem = self.problem
-        M = problem.atoms.count if problem.M is None else problem.M
+        problem, count = self.problem, self.problem.atoms.count
+        M = count if problem.M is None else min(problem.M, count)
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
             top, wide = self.top, self._wide(M)
             ids, sizes = top.search(v, wide, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, wide)
-            ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
-            inner = -0.5 * float(np.sum(np.square(sizes + self.top.radius(v)))) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
+            ids, self.next_best = ids[:M], ids[M:]
+            return self._of_best(g, ids, np.square(_filled(sizes[:M], M) + self.top.radius(v)))
         if self._search is not None:
             ids, found = self._search.best(v, M)
-            error = self._search.error(v, float(found.max(initial=0.0)))
-            inner = -0.5 * (float(found.sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
-        scores = problem.atoms.scores(v)
+            return self._of_best(g, ids, _filled(found, M) + self._search.error(v, float(found.max(initial=0.0))))
         if self._by_best:
+            scores = problem.atoms.scores(v)
             ids = problem.atoms.best(v, self._wide(M))
             ids, self.next_best = ids[:M], ids[M:]
-            error = float(problem.atoms.score_error(v, scores).max(initial=0.0))
-            inner = -0.5 * (float(scores[ids].sum()) + M * error) * (1.0 + 1e-15 * (ids.size + 8))
-            return np.sort(ids), np.ones(ids.size), g + inner
-        cost = problem.penalty - 0.5 * (scores + problem.atoms.score_error(v, scores))
+            error = problem.atoms.score_error(v, scores)
+            return self._of_best(g, ids, _filled(scores[ids], M) + float(error.max(initial=0.0)))
         minimise = self._oracle.minimise_relaxed if self.relaxation == "box" else self._oracle.minimise
-        sigma, inner = minimise(cost)
+        sigma, inner = minimise(-gains(scores_above(problem, v), problem.penalty))
         if sigma is None:
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
         ids = np.flatnonzero(sigma > 1e-9)
-        return ids, np.asarray(sigma[ids], dtype=float), g + inner - 1e-15 * ids.size * abs(inner)
+        return ids, np.asarray(sigma[ids], dtype=float), added(g, inner)
+
+    @staticmethod
+    def _of_best(g: float, ids: Integers, squares: Array) -> tuple[Integers, Array, float]:
+        """The best atoms, and lower of their scores (M,), which took four roundings at most."""
+        every = np.arange(squares.size)
+        return np.sort(ids), np.ones(ids.size), lower(g, gains(squares * (1.0 + 8.0 * U), 0.0), every[:0], every, None)
+
+
+def _filled(found: Array, M: int) -> Array:
+    """What was found of M values, and zeros: an atom that was not found has no more, but for its error."""
+    return np.concatenate([found, np.zeros(M - found.size)])

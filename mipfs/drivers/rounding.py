@@ -16,6 +16,7 @@ from mipfs.inner.alike import AT_A_TIME, alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
+from mipfs.kernels.bound import gains
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
@@ -132,13 +133,13 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     at, total = np.searchsorted(held, columns.ids), np.bincount(of_last, last.w, held.size)
     w = np.where(np.append(held, -1)[at] == columns.ids, np.append(total, 0.0)[at], 0.0)  # −1: no column
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
-    sizes, gains = np.zeros(sigma.size), np.zeros(sigma.size)
+    sizes, gain = np.zeros(sigma.size), np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
     at_a_time = AT_A_TIME if isinstance(problem.atoms, Features) else max(1, used.size)
     few = (used[start : start + at_a_time] for start in range(0, used.size, at_a_time))
     scores = np.concatenate([np.empty(0), *(restricted(problem.atoms, ids).scores(v) for ids in few)])
-    gains[place] = 0.5 * scores - problem.penalty[used]
-    return [sizes, sigma, gains, *([sigma - 0.5] if problem.has_penalty else [])]
+    gain[place] = gains(scores, problem.penalty[used])
+    return [sizes, sigma, gain, *([sigma - 0.5] if problem.has_penalty else [])]
 
 
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mipfs.atoms.pair_search import TINY, PairSearch
 from mipfs.atoms.pairs import Pairs
 from mipfs.inner.boolean import Boolean, Solved
+from mipfs.kernels.bound import U, gains, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Dual, decoded, dual_value_below
@@ -57,17 +58,19 @@ class Searched:
     @property
     def lower(self) -> float:
         """lower(α)."""
-        return self._less(float(self.squares.sum()))
+        return self._of(self.squares)
 
-    def _less(self, total: float) -> float:
-        return self.g - 0.5 * total * (1.0 + 1e-15 * (self.squares.size + 8)) - 1e-15 * abs(self.g)
+    def _of(self, squares: Array) -> float:
+        """The bound of scores (M,) that took three roundings."""
+        every = np.arange(squares.size)
+        return lower(self.g, gains(squares * (1.0 + 8.0 * U), 0.0), every[:0], every, None)
 
     def least(self, size: float) -> float:
         """A bound on every selection with an atom of a computed |ω| up to `size`."""
         if not self.squares.size:
             return np.inf
         score = min((size + self.radius) ** 2, float(self.squares[-1]))
-        return self._less(float(self.squares[:-1].sum()) + score)
+        return self._of(np.append(self.squares[:-1], score))
 
     def outside(self, held: Integers) -> float:
         """A bound on every selection with an atom that is not held."""

@@ -81,7 +81,7 @@ class Session:
         self._made: Made = None
         self._result: Result | None = None
         self._error: BaseException | None = None
-        settings = settings_of(options) if settings is None else settings
+        settings = settings_of(options, settings)
         with ExitStack() as stack:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)

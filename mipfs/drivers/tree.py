@@ -15,19 +15,20 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, wait
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.branching import RULES, get_rule
 from mipfs.drivers.pieces import Numbers, Pieces
 from mipfs.drivers.tree_proof import Node, TreeProof
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm, carries
 from mipfs.inner.node_solver import NodeSolver
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels import subtree
+from mipfs.kernels.bound import gains
 from mipfs.kernels.structures import Piece
 from mipfs.proof.proof import Proof
 from mipfs.run.heuristics import Supports
@@ -53,6 +54,7 @@ class Tree(TreeProof):
         super().__init__(run)
         self.supports, self.tol = supports, tol
         self.settings: TreeSettings = run.settings.tree
+        self.rule = get_rule(self.settings.branching)
         problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.is_plain = carries(problem)
@@ -76,14 +78,15 @@ class Tree(TreeProof):
     def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
         run = self.run
-        return RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop, run.settings.relaxation)
+        stops = (lambda: run.must_stop), self.stop
+        return RowsRelaxation(run.problem, alive, *stops, run.settings.relaxation, self.rule)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
         problem, alive = self.run.problem, self.relaxation.alive
         if self.is_plain:
             problem, alive = problem.restricted(alive), np.arange(alive.size)
-        return NodeSolver(problem, alive, self.loss)
+        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching])
 
     def plant(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
@@ -100,8 +103,8 @@ class Tree(TreeProof):
         if self.is_plain:
             self.supports.round(cut.slopes)
         else:
-            gains = (0.5 * cut.slopes - self.run.problem.penalty)[self.relaxation.alive]
-            self.dive(np.argsort(-gains, kind="stable"))
+            gain = gains(cut.slopes, self.run.problem.penalty)[self.relaxation.alive]
+            self.dive(np.argsort(-gain, kind="stable"))
         self.climb()
         self.enter(self._screened_root(place, states, outcome))
 
@@ -204,7 +207,7 @@ class Tree(TreeProof):
         """Its subtree is explored up to this bound: a share of the way to the cutoff."""
         return node.bound + self.settings.level * (cutoff - node.bound) if math.isfinite(cutoff) else math.inf
 
-    def duals(self, nodes: list[Node]) -> list[Array]:
+    def duals(self, nodes: Sequence[Node]) -> list[Array]:
         """The dual vectors that the nodes start from; siblings, which come together, share theirs."""
         read: dict[int, Array] = {}
         for index in {node.dual for node in nodes}:
@@ -301,24 +304,21 @@ class Tree(TreeProof):
             self.go_on(node, outcome)
 
     def go_on(self, node: Node, outcome: RowsOutcome) -> None:
-        """Evaluate the one selection that is left; or round, and split on the fractional atom of largest weight."""
+        """Evaluate the one selection that is left; or round, and split."""
         free = np.flatnonzero(node.states == FREE)
         M = self.run.problem.M
         if free.size == 0 or (M is not None and np.count_nonzero(node.states == INSIDE) >= M):
             self.leaf(node)
             return
         sigma = outcome.sigma[free]
-        undecided = np.minimum(sigma, 1.0 - sigma) > self.settings.integral
+        is_integral = not np.any(np.minimum(sigma, 1.0 - sigma) > self.settings.integral)
         often = self.n_nodes <= self.settings.roundings or self.n_nodes % self.settings.rounding_every == 0
-        if often or not undecided.any():
+        if often or is_integral:
             self.round(outcome)
             if node.bound >= self.cutoff:
                 self.close(node, node.bound)
                 return
-        size = np.abs(outcome.warm.w[free])
-        if undecided.any():
-            size = np.where(undecided, size + 1e-300, -1.0)
-        self.split(node, int(free[np.argmax(size)]))
+        self.split(node, self.relaxation.to_split(node.states, outcome, self.cutoff))
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
@@ -415,14 +415,6 @@ class Tree(TreeProof):
     def n_open(self) -> int:
         """Number of open nodes."""
         return len(self._heap)
-
-    def result(self, future: Future[list[Any]]) -> list[Any]:
-        """Wait for some explorations; they are told to give up when the run must stop."""
-        while not future.done():
-            wait([future], timeout=self.settings.poll_seconds)
-            if self.run.must_stop:
-                self.stop[0] = 1
-        return future.result()
 
     def finish(self) -> Proof | None:
         """The proof of the bound; None where none was begun, or where it was lost."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import UNIT_ROUNDOFF, Features
+from mipfs.atoms.features import Features
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
@@ -25,9 +25,10 @@ from mipfs.inner.iterative import ROWS, IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
+from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below
+from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below, scores_of
 from mipfs.settings import RelaxationSettings
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
@@ -297,11 +298,14 @@ class Boolean:
         def enough(lower: float, upper: float) -> bool:
             return self.must_stop() or (whole and self.enough(size * lower + base, size * upper + base))
 
-        watch = Watch(problem, Z, self.y, self.c, columns, penalty, polytope, goal=goal, enough=enough)
+        regulariser = problem.regulariser.at(columns.ids).scaled(size)
+        watch = Watch(
+            problem, Z, self.y, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal, enough=enough
+        )
         loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
         kind = IterativeInteriorPoint if gradients else InteriorPoint
-        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope)
+        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser)
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns
@@ -324,45 +328,34 @@ class Boolean:
         if problem.bias:  # else what rounding takes off falls on a few samples, and moves ω by their large numbers
             spread = balanced(np.maximum(spread, 0.0), problem.data.y)
         factor = 1.0
-        if not np.any(problem.penalty) and problem.selection.is_plain:
+        if problem.regulariser.is_homogeneous and not np.any(problem.penalty) and problem.selection.is_plain:
             whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
             exact = np.ldexp(whole.astype(float), -q)
-            scores = problem.atoms.scores(exact * problem.data.y)
+            scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
                 factor, spread = multiple, multiple * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         value = dual_value_below(self.loss, exact, problem.c_i)
-        cut = cut_from_dual(problem.atoms, exact, problem.data.y, value, (whole, q))
-        cost = problem.penalty - 0.5 * cut.slopes
+        cut = cut_from_dual(problem, exact, value, (whole, q))
+        cost = -gains(cut.slopes, problem.penalty)
         user = y[int(problem.M is not None) :]
-        found = (self._priced(cut, cost, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
-        lower, prices = max(found, key=lambda one: one[0])
-        return Earned(lower, cut, y, factor, prices)
+        found = (self._priced(cut, prices) for prices in self.pricing.choices(user, cost, self.low, self.high))
+        most, prices = max(found, key=lambda one: one[0])
+        return Earned(most, cut, y, factor, prices)
 
-    def _priced(self, cut: Cut, cost: Array, prices: Prices) -> tuple[float, Prices]:
+    def _priced(self, cut: Cut, prices: Prices) -> tuple[float, Prices]:
         """The bound with some prices of the rows, rounded down, and the prices."""
-        gains = prices.shift + prices.slack - cost
-        inside = self.low > 0.5
-        room = gains.size if self.problem.M is None else self.problem.M - int(inside.sum())
-        free = gains[(self.low < 0.5) & (self.high > 0.5)]
-        free = free[free > 0.0]
-        if room < free.size:
-            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
-        held = gains[inside]
-        size = abs(cut.constant) + abs(prices.constant) + float(np.abs(held).sum() + free.sum())
-        lower = cut.constant + prices.constant - float(held.sum()) - float(free.sum())
-        return lower - 2.0 * (free.size + held.size + 10) * UNIT_ROUNDOFF * size, prices
+        free = (self.low < 0.5) & (self.high > 0.5)
+        gain = gains(cut.slopes, prices.penalties(self.problem.penalty))
+        return lower(added(cut.constant, prices.constant), gain, self.low > 0.5, free, self.problem.M), prices
 
     def _largest(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
-        inside = self.low > 0.5
-        room = scores.size if self.problem.M is None else self.problem.M - int(inside.sum())
-        free = scores[(self.low < 0.5) & (self.high > 0.5)]
-        if room < free.size:
-            free = np.partition(free, free.size - room)[free.size - room :] if room > 0 else free[:0]
-        return float(free.sum() + scores[inside].sum())
+        held, free = scores[self.low > 0.5], scores[(self.low < 0.5) & (self.high > 0.5)]
+        room = free.size if self.problem.M is None else self.problem.M - held.size
+        return float(held.sum() + largest(free, room).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import int64
 from scipy import sparse
 
 from mipfs.atoms.features import Features, omega_radius, sum_error
+from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
-from mipfs.inner.reduced_costs import screened
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
+from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
@@ -30,7 +32,7 @@ from mipfs.losses import get_loss
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
-from mipfs.svm.dyadic import balance, finest, grid
+from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
 Array = npt.NDArray[np.float64]
@@ -123,15 +125,23 @@ class Outcome:
     steps: int
 
 
+def branching(
+    rule: Any, atoms: Integers, w: Array, sigma: Array, ends: tuple[float, float] = (0.0, 0.0)
+) -> tuple[structures.RelaxedNode, Step]:
+    """A relaxed node, with its bound and the cutoff, and a branching rule for it, not compiled yet."""
+    relaxed = structures.RelaxedNode(atoms, w, sigma, *ends)
+    return relaxed, Step.of(rule, relaxed, atoms, returns=int64)
+
+
 def carries(problem: Problem) -> bool:
-    """Whether the kernel can take the problem: single unscaled features, a plain S, a pointwise loss.
+    """Whether the kernel can take the problem: single unscaled features, a plain S, a loss and a regulariser it knows.
 
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
     plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ROWS_ABOVE)
-    return bool(plain and get_loss(problem.loss).kernel is not None and absorbed)
+    return bool(plain and problem.has_kernels and absorbed)
 
 
 class Relaxation:
@@ -142,21 +152,21 @@ class Relaxation:
     problem : Problem with `carries`
     alive : (k,) positions of the features that no screening has excluded
     stop : (1,) int8, set from outside to give up in the middle of a node
+    rule : a branching rule, a compiled function of `mipfs.branching`
 
     Notes
     -----
     Holds y∘(X − z) of the alive columns, scaled, by columns and by rows: twice as many bytes as they have in the data.
     """
 
-    def __init__(self, problem: Problem, alive: Integers, stop: States) -> None:
+    def __init__(self, problem: Problem, alive: Integers, stop: States, rule: Any = largest_weight.choose) -> None:
         data = problem.data
-        self.problem, self.alive, self.stop = problem, alive, stop
+        self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
         self.kind = self.loss.kernel
         self.penalty = np.array(problem.penalty[alive])
-        self.top = self.loss.top(problem.c_i)
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
@@ -271,13 +281,14 @@ class Relaxation:
         point = structures.Point(work.w, work.best, work.best)
         relax = Step.of(boolean_newton.relax, minimise, alive.Z, samples, in_play, goal, point, work.newton[0])
         price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)
-        return Steps(relax, minimise, price)
+        return Steps(relax, minimise, price, branching(self.rule, work.columns, work.w, work.sigma)[1])
 
     def _made_for(self, handed: Handed, has_rows: bool) -> Steps:
         """The steps in machine code; that of the prices only where the user has rows."""
         if has_rows not in self._made:
-            relax, minimise, price = self._steps(handed)
-            self._made[has_rows] = Steps(relax.made(), minimise.made(), price.made() if has_rows else price)
+            relax, minimise, price, branch = self._steps(handed)
+            price = price.made() if has_rows else price
+            self._made[has_rows] = Steps(relax.made(), minimise.made(), price, branch.made())
         return self._made[has_rows]
 
     def kernels(self, has_rows: bool) -> tuple[list[Step], list[Step]]:
@@ -285,7 +296,7 @@ class Relaxation:
         handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
         steps = self._steps(handed)
         explore, prices = Step.of(subtree.explore, steps, *handed), [steps.price] * has_rows
-        return [explore], [steps.relax, steps.minimise_model, *prices]
+        return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""
@@ -304,13 +315,12 @@ class Relaxation:
         dual, problem = (outcome.whole, outcome.q), self.problem
         alpha = decoded(dual)
         g = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem.atoms, alpha, problem.data.y, g, dual)
+        return cut_from_dual(problem, alpha, g, dual)
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
-        whole, ends, q = grid(alpha, self.top)
-        if self.problem.bias:
-            balance(whole, ends, self.problem.data.y)
+        problem = self.problem
+        whole, q = self.loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
         return whole, q
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
@@ -328,4 +338,4 @@ class Relaxation:
         """The node's bound by a dual vector, and which free features it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        return screened(g, 0.5 * s - self.penalty, inside, free, self.M, cutoff)
+        return screened(g, gains(s, self.penalty), inside, free, self.M, cutoff)

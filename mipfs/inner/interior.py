@@ -1,12 +1,14 @@
 """The Boolean relaxation by a structured primal-dual interior point: no scale, loss or row stops it.
 
-    min  ½ Σ_g ‖w_g‖²/σ_g + c'σ + L(Zw + yb)   over w, b, 0 ≤ σ ≤ 1, lb ≤ A(σ, e) ≤ ub
+    min  Σ_j σ_j r(w_j/σ_j) + c'σ + L(Zw + yb)   over w, b, 0 ≤ σ ≤ 1, lb ≤ A(σ, e) ≤ ub
 
-The rows of Z leave with D = 1/(slack over dual), σ with q = ‖w_g‖²/σ_g³ + ζ_g, ζ = z/σ + v/(1 − σ), the rows of A as a
-Schur complement S of their number. What is left is one of two positive definite systems, whichever is smaller:
+For a regulariser with conjugate h the weights are w = σt, t = h'(ω), where ω = Z'α, and σ is worth h(ω): for the ridge
+t = ω and h = ½ω². Let κ = σh''(ω). The rows of Z leave with D = 1/(slack over dual), σ with q = Σ_g t²/κ + ζ_g,
+ζ = z/σ + v/(1 − σ), the rows of A as a Schur complement S of their number. What is left is one of two positive definite
+systems, whichever is smaller:
 
     (B + Z'DZ) dw = …   with k unknowns,    (D⁻¹ + Z B⁻¹ Z') dα = …   with n,
-    B = diag(1/σ) − h Q⁻¹ h' + G S⁻¹ G',    h = −w/σ²,    G = h Q⁻¹ A'
+    B = diag(1/κ) − h Q⁻¹ h' + G S⁻¹ G',    h = −t/κ,    G = h Q⁻¹ A'
 
 both bordered by the free intercept. One iteration is one product and one Cholesky factor. The losses differ in D alone.
 Mehrotra's predictor and corrector; one step length for both sides, because the perspective terms are not linear.
@@ -22,6 +24,7 @@ import numpy.typing as npt
 
 from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
 from mipfs.losses.terms import Terms, to_boundary
+from mipfs.regularisers.base import Regulariser
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -34,6 +37,8 @@ INSIDE = 1e-15
 """Least distance of a point that is begun from to the ends of its box, relative to their distance."""
 NEWCOMER = 0.1
 """σ of an atom that comes in later, as a share of the mean of those that are there."""
+FLAT = 1e-8
+"""h'' counts as this much at least: where it vanishes (a weight held at 0, or at an end) κ must not."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
 
@@ -52,7 +57,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What the equations lack at a point: distances to the ends of x, Z'α, σω − w, and the rows of x and of A."""
+    """What the equations lack at a point: distances to the ends of x, Z'α, σt − w, and the rows of x and of A."""
 
     gap_low: Array
     gap_high: Array
@@ -64,7 +69,7 @@ class Residuals:
 
 @dataclass(frozen=True, eq=False)
 class Second:
-    """Terms of second order: of the products with z, v and τ, of w = σω, and of the rows of x."""
+    """Terms of second order: of the products with z, v and τ, of w = σt, and of the rows of x."""
 
     z: Array
     v: Array
@@ -99,6 +104,8 @@ class InteriorPoint(ReducedSystem):
     atom : (k,) the σ of every column; -1 where it is fixed at 1
     penalty : (m,) cost of x
     polytope : Polytope of x
+    regulariser : Regulariser of the k columns
+    share : (k,) σ of the columns where it is fixed, by default 1
     """
 
     def __init__(
@@ -110,8 +117,12 @@ class InteriorPoint(ReducedSystem):
         atom: Integers,
         penalty: Array,
         polytope: Polytope,
+        *,
+        regulariser: Regulariser,
+        share: Array | None = None,
     ) -> None:
         self.Z, self.y, self.loss, self.bias = Z, y, loss, bias
+        self.regulariser, self.share = regulariser, np.ones(Z.shape[1]) if share is None else share
         self.polytope, self.penalty = polytope, penalty
         self.free = np.flatnonzero(atom >= 0)
         self.atom = atom[self.free]
@@ -202,8 +213,9 @@ class InteriorPoint(ReducedSystem):
         reach = self._longest(left, first)
         center = max(1e-3, (1.0 - reach) ** 3)
         bent, curved = np.zeros(self.w.size), np.zeros(self.x.size)
-        bent[self.free] = reach * first.omega[self.free] * first.x[self.atom]
-        curved += np.bincount(self.atom, 0.5 * reach * np.square(first.omega[self.free]), minlength=self.x.size)
+        d_omega, slope = first.omega[self.free], self.slope[self.free]
+        bent[self.free] = reach * d_omega * first.x[self.atom] * slope
+        curved += np.bincount(self.atom, 0.5 * reach * np.square(d_omega) * slope, minlength=self.x.size)
         second = Second(
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
@@ -222,19 +234,19 @@ class InteriorPoint(ReducedSystem):
     def _linearised(self) -> Residuals | None:
         """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
         loss, polytope, A = self.loss, self.polytope, self.polytope.A
-        k = self.w.size
         D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))
         gap_low, gap_high = self.x - self.below, self.above - self.x
         low, high = self.has_low, self.has_high
         zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
         zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
-        sigma = np.ones(k)
-        sigma[self.free] = self.x[self.atom]
-        of, sf = self.omega[self.free], sigma[self.free]
-        squares = np.bincount(self.atom, np.square(of), minlength=self.x.size)
+        sigma, regulariser, free = self.share.copy(), self.regulariser, self.free
+        sigma[free] = self.x[self.atom]
+        t, self.slope = regulariser.weight(self.omega), np.maximum(regulariser.curvature(self.omega), FLAT)
+        squares = np.bincount(self.atom, np.square(t[free]) / self.slope[free], minlength=self.x.size)
+        worth = np.bincount(self.atom, regulariser.conjugate(self.omega)[free], minlength=self.x.size)
         q = squares / np.where(squares > 0, self.x, 1.0) + zeta
-        self.h = -of / sf
-        self.q, self.zeta, self.sigma = q, zeta, sigma
+        self.q, self.zeta, self.kappa = q, zeta, sigma * self.slope
+        self.h = -t[free] / self.kappa[free]
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
         total += float(
@@ -246,11 +258,11 @@ class InteriorPoint(ReducedSystem):
         S[np.diag_indices_from(S)] += theta
         self.D, self.S = D, S
         self.rows = Factor.of(S.copy()) if len(S) else None
-        if (len(S) and self.rows is None) or not self._factor(D, S, sigma):
+        if (len(S) and self.rows is None) or not self._factor(D, S, self.kappa):
             return None
-        rs = self.penalty - 0.5 * squares - self.z + self.v + A.T @ self.tau
+        rs = self.penalty - worth - self.z + self.v + A.T @ self.tau
         rr = polytope.u - A @ self.x - self.r
-        return Residuals(gap_low, gap_high, self.Z.pull(loss.alpha), sigma * self.omega - self.w, rs, rr)
+        return Residuals(gap_low, gap_high, self.Z.pull(loss.alpha), sigma * t - self.w, rs, rr)
 
     def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
@@ -265,7 +277,7 @@ class InteriorPoint(ReducedSystem):
         R = R - np.where(high, cv / np.where(high, left.gap_high, 1.0), 0.0)
         g = np.where(equal, left.rr, left.rr - ct / np.where(equal, 1.0, self.tau))
         gamma = self.loss.target(target, second is not None)
-        pulled = left.pulled + (rp - self.sigma * self.omega) / self.sigma
+        pulled = left.pulled + (rp - self.kappa * self.omega) / self.kappa
         dw, db, d_alpha, _ = self._directions(R, pulled, g, gamma)
         U = R - np.bincount(self.atom, self.h * dw[self.free], minlength=self.x.size)
         d_tau = self._rows_solve(A @ (U / q) - g)
@@ -273,7 +285,7 @@ class InteriorPoint(ReducedSystem):
         dz = np.where(low, (cz - self.z * dx) / np.where(low, left.gap_low, 1.0), 0.0)
         dv = np.where(high, (cv + self.v * dx) / np.where(high, left.gap_high, 1.0), 0.0)
         dr = np.where(equal, 0.0, left.rr - A @ dx)
-        d_omega = (dw - rp) / self.sigma
+        d_omega = (dw - rp) / self.kappa
         d_omega[self.free] += self.h * dx[self.atom]
         self.loss.direction(d_alpha)
         return Direction(dw, db, d_omega, dx, dz, dv, d_tau, dr)

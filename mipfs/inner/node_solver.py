@@ -8,11 +8,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs import compiled
+from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
@@ -45,21 +48,31 @@ class NodeSolver:
     problem : Problem
     alive : (k,) positions of the atoms that no screening has excluded
     loss : float, as of `Relaxation.coarsen`
+    rule : str, the module of a branching rule
     """
 
-    def __init__(self, problem: Problem, alive: Integers, loss: float = 0.0) -> None:
-        self.problem, self.alive, self.loss = problem, alive, loss
+    def __init__(self, problem: Problem, alive: Integers, loss: float, rule: str) -> None:
+        self.problem, self.alive, self.loss, self.rule = problem, alive, loss, rule
+        self.version = compiled.key()
         self._made: RowsRelaxation | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_made": None}
 
     def made(self, stop: States) -> RowsRelaxation:
-        """The solver, made when it is first asked for; `stop` (1,) is set from outside to give up."""
+        """The solver, made when it is first asked for; `stop` (1,) is set from outside to give up.
+
+        Raises
+        ------
+        UsageError
+            Other sources than where it was pickled: its bits would be others.
+        """
+        if self.version != compiled.key():
+            raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
         with MAKING:
             if self._made is None:
-                never = np.zeros(1, dtype=np.int8)
-                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never)
+                never, rule = np.zeros(1, dtype=np.int8), import_module(self.rule).choose
+                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule)
                 self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
 
@@ -109,10 +122,10 @@ def slim(found: Found) -> Any:
 
 
 def whole(found: Any) -> Found:
-    """What `slim` made smaller, with weights as they were."""
-    if isinstance(found, Piece):
+    """What `slim` made smaller, with weights as they were; anything else as it is."""
+    if isinstance(found, Piece) and isinstance(found.weights, tuple):
         return found._replace(weights=_filled(found.weights), offers=_filled(found.offers))
-    assert isinstance(found, RowsOutcome)
+    assert isinstance(found, Found)
     return found
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import IN, classify
 
 Array = npt.NDArray[np.float64]
@@ -45,9 +46,8 @@ class Polytope:
 
     def most(self, squares: Array) -> float:
         """The largest Σ_g σ_g (½ s_g − c_g) for s (G,) >= 0."""
-        gains = 0.5 * squares - self.cost
-        best = np.sort(np.maximum(gains[self.free], 0.0))[::-1][: self.room]
-        return float(gains[~self.free].sum()) + float(best.sum())
+        gain = gains(squares, self.cost)
+        return float(gain[~self.free].sum()) + float(largest(gain[self.free], self.room).sum())
 
     def least(self, squares: Array) -> tuple[float, Array]:
         """The least Σ_g (½ s_g / σ_g + c_g σ_g) for s (G,) >= 0, and its σ, σ_g = min(1, √s_g/τ_g)."""

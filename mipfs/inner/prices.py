@@ -16,7 +16,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.kernels.bound import U, rounded_down
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
@@ -46,6 +46,13 @@ class Prices:
     constant: float
     shift: Array
     slack: Array
+
+    def penalties(self, penalty: Array) -> Array:
+        """Penalties (count,) of the atoms with those of the rows, c − A'y, rounded down."""
+        if not self.y.any():
+            return penalty
+        size = np.abs(penalty) + np.abs(self.shift) + self.slack
+        return np.asarray(rounded_down(penalty - self.shift - self.slack, size, 0))
 
 
 class Pricing:
@@ -78,8 +85,8 @@ class Pricing:
         if of_extra is None:
             return None
         size = float(np.abs(parts).sum()) + of_extra[1]
-        constant = float(parts.sum()) + of_extra[0] - 2.0 * (y.size + self.ends[0].size + 8) * UNIT_ROUNDOFF * size
-        gamma = 1.01 * (y.size + 4) * UNIT_ROUNDOFF
+        constant = rounded_down(float(parts.sum()) + of_extra[0], size, y.size + self.ends[0].size)
+        gamma = 1.01 * (y.size + 4) * U
         return Prices(y, constant, self.on_atoms @ y, gamma * (self.sizes @ np.abs(y)))
 
     def mended(self, y: Array) -> Prices | None:
@@ -136,7 +143,7 @@ class Pricing:
     def _extra(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""
         low, high = self.ends
-        reduced, error = -(self.on_extra @ y), 1.01 * (y.size + 4) * UNIT_ROUNDOFF * (self.extra_sizes @ np.abs(y))
+        reduced, error = -(self.on_extra @ y), 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
         ends = np.where(reduced > 0, low, high)
         bounded = np.isfinite(ends)
         if np.any(np.abs(reduced[~bounded]) > NEARLY * error[~bounded]):

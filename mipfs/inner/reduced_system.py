@@ -1,7 +1,7 @@
 """The system of a step of the interior point: built, factored and solved, in whichever form is smaller.
 
     (B + Z'DZ) dw = …   with k unknowns,    (D⁻¹ + Z B⁻¹ Z') dα = …   with n,
-    B = diag(1/σ) − h Q⁻¹ h' + G S⁻¹ G',    h = −w/σ²,    G = h Q⁻¹ A'
+    B = diag(1/κ) − h Q⁻¹ h' + G S⁻¹ G',    h = −t/κ,    G = h Q⁻¹ A'
 
 both bordered by the free intercept; see `mipfs.inner.interior`, which sets the scalings.
 """
@@ -130,27 +130,25 @@ class ReducedSystem:
     h: Array
     q: Array
     zeta: Array
-    sigma: Array
+    kappa: Array
     rows: Factor | None
 
     def _rows_solve(self, right: Array) -> Array:
         """S⁻¹ right."""
         return right if self.rows is None else self.rows.solve(right)
 
-    def _factor(self, D: Array, S: Array, sigma: Array) -> bool:
+    def _factor(self, D: Array, S: Array, kappa: Array) -> bool:
         """Build and factor the smaller system."""
         A, h, q, atom = self.polytope.A, self.h, self.q, self.atom
         k = self.w.size
-        self.E = np.ones(k)
+        self.E = 1.0 / kappa
         per = self.zeta[atom]
-        own = sigma[self.free]
+        own = kappa[self.free]
         scaled = np.zeros((k, len(S)))
         scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
         self.G = scaled
         if self.single:
             self.E[self.free] = per / (own * q[atom])
-        else:
-            self.E[self.free] = 1.0 / own
         if not self.dual_form:
             return self._factor_primal(D, S)
         return self._factor_dual(D, S)
@@ -202,7 +200,7 @@ class ReducedSystem:
         """B0⁻¹ as weights of the columns and, with groups, the extra columns Z_g h σ_g/√ζ_g."""
         if self.single:
             return 1.0 / self.E, None
-        own = self.sigma
+        own = self.kappa
         m = self.q.size
         factor = self.x / np.sqrt(self.zeta)
         w = np.zeros(self.w.size)
@@ -216,12 +214,12 @@ class ReducedSystem:
         return own, extra
 
     def _apply_inverse0(self, f: Array) -> Array:
-        """B0⁻¹ f, B0 = diag(1/σ) − h Q⁻¹ h' without the rows; f is (k,) or (k, r)."""
+        """B0⁻¹ f, B0 = diag(1/κ) − h Q⁻¹ h' without the rows; f is (k,) or (k, r)."""
         if self.single:
             return f / (self.E if f.ndim == 1 else self.E[:, None])
         if f.ndim == 2:
             return np.column_stack([self._apply_inverse0(column) for column in f.T])
-        out = self.sigma * f
+        out = self.kappa * f
         inner = np.zeros(self.q.size)
         np.add.at(inner, self.atom, self.h * f[self.free])
         out[self.free] += self.h * (np.square(self.x) / self.zeta * inner)[self.atom]

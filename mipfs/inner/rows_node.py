@@ -14,16 +14,18 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, carries
+from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, branching, carries
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
-from mipfs.inner.reduced_costs import screened
+from mipfs.kernels.bound import added, gains, screened
+from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
@@ -97,6 +99,7 @@ class RowsRelaxation:
     must_stop : asked in the middle of a solve
     stop : as for `Relaxation`, which solves the plain nodes
     settings : RelaxationSettings, optional
+    rule : a branching rule, a compiled function of `mipfs.branching`
     """
 
     def __init__(
@@ -106,13 +109,15 @@ class RowsRelaxation:
         must_stop: Callable[[], bool],
         stop: States,
         settings: RelaxationSettings = RelaxationSettings(),
+        rule: Any = largest_weight.choose,
     ) -> None:
         self.problem, self.alive, self.must_stop, self.settings = problem, alive, must_stop, settings
+        self.rule = rule
         self.loss, self.M = get_loss(problem.loss), problem.M
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.kernel = Relaxation(problem, alive, stop) if prices_suffice(problem) else None
+        self.kernel = Relaxation(problem, alive, stop, rule) if prices_suffice(problem) else None
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -141,7 +146,8 @@ class RowsRelaxation:
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
-        other.kernel = None if self.kernel is None else Relaxation(self.problem, other.alive, self.kernel.stop)
+        if self.kernel is not None:
+            other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule)
         return other
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:
@@ -179,7 +185,7 @@ class RowsRelaxation:
         if len(self.problem.selection.rows):
             low, high = self._ends(states)
             whole, q = self.rounded(alpha)
-            cost = self.problem.penalty - 0.5 * self.cut(whole, q).slopes
+            cost = -gains(self.cut(whole, q).slopes, self.problem.penalty)
             prices, ray = self.pricing.by_lp(cost, low, high)
             sigma = np.zeros(self.alive.size)
             if ray is not None:
@@ -195,15 +201,20 @@ class RowsRelaxation:
         solved = self._interior().solve(*self._ends(states), ask.tol, enough)
         return self._outcome(solved, states, cutoff)
 
+    def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
+        """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""
+        w, sigma = outcome.warm.w.astype(float), outcome.sigma.astype(float)
+        relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff))
+        return int(place_to_split(rule.made(), relaxed, states.astype(np.int8)))
+
     def bound(
         self, whole: Integers, q: int, prices: Prices, states: States, cutoff: float
     ) -> tuple[float, Integers, Integers]:
         """The node's bound by a dual vector and prices, and which free atoms it fixes in and out at the cutoff."""
         g, s = self.scores(whole, q)
-        gains = 0.5 * s - self._prices(prices)
+        gain = gains(s, prices.penalties(self.problem.penalty)[self.alive])
         inside, free = np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-        found, goes_in, goes_out = screened(g + prices.constant, gains, inside, free, self.M, cutoff)
-        return found - 2.0 * UNIT_ROUNDOFF * (abs(g) + abs(prices.constant)), goes_in, goes_out
+        return screened(added(g, prices.constant), gain, inside, free, self.M, cutoff)
 
     def scores(self, whole: Integers, q: int) -> tuple[float, Array]:
         """g rounded down and s rounded up (k,) of a dual vector, on the alive atoms."""
@@ -216,16 +227,12 @@ class RowsRelaxation:
         """The Benders cut of a dual vector."""
         problem, alpha = self.problem, decoded((whole, q))
         value = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem.atoms, alpha, problem.data.y, value, (whole, q))
+        return cut_from_dual(problem, alpha, value, (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
         whole, q = self.loss.feasible_dual(alpha, self.problem.c_i, self.problem.data.y, self.problem.bias)
         return whole, q
-
-    def _prices(self, prices: Prices) -> Array:
-        """Penalties (k,) of the alive atoms with those of the rows, rounded down."""
-        return np.asarray(self.penalty - prices.shift[self.alive] - prices.slack[self.alive])
 
     def _ends(self, states: States) -> tuple[Array, Array]:
         low, high = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)

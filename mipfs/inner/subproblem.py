@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner import boolean
+from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import loss_of
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
@@ -61,7 +62,8 @@ class Subproblem:
         self.problem, self.must_stop = problem, must_stop
         self.atoms = problem.atoms
         self.loss = loss_of(problem)
-        self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias)
+        own = problem.regulariser.is_ridge
+        self._solver = self.loss.Solver(problem.data, problem.c_i, problem.bias) if own else RegularisedSolver(problem)
         self._solver.must_stop = must_stop
         self._weights = np.zeros(problem.data.n_features)
         self._sizes = np.zeros(problem.atoms.count)
@@ -98,7 +100,7 @@ class Subproblem:
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
             g, dual = svm.combination.value_below, svm.combination.dual
-        return cut_from_dual(self.atoms, svm.alpha, problem.data.y, g, dual)
+        return cut_from_dual(problem, svm.alpha, g, dual)
 
     def _svm(
         self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None

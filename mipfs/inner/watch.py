@@ -11,9 +11,11 @@ import numpy.typing as npt
 from mipfs.inner.designs import Dense, Sparse
 from mipfs.inner.interior import Point
 from mipfs.inner.reduced_system import Polytope
+from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
+from mipfs.regularisers.base import Regulariser
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -55,12 +57,13 @@ class Watch:
         penalty: Array,
         polytope: Polytope,
         *,
+        regulariser: Regulariser,
         goal: float,
         enough: Callable[[float, float], bool],
     ) -> None:
         self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
         self.penalty, self.polytope, self.goal, self.enough = penalty, polytope, goal, enough
-        self.loss = get_loss(problem.loss)
+        self.loss, self.regulariser = get_loss(problem.loss), regulariser
         self.lower, self.upper = -np.inf, np.inf
         self.best: Point | None = None
         self.primal: Point | None = None
@@ -80,30 +83,24 @@ class Watch:
         """Whether both values meet."""
         return bool(np.isfinite(self.upper) and self.upper - self.lower <= self.goal * abs(self.upper))
 
-    def _gains(self, squares: Array, penalty: Array, point: Point | None) -> tuple[float, Array]:
-        count = self.columns.movable.size
+    def _taken(self, squares: Array) -> Array:
+        """What the inner minimum takes, twice: the gains of the best movable atoms, and what is fixed at 1."""
+        count, rows = self.columns.movable.size, self.polytope.u.size
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
-        held = float(squares[~self.movable].sum())
-        gains = np.maximum(0.5 * scores - penalty[:count], 0.0)
-        return held, np.append(self._taken(gains, point) * 2.0, held)
-
-    def _taken(self, gains: Array, point: Point | None) -> Array:
-        """The gains that the inner minimum takes: the largest under a cardinality row, all without."""
-        rows = self.polytope.u.size
-        if rows == 0:
-            return gains
-        room = round(float(self.polytope.u[0]))
-        return np.sort(gains)[::-1][:room]
+        room = round(float(self.polytope.u[0])) if rows else count
+        gain = gains(scores, self.penalty[:count])
+        return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
     def _lower(self, point: Point) -> float:
         problem, c = self.problem, self.c
         alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
         if problem.bias:
             alpha = balanced(alpha, self.y)
-        squares = np.square(self.Z.pull(alpha))
+        squares = 2.0 * self.regulariser.conjugate(self.Z.pull(alpha))  # ω² of the ridge
         if problem.selection.is_plain:
-            taken = self._gains(squares, self.penalty, point)[1]
-            t = None if np.any(self.penalty) else self.loss.best_multiple(alpha, c, float(taken.sum()))
+            taken = self._taken(squares)
+            scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
+            t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
@@ -119,19 +116,17 @@ class Watch:
         return g + box - float(polytope.u @ point.multipliers)
 
     def _upper(self, point: Point) -> float:
-        m = self.Z.times(point.w) + (self.y * point.b if self.problem.bias else 0.0)
-        value = float(self.loss.value(m, self.c))
-        count = self.columns.movable.size
-        plain = self.problem.selection.is_plain
+        w, sigma = point.w, np.clip(point.x, 1e-12, 1.0)
+        count, plain = self.columns.movable.size, self.problem.selection.is_plain
+        value = self._loss(w, point.b)
         if count == 0:
-            return value + 0.5 * float(point.w @ point.w)
-        if plain and self.columns.ids.size == count + self.columns.inside.size:
+            return value + float(self.regulariser.value(w).sum())
+        if self.regulariser.is_ridge and plain and self.columns.ids.size == count + self.columns.inside.size:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
             room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
-            return value + float(phi(point.w, costs, forced, room, classes, tau))
-        sigma = np.clip(point.x, 1e-12, 1.0)
+            return value + float(phi(w, costs, forced, room, classes, tau))
         if plain and self.polytope.u.size:
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
         else:
@@ -139,9 +134,12 @@ class Watch:
             if over.max(initial=0.0) > FEASIBLE:
                 return np.inf
             value += 2.0 * float(np.abs(point.multipliers) @ over)
-        own = np.ones(point.w.size)
+        own = np.ones(w.size)
         own[self.movable] = sigma[self.columns.atom[self.movable]]
-        return value + 0.5 * float(np.sum(np.square(point.w) / own)) + float(self.penalty[:count] @ sigma[:count])
+        return value + float(self.regulariser.perspective(w, own).sum()) + float(self.penalty[:count] @ sigma[:count])
+
+    def _loss(self, w: Array, b: float) -> float:
+        return float(self.loss.value(self.Z.times(w) + (self.y * b if self.problem.bias else 0.0), self.c))
 
     def _violation(self, x: Array) -> Array:
         """How far a point is outside of every row, (r,)."""

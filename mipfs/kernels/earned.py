@@ -1,6 +1,7 @@
-"""Earned bounds in compiled code: dual vectors on the dyadic grid, their values rounded down, and their packing.
+"""What a bound is made of, in compiled code: dual vectors on the dyadic grid and packed, g down, scores up.
 
-The same formulas as `mipfs.svm.dyadic`, `mipfs.proof.cuts` and `mipfs.atoms.features`, where they are explained.
+The grid and the packing are the only ones (`mipfs.svm.dyadic` and `mipfs.proof.duals` call them); g and the scores
+are those of `mipfs.proof.cuts` and `mipfs.atoms.features`. The bound itself is `mipfs.kernels.bound`, compiled here.
 """
 
 from __future__ import annotations
@@ -8,20 +9,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.extending import register_jitable
 
 from mipfs.compiled import compiled
+from mipfs.kernels import bound
+from mipfs.kernels.bound import U
 from mipfs.kernels.columns import dot_columns
 from mipfs.kernels.kinds import FINEST, LOGISTIC, SQUARED_HINGE
 
-U = 2.0**-53
+rounded_down = register_jitable(bound.rounded_down)  # what compiled code calls, Python calls as it stands
+gains = register_jitable(bound.gains)
+traded = register_jitable(bound.traded)
+earned = compiled(nogil=True)(bound.earned)
 
 
 @compiled(nogil=True)
 def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, whole (n,) int64; returns q.
-
-    The largest entry has `bits` bits (docs/mathematics.md, "How a bound survives rounding").
-    """
+    """Round α into its box on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits."""
     n, size = alpha.size, 0.0
     for i in range(n):
         size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
@@ -33,33 +37,35 @@ def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
             value = 0.0
         if kind != SQUARED_HINGE:
             value = min(value, np.floor(top[i] * unit))
-        whole[i] = np.int64(value)
+        whole[i] = value
     return q
 
 
 @compiled(nogil=True)
 def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
-    """Remove the surplus of one class, in proportion and the rest from entries inside the box first."""
-    n, surplus = whole.size, 0
-    for i in range(n):
+    """Remove the surplus of one class, so that Σ y_i k_i = 0 exactly."""
+    surplus = 0
+    for i in range(whole.size):
         surplus += whole[i] if y[i] > 0.0 else -whole[i]
-    if surplus == 0:
+    remove(whole, top, kind, q, y, 1.0 if surplus > 0 else -1.0, abs(surplus))
+
+
+@compiled(nogil=True)
+def remove(whole, top, kind, q, y, sign, surplus):  # type: ignore[no-untyped-def]
+    """Take a surplus off the class of a sign: in proportion, the rest from entries inside the box first."""
+    if surplus <= 0:
         return
-    sign = 1.0 if surplus > 0 else -1.0
-    surplus = abs(surplus)
-    held = 0.0
+    n, held = whole.size, 0.0
     for i in range(n):
         if y[i] * sign > 0.0:
             held += whole[i]
     share = surplus / held
     if share > 1e-6:
-        taken = 0
         for i in range(n):
             if y[i] * sign > 0.0:
-                step = min(whole[i], np.int64(math.floor(whole[i] * share)))
+                step = min(whole[i], surplus, np.int64(math.floor(whole[i] * share)))
                 whole[i] -= step
-                taken += step
-        surplus -= taken
+                surplus -= step
     unit = 2.0**q
     for sweep in range(2):
         for i in range(n):
@@ -91,7 +97,7 @@ def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
         else:
             total += alpha[i]
             size += alpha[i]
-    return total - 2.0 * (alpha.size + 8) * U * size
+    return rounded_down(total, size, alpha.size)
 
 
 @compiled(nogil=True)
@@ -113,7 +119,7 @@ def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def pack(whole, top, kind, q, weighted, out, at):  # type: ignore[no-untyped-def]
+def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     """Write a dual vector as `DualStore` keeps it from out[at] on; returns (end, level, width).
 
     `weighted`: the tops differ from sample to sample, and an entry at its own top is not written out.

@@ -10,10 +10,10 @@ import numpy as np
 
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import SLICE, STALLED
-from mipfs.kernels.earned import balance, scores_above, to_grid, value_below
+from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
-from mipfs.kernels.prices import WHOLE, Relaxed, U, drop_idle, price
+from mipfs.kernels.prices import WHOLE, Relaxed, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, Point
@@ -82,7 +82,7 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
-    now.bound = earn(alive, samples, grid, work, slot)
+    now.bound = earn(alive, samples, grid, limit.cutoff, work, slot)
     if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or work.stop[0] != 0:
         return
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
@@ -96,10 +96,10 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
     exponent = now.exponent
-    earned = earn(alive, samples, grid, work, slot + 1)
-    now.missing = now.gain - max(0.0, earned - now.bound)
-    if earned > now.bound:
-        now.bound = earned
+    again = earn(alive, samples, grid, limit.cutoff, work, slot + 1)
+    now.missing = now.gain - max(0.0, again - now.bound)
+    if again > now.bound:
+        now.bound = again
         work.y[:], work.alphas[slot], work.wholes[slot] = work.y_next, work.alphas[slot + 1], work.wholes[slot + 1]
     else:
         now.exponent = exponent
@@ -145,7 +145,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
             newton.rho, newton.intercept = abs(node.rho), 0.0
-        now.undecided, now.chosen, now.sum = relaxed_of(
+        now.undecided, now.sum = relaxed_of(
             work.w[:count], work.costs[:count], now.forced, now.room, work.sigma, work.classes[:count], work.tau[:count]
         )
         if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= EXACT:
@@ -172,27 +172,43 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
 
 @compiled(nogil=True)
 def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-untyped-def]
-    """The relaxed σ of weights w (q,), in `sigma`: how many are fractional, what to split on, and their sum.
+    """The relaxed σ of weights w (q,), in `sigma`: how many are fractional, and their sum.
 
-    That is the largest |w| among the fractional, or among all where none is. `classes`, `tau` (q,) are scratch.
+    `classes`, `tau` (q,) are scratch.
     """
     classify(w, costs, forced, room, classes, tau)
-    undecided, chosen, largest, total = 0, -1, -1.0, float(forced)
+    undecided, total = 0, float(forced)
     sigma[:forced] = 1.0
     for t in range(forced, w.size):
         sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
         total += sigma[t]
-        unclear = min(sigma[t], 1.0 - sigma[t]) > WHOLE
-        if unclear and undecided == 0:
-            largest = -1.0
-        undecided += unclear
-        if (unclear or undecided == 0) and abs(w[t]) > largest:
-            largest, chosen = abs(w[t]), t
-    return undecided, chosen, total
+        undecided += min(sigma[t], 1.0 - sigma[t]) > WHOLE
+    return undecided, total
+
+
+@compiled(nogil=True)
+def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
+    """Where in a node is the atom that a rule splits it on: one of the free fractional, of all free where none is.
+
+    states : (k,) FREE, INSIDE or OUTSIDE, as they are now: some may have been fixed since the node was relaxed
+    """
+    places, count = np.empty(relaxed.atoms.size, np.int64), 0
+    for least in (WHOLE, -1.0):
+        for t in range(relaxed.atoms.size):
+            sigma = relaxed.sigma[t]
+            if states[relaxed.atoms[t]] == FREE and min(sigma, 1.0 - sigma) > least:
+                places[count] = t
+                count += 1
+        if count > 0:
+            break
+    t = call(branch, relaxed, places[:count])
+    if t < 0 or t >= relaxed.atoms.size or states[relaxed.atoms[t]] != FREE:
+        raise ValueError("a branching rule must return one of the places that it is given")
+    return t
 
 
 @compiled(nogil=True, inline="always")
-def earn(alive, samples, grid, work, slot):  # type: ignore[no-untyped-def]
+def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-def]
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
     now, columns = work.now[0], work.columns[: work.now[0].count]
     alpha = work.alphas[slot]
@@ -200,10 +216,8 @@ def earn(alive, samples, grid, work, slot):  # type: ignore[no-untyped-def]
     now.exponent = round_dual(samples, grid, work.best, few, work.wholes[slot], alpha, work.v)
     scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
     g = value_below(alpha, grid.c, samples.kind)
-    bound = node_bound(g, work.s, work.priced, columns, now.forced, now.room, now.edge, work.fixed)
-    if now.constant != 0.0:
-        bound += now.constant - 2.0 * U * (abs(bound) + abs(now.constant))
-    return bound
+    base = rounded_down(g + now.constant, abs(g) + abs(now.constant), 2)
+    return node_bound(base, work.s, work.priced, columns, now.forced, now.room, cutoff, work.fixed)
 
 
 @compiled(nogil=True)
@@ -229,34 +243,16 @@ def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-u
 def node_bound(g, s, penalty, columns, forced, room, cutoff, fixed):  # type: ignore[no-untyped-def]
     """The bound of a dual vector with g and scores s (q,) of the columns, forced ones first; what it fixes, in `fixed`.
 
-    fixed (q,) receives INSIDE or OUTSIDE where the other value lifts the bound to the cutoff.
+    fixed (q,) receives INSIDE or OUTSIDE where the other value lifts the bound to the cutoff; see `bound.earned`.
     """
-    q = columns.size
-    free = q - forced
-    gains, held, size = np.empty(free), 0.0, abs(g)
-    for t in range(forced):
-        gain = 0.5 * s[t] - penalty[columns[t]]
-        held += gain
-        size += abs(gain) + abs(penalty[columns[t]])
-    for t in range(free):
-        gains[t] = 0.5 * s[forced + t] - penalty[columns[forced + t]]
-        fixed[forced + t] = FREE
-    order = falling(gains)
-    count, taken = 0, 0.0
-    while count < min(room, free) and gains[order[count]] > 0.0:
-        taken += gains[order[count]]
-        count += 1
-    size += taken
-    bound = g - held - taken - 2.0 * (q + 8) * U * size
-    if not np.isfinite(cutoff) or free == 0:
-        return bound
-    following = max(0.0, gains[order[count]]) if room > 0 and count < free else 0.0
-    weakest = gains[order[count - 1]] if count == room and room > 0 else 0.0
-    for r in range(free):
-        t = order[r]
-        if r < count:
-            if bound + gains[t] - following >= cutoff:
-                fixed[forced + t] = INSIDE
-        elif room <= 0 or bound + weakest - gains[t] >= cutoff:
-            fixed[forced + t] = OUTSIDE
+    gain = np.empty(columns.size)
+    for t in range(columns.size):
+        gain[t] = gains(s[t], penalty[columns[t]])
+    order = falling(gain[forced:])
+    ranked = np.empty(order.size)
+    for r in range(order.size):
+        ranked[r] = gain[forced + order[r]]
+    bound, inside, outside = earned(g, gain[:forced], ranked, room, cutoff)
+    for r in range(order.size):
+        fixed[forced + order[r]] = INSIDE if r < inside else OUTSIDE if r >= outside else FREE
     return bound

@@ -22,12 +22,11 @@ import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_curvature
+from mipfs.kernels.earned import rounded_down
 from mipfs.kernels.kinds import HINGE, SQUARED_HINGE
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.propagation import idle_rows
 
-U = 2.0**-53
-"""Unit round-off."""
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
 HELD, INNER = 0.2, 0.3
@@ -101,10 +100,12 @@ def price(sides, y, penalty, priced, size):  # type: ignore[no-untyped-def]
         for s in range(indptr[r], indptr[r + 1]):
             priced[indices[s]] += data[s] * y[r]
             size[indices[s]] += abs(data[s] * y[r])
-    gamma = 1.01 * (count + 4) * U
     for j in range(penalty.size):
-        priced[j] = penalty[j] - priced[j] - gamma * size[j]
-    return constant - 2.0 * (count + 8) * U * whole
+        if size[j] > 0.0:
+            priced[j] = rounded_down(penalty[j] - priced[j], abs(penalty[j]) + size[j], count + 1)
+        else:
+            priced[j] = penalty[j]
+    return rounded_down(constant, whole, count)
 
 
 @compiled(nogil=True)

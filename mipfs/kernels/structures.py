@@ -130,14 +130,14 @@ LIMITS = np.dtype([(name, np.float64) for name in ("cutoff", "level", "tol", "sh
 share of `Goal`; whether a node is left only with most of what it adds to its parent's bound."""
 NOW = np.dtype(
     [(name, np.float64) for name in ("constant", "edge", "lower", "upper", "sum", "bound", "gain", "missing")]
-    + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "steps", "undecided", "chosen")]
+    + [(name, np.int64) for name in ("node", "forced", "count", "room", "is_leaf", "steps", "undecided")]
     + [(name, np.int64) for name in ("exponent", "fixes", "is_better", "dual")]
 )
 """The node that is being solved: what its prices add; the cutoff of the plain node that they make of it, and bounds of
 that one in the kernel's units; the sum of the relaxed σ; the bound that it earned; what a step of the prices promised,
 and what it did not keep; number, columns that are forced, columns in play, how many of the others may be in, whether
-there are none; Newton steps; fractional σ, and which to split on; exponent of the dual vector; how many features it
-fixes, whether it lifts the bound, and its number."""
+there are none; Newton steps; fractional σ; exponent of the dual vector; how many features it fixes, whether it lifts
+the bound, and its number."""
 NEWTON = np.dtype(
     [(name, np.float64) for name in ("rho", "lower", "upper", "intercept", "prox", "seen_lower", "seen_upper", "base")]
     + [(name, np.float64) for name in ("loss", "dual", "damping", "aim", "lift", "first", "start", "bend")]
@@ -269,16 +269,33 @@ class Work(NamedTuple):
         )  # fmt: skip
 
 
+class RelaxedNode(NamedTuple):
+    """What a branching rule (`mipfs.branching`) knows of a relaxed node, over its q atoms in play.
+
+    atoms : (q,) their numbers;  w : (q,) weights, or norms of the weights of atoms of several columns, up to a factor
+    sigma : (q,) σ of the relaxation
+    bound, cutoff : the bound that the node earned, and the one from which on it would be pruned
+    """
+
+    atoms: npt.NDArray[Any]
+    w: npt.NDArray[Any]
+    sigma: npt.NDArray[Any]
+    bound: float
+    cutoff: float
+
+
 class Steps(NamedTuple):
     """Steps of a node that are called by their address: see `mipfs.pointers`.
 
     relax : `mipfs.kernels.boolean_newton.relax`; minimise_model : `mipfs.kernels.model_step.minimise_model`
     price : `mipfs.kernels.node.price_further`, which is not there where the user has no rows
+    branch : a rule of `mipfs.branching`
     """
 
     relax: Step
     minimise_model: Step
     price: Step
+    branch: Step
 
 
 class Piece(NamedTuple):

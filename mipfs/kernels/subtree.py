@@ -12,10 +12,10 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import pack
-from mipfs.kernels.node import BACK, RHO_LEAST, enter, solve
+from mipfs.kernels.node import BACK, RHO_LEAST, enter, place_to_split, solve
 from mipfs.kernels.prices import missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
-from mipfs.kernels.structures import Piece
+from mipfs.kernels.structures import Piece, RelaxedNode
 
 OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
@@ -29,18 +29,6 @@ FAR = 0.5
 """A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
 DUST = 1e-3
 """Among features of like weight the one of larger σ is offered first: σ counts this much beside |w|."""
-
-
-@compiled(nogil=True, inline="always")
-def largest_free(w, cols, states, forced, chosen):  # type: ignore[no-untyped-def]
-    """Position of the column to split on: `chosen`, unless it was fixed since; then the free one of largest |w|."""
-    if states[cols[chosen]] == FREE:
-        return chosen
-    largest, found = -1.0, -1
-    for t in range(forced, cols.size):
-        if states[cols[t]] == FREE and abs(w[t]) > largest:
-            largest, found = abs(w[t]), t
-    return found
 
 
 @compiled(nogil=True)
@@ -88,7 +76,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
         if now.fixes > 0 and not fix(alive, sides, limit, piece, work):
             continue
         if not is_decided(alive, piece, work):
-            split(alive, sides, limit, piece, work)
+            split(steps, alive, sides, limit, piece, work)
 
 
 @compiled(nogil=True, inline="always")
@@ -169,7 +157,7 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
     dual = piece.duals[now.dual]
     dual.grid = now.exponent
     dual.end, dual.top, dual.width = pack(
-        work.wholes[now.dual], grid.c, samples.kind, now.exponent, grid.weighted, piece.packed, total.bytes
+        work.wholes[now.dual], grid.c, now.exponent, grid.weighted, piece.packed, total.bytes
     )
     total.bytes = dual.end
     piece.prices[now.dual] = work.y
@@ -268,7 +256,7 @@ def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def split(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
+def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
     columns = work.columns[: now.count]
@@ -277,7 +265,8 @@ def split(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
         if lost > LOST * (limit.cutoff - node.bound):
             node.why = DEAR
             return
-    j = columns[largest_free(work.w, columns, piece.states[now.node], now.forced, now.chosen)]
+    relaxed = RelaxedNode(columns, work.w[: now.count], work.sigma[: now.count], node.bound, limit.cutoff)
+    j = columns[place_to_split(steps.branch, relaxed, piece.states[now.node])]
     node.age += 1
     child = total.nodes
     total.nodes += 1

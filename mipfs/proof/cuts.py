@@ -1,4 +1,8 @@
-"""Benders cuts η ≥ g(α) − ½ Σ s_j(α) σ_j (Aytug 2015, (10)), earned from feasible dual vectors."""
+"""Benders cuts η ≥ g(α) − ½ Σ s_j(α) σ_j (Aytug 2015, (10)), earned from feasible dual vectors.
+
+s_j is ω_j², of a group the sum over its columns. Of a regulariser other than the ridge it is twice the conjugate,
+2h(ω_j): wherever scores are read, ½s_j is what an atom lowers a cut by.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms
-from mipfs.atoms.features import UNIT_ROUNDOFF
+from mipfs.kernels.bound import rounded_down
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 
@@ -45,24 +48,36 @@ class Cut:
 
 def dual_value_below(loss: ModuleType, alpha: Array, c: Array) -> float:
     """g(α) of a loss, less the rounding error of its sum."""
-    error = 2.0 * (alpha.size + 8) * UNIT_ROUNDOFF * loss.dual_magnitude(alpha, c)
-    return float(loss.dual_value(alpha, c)) - float(error)
+    return float(rounded_down(loss.dual_value(alpha, c), loss.dual_magnitude(alpha, c), alpha.size))
 
 
-def cut_from_dual(atoms: Atoms, alpha: Array, y: Array, value: float, dual: Dual) -> Cut:
+def scores_of(problem: Problem, v: Array) -> Array:
+    """s of every atom (p,) for v = α∘y (n,), as it is computed."""
+    if problem.regulariser.is_ridge:
+        return problem.atoms.scores(v)
+    return 2.0 * problem.regulariser.conjugate(problem.single_features.omega(v))
+
+
+def scores_above(problem: Problem, v: Array) -> Array:
+    """s of every atom (p,) for v = α∘y (n,), rounded up."""
+    if problem.regulariser.is_ridge:
+        scores = problem.atoms.scores(v)
+        return scores + problem.atoms.score_error(v, scores)
+    features = problem.single_features
+    return 2.0 * problem.regulariser.conjugate_above(features.omega(v), features.omega_error(v))
+
+
+def cut_from_dual(problem: Problem, alpha: Array, value: float, dual: Dual) -> Cut:
     """The cut of a feasible dual vector, with all rounding errors on the safe side.
 
     Parameters
     ----------
-    atoms : Atoms
+    problem : Problem
     alpha : (n,) feasible dual vector
-    y : (n,) labels
     value : float, g(α) rounded down
     dual : Dual, α on its grid
     """
-    v = alpha * y
-    scores = atoms.scores(v)
-    return Cut(value, scores + atoms.score_error(v, scores), dual)
+    return Cut(value, scores_above(problem, alpha * problem.data.y), dual)
 
 
 def decoded(dual: Dual) -> Array:

@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.svm.dyadic import pieces
+from mipfs.readers.duals import WIDEST, unpacked
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-WIDEST = 2**53
-"""Largest k: up to here k·2^−q is a float64, exactly."""
 
 
 class DualStore:
@@ -56,24 +53,22 @@ class DualStore:
 
     def add(self, k: Integers, q: int) -> int:
         """Store α = k·2^−q, k (n,) of 0 … 2^53; returns its position."""
-        k = np.asarray(k, dtype=np.int64)
+        from mipfs.kernels.earned import pack
+        from mipfs.kernels.structures import given
+
+        k, weighted = np.ascontiguousarray(k, dtype=np.int64), self._top is not None
         assert k.shape == (self.n_samples,)
+        most, held = int(k.max(initial=0)), int(np.count_nonzero(k))
         assert k.min(initial=0) >= 0
-        assert k.max(initial=0) <= WIDEST
-        level = int(k.max(initial=0)) if self._top is None else -1
-        held, at_top, most = k != 0, np.empty(k.size, dtype=bool), 0
-        for at in pieces(k.size):
-            np.equal(k[at], level if self._top is None else self._ends(q, at), out=at_top[at])
-            most = max(most, int(k[at].max(initial=0, where=~at_top[at])))
-        width = (most.bit_length() + 7) // 8
-        self._bytes += np.packbits(held).tobytes() + np.packbits(at_top[held]).tobytes()
-        held &= ~at_top
-        for at in pieces(k.size):  # of many samples all integers take several times the room of k
-            self._bytes += k[at][held[at]].astype("<i8").view(np.uint8).reshape(-1, 8)[:, :width].tobytes()
+        assert most <= WIDEST
+        room = (k.size + 7) // 8 + (held + 7) // 8 + held * ((most.bit_length() + 7) // 8)
+        packed = np.empty(room, dtype=np.uint8)
+        end, level, width = pack(k, given(np.empty(0) if self._top is None else self._top), q, weighted, packed, 0)
+        self._bytes += packed.data[:end]
         self._start.append(len(self._bytes))
         self._q.append(int(q))
-        self._level.append(level)
-        self._width.append(width)
+        self._level.append(int(level))
+        self._width.append(int(width))
         return len(self._q) - 1
 
     def extend(self, packed: bytes | bytearray, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
@@ -111,24 +106,9 @@ class DualStore:
 
     def get(self, index: int) -> tuple[Integers, int]:
         """k and q of a stored vector."""
-        n, q, width = self.n_samples, self._q[index], self._width[index]
         data = np.frombuffer(bytes(self._bytes[self._start[index] : self._start[index + 1]]), dtype=np.uint8)
-        held = np.unpackbits(data[: (n + 7) // 8], count=n).view(bool)
-        data, count = data[(n + 7) // 8 :], int(held.sum())
-        at_top = np.unpackbits(data[: (count + 7) // 8], count=count).view(bool)
-        inside = np.zeros((count - int(at_top.sum()), 8), dtype=np.uint8)
-        inside[:, :width] = data[(count + 7) // 8 :].reshape(-1, width) if width else 0
-        values = np.empty(count, dtype=np.int64)
-        values[at_top] = self._level[index] if self._top is None else self._ends(q)[held][at_top]
-        values[~at_top] = inside.view("<i8").ravel()
-        k = np.zeros(n, dtype=np.int64)
-        k[held] = values
-        return k, q
-
-    def _ends(self, q: int, at: slice = slice(None)) -> Integers:
-        """The largest k of every entry on the grid 2^−q, or of some."""
-        assert self._top is not None
-        return np.asarray(np.minimum(np.floor(np.ldexp(self._top[at], q)), float(WIDEST)), dtype=np.int64)
+        q = self._q[index]
+        return unpacked(data, self.n_samples, q, self._level[index], self._width[index], self._top), q
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The store as plain arrays, for the sidecar."""

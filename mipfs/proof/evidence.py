@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
-from mipfs.proof.cuts import CutPool, Dual, decoded
+from mipfs.proof.cuts import CutPool, Dual, decoded, scores_of
 from mipfs.proof.labelled import LabelledStore
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import Multipliers, Proof
@@ -197,7 +197,7 @@ class Box:
     def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
         """How much lower than α a rounded dual vector may lie on any selection."""
         loss, near = get_loss(self.loss), decoded(dual)
-        worse = np.maximum(problem.atoms.scores(near * self.y) - problem.atoms.scores(alpha * self.y), 0.0)
+        worse = np.maximum(scores_of(problem, near * self.y) - scores_of(problem, alpha * self.y), 0.0)
         chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
         return max(
             0.0, float(loss.dual_value(alpha, self.c) - loss.dual_value(near, self.c)) + 0.5 * float(chosen.sum())

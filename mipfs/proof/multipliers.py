@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.bound import added, lower, rounded_down
 from mipfs.proof.proof import Multipliers
-from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ Array = npt.NDArray[np.float64]
 
 DUST = 1e-9
 """Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""
+
+TINY = 1e-300
+"""More than all that underflows where a bound is summed."""
 
 
 def cancelled(selection: Selection, y: Array) -> Multipliers | None:
@@ -102,7 +105,7 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
 def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
     """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
     bounding = cancelled(selection, y)
-    return bounding if bounding is not None and inner_below(selection, bounding, low, high) > 0.0 else None
+    return bounding if bounding is not None and inner_below(selection, bounding, low, high) > TINY else None
 
 
 def inner_below(
@@ -114,12 +117,9 @@ def inner_below(
     limit = np.where(y > 0, rows.low, rows.high)
     y, limit = np.where(np.isfinite(limit), y, 0.0), np.where(np.isfinite(limit), limit, 0.0)
     reduced, size = -(rows.matrix.T @ y), rows.sizes.T @ np.abs(y)
-    lost = 2.0 * (y.size + 8) * UNIT_ROUNDOFF
-    sigma = reduced[:p] + cost - lost * (size[:p] + np.abs(cost))
+    cost = np.broadcast_to(cost, (p,))
+    gain = -rounded_down(reduced[:p] + cost, size[:p] + np.abs(cost), y.size + 1)
     end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none
     end = np.where(np.isfinite(end), end, 0.0)
-    inside, free = low > 0.5, (low < 0.5) & (high > 0.5)
-    room = p if selection.M is None else selection.M - int(inside.sum())
-    taken = np.sort(np.minimum(sigma[free], 0.0))[: max(room, 0)]
-    terms = np.concatenate([y * limit, reduced[p:] * end, -lost * size[p:] * np.abs(end), sigma[inside], taken])
-    return math.fsum(terms.tolist()) - 8.0 * UNIT_ROUNDOFF * float(np.abs(terms).sum()) - 1e-300
+    of_rows = added(y * limit, rounded_down(reduced[p:] * end, size[p:] * np.abs(end), y.size))
+    return lower(of_rows, gain, low > 0.5, (low < 0.5) & (high > 0.5), selection.M)

@@ -61,7 +61,7 @@ def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
     for index in range(len(duals)):
         dual = duals.get(index)
         alpha = decoded(dual)
-        pool.add(cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), dual))
+        pool.add(cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual))
 
 
 def multipliers_of(stored: npt.NDArray[Any]) -> list[Multipliers]:

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.bound import added, gains, lower
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
@@ -32,11 +33,11 @@ def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
     c, y = problem.c_i, problem.data.y
     if isinstance(given, Combination):
-        return cut_from_dual(problem.atoms, y * given.v, y, given.value_below, given.dual)
+        return cut_from_dual(problem, y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
     dual = loss.feasible_dual(given, c, y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
@@ -46,14 +47,14 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
     it proves stands in `Proof.bound`: less than `wanted` where `over_rows` gives up.
     """
     selection, proof = problem.selection, empty_proof(problem)
-    cost, place = problem.penalty - 0.5 * cut.slopes, proof.duals.add(*cut.dual)
+    cost, place = -gains(cut.slopes, problem.penalty), proof.duals.add(*cut.dual)
     if selection.is_plain:
         inner = selection.minimise(cost)[1]
         proof.close(proof.root, place)
     else:
         lacking = wanted - cut.constant - 1e-10 * abs(wanted)
         inner = over_rows(proof, proof.root, selection.sigma_bounds(), place, selection, cost, lacking)
-    proof.bound = cut.constant + inner - 1e-14 * (abs(cut.constant) + abs(inner))
+    proof.bound = added(cut.constant, inner)
     return proof
 
 
@@ -62,9 +63,8 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     lb, ub = problem.selection.sigma_bounds()
     best, most = zero_cut(problem), -math.inf
     for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
-        cost = problem.penalty - 0.5 * cut.slopes
-        taken = np.sort(np.minimum(cost[(lb < 0.5) & (ub > 0.5)], 0.0))[: problem.M]
-        value = cut.constant + float(cost[lb > 0.5].sum() + taken.sum())
+        gain = gains(cut.slopes, problem.penalty)
+        value = lower(cut.constant, gain, lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
         best, most = (cut, value) if value > most else (best, most)
     return single(problem, best, math.inf)
 

@@ -188,6 +188,8 @@ def _params(value: Any) -> dict[str, Any]:
     for name in ("forced_in", "forced_out"):
         _or_null(_list(_text))(value.get(name))
     _or_null(_table(_number))(value.get("penalty"))
+    named = value.get("regulariser")
+    _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
     for name in ("M", "gap"):
         _or_null(_number)(value.get(name))
     return dict(value)

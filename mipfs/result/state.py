@@ -123,6 +123,7 @@ def stamp_of(problem: Problem) -> str:
     told = [
         *(problem.atoms.stamp, problem.loss, problem.bias, problem.C, problem.M, problem.margin),
         *(problem.measure, problem.beta, problem.k, problem.forced_in, problem.forced_out),
+        *([] if problem.regulariser.is_ridge else [problem.regulariser.stated]),
         *(rows.extra.names, rows.names),
     ]
     arrays = [problem.penalty, rows.matrix.data, rows.matrix.indices, rows.matrix.indptr, rows.low, rows.high]

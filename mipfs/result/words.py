@@ -98,7 +98,9 @@ def problem_words(result: Result) -> list[str]:
     bias = "a free intercept" if params.get("bias") else "no intercept"
     penalised = bool(params.get("penalty")) or _penalises(params.get("lambda"))
     cost = " + the penalties of what is selected" if penalised else ""
-    lines = [f"Minimise ½‖w‖² + {loss}{cost}, with C = {_value(params.get('C'))} and {bias}."]
+    named = params.get("regulariser")
+    term = "½‖w‖²" if named is None else f"Σ r(wⱼ), r {_regulariser(named)}"
+    lines = [f"Minimise {term} + {loss}{cost}, with C = {_value(params.get('C'))} and {bias}."]
     if params.get("measure") is not None:
         given = "".join(f", {name} = {params[name]}" for name in ("beta", "k") if params.get(name) is not None)
         lines.append(f"Δ is the measure {params['measure']}{given}.")
@@ -117,6 +119,12 @@ def problem_words(result: Result) -> list[str]:
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
     return lines
+
+
+def _regulariser(named: Mapping[str, Any]) -> str:
+    """Its name and parameters."""
+    given = ", ".join(f"{name} = {value!r}" for name, value in named.items() if name != "name")
+    return f"of the regulariser {named['name']!r}" + (f" with {given}" if given else "")
 
 
 def _penalises(lam: Any) -> bool:

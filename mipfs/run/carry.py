@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import same_data
-from mipfs.atoms.features import UNIT_ROUNDOFF
 from mipfs.errors import UsageError
 from mipfs.inner.epigraph import Epigraph
+from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
@@ -41,7 +41,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
     Raises
     ------
     UsageError
-        The cuts are of other data, atoms, loss or bias: they say nothing about this problem.
+        The cuts are of other data, atoms, loss, bias or regulariser: they say nothing about this problem.
     """
     _check_same(pool.problem, problem)
     own, ratio, loss = CutPool(problem), problem.C / pool.problem.C, get_loss(problem.loss)
@@ -61,7 +61,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
 
 def _check_same(before: Problem, now: Problem) -> None:
     """Refuse cuts of another problem."""
-    for name in ("loss", "bias", "measure", "beta", "k"):
+    for name in ("loss", "bias", "measure", "beta", "k", "regulariser"):
         old, new = getattr(before, name), getattr(now, name)
         if old != new:
             raise UsageError(f"pool: its cuts are of {name} = {old!r}, the problem has {new!r}; leave the pool out")
@@ -75,7 +75,7 @@ def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
     dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem.atoms, alpha, y, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
 
 
 def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
@@ -84,9 +84,9 @@ def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
     alpha = ratio * np.ldexp(whole.astype(float), -q)
     whole, q = feasible(alpha, problem.C, problem.measured.largest)
     moved = float(np.abs(np.ldexp(whole.astype(float), -q) - alpha).sum())
-    value = ratio * cut.constant - (1.0 + 1e-9) * moved - 8.0 * (alpha.size + 8) * UNIT_ROUNDOFF * problem.C
+    value = rounded_down(ratio * cut.constant - moved, ratio * abs(cut.constant) + moved + problem.C, alpha.size)
     v = combination(problem.measured, counts, np.zeros(alpha.size), whole, q).v
-    return cut_from_dual(problem.atoms, problem.data.y * v, problem.data.y, value, (counts, whole, q))
+    return cut_from_dual(problem, problem.data.y * v, value, (counts, whole, q))
 
 
 def carry(pool: CutPool, problem: Problem) -> CutPool:
@@ -123,7 +123,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     held[problem.atoms_of(selected)] = 1.0
     worth = np.zeros_like(held)
     if len(pool):
-        worth = np.maximum(0.5 * pool.slopes[int(np.argmax(pool.values(held)))] - problem.penalty, 0.0)
+        worth = np.maximum(gains(pool.slopes[int(np.argmax(pool.values(held)))], problem.penalty), 0.0)
     room = 0 if problem.M is None else max(0, problem.M - len(selected))
     outside = np.where(held > 0.0, 0.0, worth)
     outside[np.argsort(-outside, kind="stable")[room:]] = 0.0

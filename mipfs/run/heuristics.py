@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
+from mipfs.kernels.bound import gains
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import NEAR, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
@@ -96,9 +97,9 @@ class Supports:
             if most <= 0 or (problem.M is None and solved.value >= last):
                 break
             last = solved.value
-            gains = np.where(sigma | (high < 0.5), -np.inf, 0.5 * solved.cut.slopes - problem.penalty)
-            best = np.argsort(-gains, kind="stable")[:most]
-            best = best[gains[best] > 0.0]
+            gain = np.where(sigma | (high < 0.5), -np.inf, gains(solved.cut.slopes, problem.penalty))
+            best = np.argsort(-gain, kind="stable")[:most]
+            best = best[gain[best] > 0.0]
             if not best.size:
                 break
             sigma = sigma.copy()
@@ -265,8 +266,8 @@ class Supports:
         run, penalty = self.run, self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
         least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
-        gains = 0.5 * scores[outside] - penalty[outside]
-        most = outside[np.argsort(-gains, kind="stable")[: inside.size]]
+        gain = gains(scores[outside], penalty[outside])
+        most = outside[np.argsort(-gain, kind="stable")[: inside.size]]
         size = min(-(-inside.size // 2), most.size)
         while size > 0 and not run.must_stop and self.subproblem.count < last:
             exchanged = sigma.copy()

@@ -47,10 +47,10 @@ def _asked_of(run: Run) -> Callable[[], bool]:
     return lambda: (alive := held()) is not None and alive.must_stop
 
 
-def settings_of(options: Any) -> DriverSettings:
-    """The settings, at their defaults, of the driver that some options belong to."""
-    settings: DriverSettings = getattr(options, "SETTINGS", DriverSettings)()
-    return settings
+def settings_of(options: Any, given: DriverSettings | None = None) -> DriverSettings:
+    """The settings of a driver: those given, or its defaults, and what its options say of them."""
+    settings: DriverSettings = getattr(options, "SETTINGS", DriverSettings)() if given is None else given
+    return options.steering(settings) if hasattr(options, "steering") else settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Run:
         settings: DriverSettings | None = None,
     ) -> None:
         self.problem, self.options = problem, options
-        self.settings: Any = settings_of(options) if settings is None else settings
+        self.settings: Any = settings_of(options, settings)
         self.observers, self.callback = tuple(observers), callback
         self.incumbent: Incumbent | None = None
         self.bound = -math.inf
@@ -342,6 +342,8 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "bias": problem.bias,
     }
     params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
+    if not problem.regulariser.is_ridge:
+        params["regulariser"] = problem.regulariser.stated
     if problem.margin != "unit":
         params["margin"] = problem.margin
     if problem.data.penalty:

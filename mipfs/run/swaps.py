@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved
+from mipfs.kernels.bound import gains
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.settings import SwapSettings
 
@@ -94,7 +95,7 @@ class Swaps:
             self._solve(sigma)
             yield
         at = self._keys.index(key)
-        return float(self._constants[at]), 0.5 * self._slopes[at] - self._penalty
+        return float(self._constants[at]), gains(self._slopes[at], self._penalty)
 
     def _bound(self, sigma: Mask) -> float:
         """A lower bound on the objective of a selection, by the cuts in hand."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.bound import gains
 from mipfs.run.near_optimal import NEAR, Value
 from mipfs.settings import ListSettings
 
@@ -50,15 +51,15 @@ class Ties:
         free = ~support & self._high & (self.problem.penalty == 0.0)
         if room <= 0 or not np.any(free):
             return 0
-        gains = self._gains(support)
+        gain = self._gains(support)
         least, added = NEAR * abs(value.objective), np.zeros_like(support)
         for j in np.flatnonzero(free).tolist():
-            same = True if gains[j] <= least else self._is_worth_as_much(support, [j], value)
+            same = True if gain[j] <= least else self._is_worth_as_much(support, [j], value)
             if same is None:
                 return None
             added[j] = same
         ids = np.flatnonzero(added)
-        whole = float(np.sort(gains[ids])[::-1][:room].sum()) <= least
+        whole = float(np.sort(gain[ids])[::-1][:room].sum()) <= least
         if ids.size > 1 and not whole and not self._is_worth_as_much(support, ids.tolist(), value):
             return None
         return self._allowed(support, ids, int(room))
@@ -67,7 +68,7 @@ class Ties:
         """By how much every atom may lower the value at most, (count,): ½ s_j of the dual vector there."""
         supports = self.supports
         self._left -= 1
-        return 0.5 * supports.subproblem.solve(support.astype(float), supports.tol).cut.slopes
+        return np.asarray(gains(supports.subproblem.solve(support.astype(float), supports.tol).cut.slopes, 0.0))
 
     def _is_worth_as_much(self, support: Mask, more: list[int], value: Value) -> bool | None:
         """Whether the support with more atoms is; None where that cannot be told. It need not be one of S."""

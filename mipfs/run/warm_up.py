@@ -45,7 +45,18 @@ FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
 """Iterations of the tiny run where another package's solver does them: they cost much, the first meets every kernel."""
 NOISE = 4.0
 """Of the tiny problem's labels: enough, with its C, that it is branched on."""
-METHODS = ("relaxation", "restricted", "refit", "polish", "threads", "master", "subproblem", "nodes", "inner")
+METHODS = (
+    "relaxation",
+    "restricted",
+    "refit",
+    "polish",
+    "threads",
+    "master",
+    "subproblem",
+    "nodes",
+    "inner",
+    "branching",
+)
 """The options that decide which kernels a run calls."""
 
 

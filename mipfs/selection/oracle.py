@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
+from mipfs.kernels.bound import added, traded
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.model import SelectionModel, selection_model
-from mipfs.selection.rows import UNIT_ROUNDOFF
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import OracleSettings
 from mipfs.solvers import highs
@@ -134,7 +134,7 @@ class SelectionOracle:
         if 0 < room < free.size:
             free = free[np.argpartition(cost[free], room - 1)[:room]]
         sigma[free[:room]] = True
-        return sigma, float(cost[sigma].sum())
+        return sigma, added(cost[sigma])
 
     def minimise_relaxed(self, cost: Array) -> tuple[Array | None, float]:
         """Minimise ``cost @ sigma`` over the rows with 0 <= sigma <= 1 (extra variables continuous).
@@ -285,7 +285,8 @@ class SelectionOracle:
                 point = np.clip(solution.values[: lb.size], lb, ub)
                 earned, reduced = self._lagrangian(cost, box, scale)
                 bound = max(bound, earned)
-                fix = (lb < ub) & (earned + np.abs(reduced) >= closed)  # the other value is no better than `sigma`
+                # the other value is no better than `sigma`
+                fix = (lb < ub) & (traded(earned, np.abs(reduced), 0.0) >= closed)
                 if fix.any():
                     floor = min(floor, closed)
                     lb, ub = np.where(fix & (reduced < 0), 1.0, lb), np.where(fix & (reduced > 0), 0.0, ub)
@@ -294,9 +295,11 @@ class SelectionOracle:
             j = int(np.argmax(undecided))
             if undecided[j] <= WHOLE and (undecided[j] < 0.0 or bound < closed):
                 found = point > 0.5
-                if self.contains(found) and float(cost[found].sum()) < value:
+                is_allowed = self.contains(found)
+                if is_allowed and float(cost[found].sum()) < value:
                     sigma, value = found, float(cost[found].sum())
                 if undecided[j] < 0.0:  # one selection, whose value is known
+                    floor = min(floor, added(cost[found])) if is_allowed else floor
                     continue
             if bound >= min(closed, value):
                 floor = min(floor, bound)
@@ -310,15 +313,14 @@ class SelectionOracle:
         if sigma is None and heap:
             remains = "whether any selection satisfies the rows remains open: their numbers are too close"
             raise StoppedError("no selection was found before the limit") if late() else NumericalError(remains)
-        least = min(floor, value)
-        return sigma, least - 8 * UNIT_ROUNDOFF * (cost.size * scale if np.isfinite(least) else 0.0)
+        return sigma, min(floor, np.inf if sigma is None else added(cost[sigma]))
 
     def _lagrangian(self, cost: Array, box: tuple[Array, Array], scale: float) -> tuple[float, Array]:
         """The bound of the relaxed model's multipliers on the cost (p,), in a box (p + e,); reduced costs (p,)."""
         whole = np.concatenate([cost, np.zeros(len(self.selection.rows.extra))])
         y = scale * self._relaxed.multipliers()
         bound, reduced = lagrangian_bound(whole, self.selection.all_rows, *box, y)
-        return bound, reduced[: cost.size] * (1.0 - 1e-12)
+        return bound, reduced[: cost.size]
 
     def _cut_off(self, sigma: Mask) -> None:
         """Exclude a selection that the rows forbid, with all that break the same row in the same way."""

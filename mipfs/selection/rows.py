@@ -27,6 +27,7 @@ from scipy import sparse
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Row
 from mipfs.errors import RowError
+from mipfs.kernels.bound import U
 from mipfs.plumbing.declared import Names, checked
 
 Array = npt.NDArray[np.float64]
@@ -38,7 +39,6 @@ ROUNDED = 2.0**-48
 """What is forgiven for the rounding of the values of extra variables, relative to their terms."""
 LEAST, MOST = 1e-100, 1e100
 """Coefficients and bounds are zero, infinite (bounds), or of a size between these."""
-UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ class Rows:
     def hold(self, x: Array) -> bool:
         """Whether all rows hold at x (p + e,), in exact arithmetic."""
         activity, size = self.matrix @ x, self.sizes @ np.abs(x)
-        error = (np.diff(self.matrix.indptr) + 2) * UNIT_ROUNDOFF * 1.01 * size
+        error = (np.diff(self.matrix.indptr) + 2) * U * 1.01 * size
         if len(self.extra):
             rounded = np.abs(x)
             rounded[: x.size - len(self.extra)] = 0.0
@@ -258,7 +258,7 @@ class Rows:
         """Least and largest activity (r,) over the box [low, high] (p + e,), rounded outwards."""
         up, down = self._signed
         far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high)))
-        error = (np.diff(self.matrix.indptr) + 4) * UNIT_ROUNDOFF * 1.01 * (self.sizes @ far)
+        error = (np.diff(self.matrix.indptr) + 4) * U * 1.01 * (self.sizes @ far)
         return up @ low + down @ high - error, up @ high + down @ low + error
 
     @cached_property

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.selection.rows import UNIT_ROUNDOFF, Extras, Rows
+from mipfs.kernels.bound import rounded_down
+from mipfs.selection.rows import Extras, Rows
 from mipfs.selection.scaled_rows import ScaledRows, scaled
 from mipfs.settings import OracleSettings
 
@@ -70,7 +71,8 @@ def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Ar
 
     y'(row bounds) + Σ_j min over [low_j, high_j] of (cost − A'y)_j x_j, less its rounding error (Neumaier and
     Shcherbina 2004). A multiplier that points to an absent bound counts as zero, and so does a reduced cost that is
-    round-off on an unbounded variable.
+    round-off on an unbounded variable. Half of what is taken off for the reduced costs covers their rounding: the
+    other half is room for one of them at the other end of its box, where it fixes a variable.
 
     Parameters
     ----------
@@ -89,8 +91,9 @@ def lagrangian_bound(cost: Array, system: System, low: Array, high: Array, y: Ar
     reduced[~np.isfinite(end) & (np.abs(reduced) <= NEARLY * size)] = 0.0
     box = reduced * np.where(reduced != 0.0, end, 0.0)
     far = np.maximum(*(np.where(np.isfinite(side), np.abs(side), 0.0) for side in (low, high)))
-    error = (y.size + 8) * float(size @ far) + (y.size + cost.size + 8) * float(np.abs(parts).sum() + np.abs(box).sum())
-    return float(parts.sum() + box.sum()) - 1.01 * UNIT_ROUNDOFF * error, reduced
+    count = int(np.count_nonzero(parts) + np.count_nonzero(box))
+    bound = rounded_down(float(parts.sum() + box.sum()), float(np.abs(parts).sum() + np.abs(box).sum()), count)
+    return rounded_down(bound, float(size @ far), y.size), reduced
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from mipfs.branching import check_rule
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
 from mipfs.settings.inner import LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
@@ -88,6 +89,9 @@ class OracleSettings(Declared):
 class TreeSettings(Declared):
     """The branch-and-bound tree of `branch`: batches, when a node is left, roundings (`mipfs.drivers.tree`)."""
 
+    branching: str = "largest-weight"
+    """The branching rule, of `mipfs.branching`: fewest nodes of those that were tried. The option of that name goes
+    before."""
     batch: Count = 8
     """Nodes handed out at a time; the number does not depend on the threads, so that the tree does not."""
     settled: Count = 256
@@ -122,6 +126,10 @@ class TreeSettings(Declared):
     """Share of the asked gap that rounding dual vectors to fewer bytes may cost."""
     poll_seconds: Positive = 0.05
     """How often limits and Ctrl-C are looked at while nodes are explored: a person does not feel it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rule(self.branching)
 
 
 @dataclass(frozen=True)

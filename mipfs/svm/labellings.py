@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
-from mipfs.svm.dyadic import BITS, remove
+from mipfs.svm.dyadic import BITS, reduced
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-UNIT_ROUNDOFF = 2.0**-53
 BLOCK = 1 << 22
 """Numbers in a block of labellings that are multiplied at a time."""
 
@@ -199,8 +199,7 @@ def feasible(alpha: Array, C: float, largest: int) -> tuple[Integers, int]:
     q = min(q, FINEST - max(0, math.frexp(C)[1]))  # C·2^q is a number
     limit = math.floor(math.ldexp(C, q))
     whole = np.clip(np.rint(np.ldexp(alpha, q)), 0.0, float(limit)).astype(np.int64)
-    remove(whole, np.arange(whole.size), int(whole.sum()) - limit, np.full(whole.size, float(limit)))
-    return whole, q
+    return reduced(whole, int(whole.sum()) - limit), q
 
 
 def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole: Integers, q: int) -> Combination:
@@ -211,5 +210,4 @@ def combination(measure: Measure, counts: npt.NDArray[Any], losses: Array, whole
     v = measure.direction(np.ldexp(total.astype(float), -q))
     g = float(np.ldexp(whole.astype(float), -q) @ losses)
     # Δ is off by at most n roundings, the sum by m, whatever their order
-    error = 2.0 * (measure.n + whole.size + 8) * UNIT_ROUNDOFF * g
-    return Combination(counts, losses, whole, q, v, g - error)
+    return Combination(counts, losses, whole, q, v, rounded_down(g, g, measure.n + whole.size))

@@ -105,6 +105,8 @@ def test_a_parameter_that_is_needed(cli: Cli, small: Path) -> None:
         (["--time-limit", "-3"], "time_limit = -3.0"),
         (["--time-limit", "nan"], "time_limit = nan"),
         (["--driver", "gdb"], "driver 'gdb' is not known; did you mean 'gbd'?"),
+        (["-o", "branching=best"], "branching = 'best' is not known; it is one of largest-weight, most-fractional"),
+        (["--driver", "gbd", "-o", "branching=most-fractional"], "driver 'gbd' has no such option"),
         (["--start", "x3"], "'x3'"),
         (["--start", "x1,x2"], "x1, x2 does not satisfy the rows"),
         (["--scale", "log"], "--scale"),

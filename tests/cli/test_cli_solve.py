@@ -251,3 +251,19 @@ def test_a_relaxation_says_how_far_its_own_sides_are_apart(cli: Cli, small: Path
     line = next(line for line in outcome.out.splitlines() if line.startswith("relaxation"))
     assert f"{result.relaxed['lower']:.8g} to {result.relaxed['upper']:.8g}" in line
     assert "the gap is closed" not in outcome.out or result.status.name == "OPTIMAL"
+
+
+def test_a_branching_rule_is_chosen_by_name_and_kept(cli: Cli, tmp_path: Path) -> None:
+    """Another tree, the same optimum; the rule stands in the JSON, and the certificate holds."""
+    documents = {}
+    for rule in ("largest-weight", "most-fractional"):
+        path = tmp_path / f"{rule}.json"
+        model = ["solve", "fsp-m", WDBC, "--scale", "standard", "-p", "M=3", "-p", "C=0.1", "--quiet"]
+        assert cli(*model, "-o", f"branching={rule}", "--json", path).code == 0
+        documents[rule] = strict(path.read_text())
+        assert documents[rule]["settings"]["tree"]["branching"] == rule
+        assert mipfs.Result.from_json(path.read_text()).settings.tree.branching == rule
+        assert cli("verify", path, WDBC).code == 0
+    first, second = documents.values()
+    assert first["objective"] == pytest.approx(second["objective"], rel=1e-4)
+    assert first["counters"]["nodes"] != second["counters"]["nodes"]

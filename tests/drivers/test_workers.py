@@ -184,9 +184,9 @@ def test_without_workers_this_process_goes_on(
 
 def test_what_fails_on_a_worker_fails_here(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(workers.Workers):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            self._version = "another"
+        def open(self, tree: Tree) -> None:
+            super().open(tree)
+            self._solver.version = "another"
 
     monkeypatch.setattr(workers, "Workers", Other)
     with pytest.raises(UsageError, match="another version of mipfs or numba"):

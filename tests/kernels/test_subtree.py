@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from mipfs.branching import RULES, get_rule
+from mipfs.compiled import compiled
+from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
-from mipfs.kernels.structures import Piece
+from mipfs.kernels.structures import Piece, RelaxedNode
+from mipfs.pointers import Step
+
+Array = npt.NDArray[np.float64]
 
 K = 6
 
@@ -68,26 +77,52 @@ def test_columns_in_play_have_the_forced_ones_first(M: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_relaxed_sigma_and_the_feature_to_split_on(seed: int) -> None:
+def test_relaxed_sigma(seed: int) -> None:
     r = np.random.default_rng(seed)
     forced, room = int(r.integers(0, 3)), int(r.integers(1, 4))
     w = r.choice([0.0, 0.3, -1.0, 2.0], K) * r.random(K)
     sigma, classes, tau = np.empty(K), np.empty(K, np.int64), np.empty(K)
-    undecided, chosen, total = node.relaxed_of(w, np.zeros(K), forced, room, sigma, classes, tau)
+    undecided, total = node.relaxed_of(w, np.zeros(K), forced, room, sigma, classes, tau)
     assert np.all(sigma[:forced] == 1.0)
     assert total == pytest.approx(sigma.sum())
     assert sigma[forced:].sum() <= room + 1e-9
-    unclear = [t for t in range(forced, K) if min(sigma[t], 1 - sigma[t]) > 1e-6]
-    assert undecided == len(unclear)
-    among = unclear or range(forced, K)
-    assert abs(w[chosen]) == max(abs(w[t]) for t in among)
+    assert undecided == np.count_nonzero(np.minimum(sigma[forced:], 1.0 - sigma[forced:]) > 1e-6)
 
 
-def test_what_was_fixed_since_is_not_split_on() -> None:
-    columns, states = np.array([2, 0, 5, 3]), np.zeros(K, np.int8)
-    w = np.array([9.0, -2.0, 1.0, 3.0])
-    assert subtree.largest_free(w, columns, states, 1, 2) == 2
-    states[5] = OUTSIDE
-    assert subtree.largest_free(w, columns, states, 1, 2) == 3
-    states[3] = INSIDE
-    assert subtree.largest_free(w, columns, states, 1, 2) == 1
+@compiled(nogil=True)
+def wrong(relaxed, places):  # type: ignore[no-untyped-def]
+    """A rule that knows what it was not given."""
+    return relaxed.atoms.size - 1 + 0 * places.size
+
+
+def rule_of(rule: Any, w: Array, sigma: Array) -> tuple[RelaxedNode, Step]:
+    """A node whose atoms are numbered from 10 on, backwards, and a rule as a step."""
+    relaxed, step = branching(rule, np.arange(10 + w.size, 10, -1), w, sigma)
+    return relaxed, step.made()
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("seed", range(30))
+def test_rules_choose_among_the_free_fractional_or_all_free(name: str, seed: int) -> None:
+    r = np.random.default_rng(seed)
+    w, sigma = np.round(r.normal(size=K), 1), r.choice([0.0, 1.0, 0.2, 0.5, 0.7, 0.9], K)
+    relaxed, step = rule_of(get_rule(name), w, sigma)
+    states = r.choice([FREE, FREE, INSIDE, OUTSIDE], K + 11).astype(np.int8)
+    states[10 + seed % K + 1] = FREE
+    free = [t for t in range(K) if states[relaxed.atoms[t]] == FREE]
+    among = [t for t in free if 0.0 < sigma[t] < 1.0] or free
+    at = node.place_to_split(step, relaxed, states)
+    assert at in among
+    closeness, size = np.minimum(sigma, 1.0 - sigma), np.abs(w)
+    if name == "largest-weight":
+        assert size[at] == max(size[t] for t in among)
+    else:
+        assert (closeness[at], size[at]) == max((closeness[t], size[t]) for t in among)
+
+
+def test_a_rule_cannot_choose_what_is_fixed() -> None:
+    relaxed, step = rule_of(wrong, np.ones(2), np.full(2, 0.5))
+    states = np.full(20, OUTSIDE)
+    states[relaxed.atoms[0]] = FREE
+    with pytest.raises(ValueError, match="one of the places that it is given"):
+        node.place_to_split(step, relaxed, states.astype(np.int8))

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Positive, Within, checked
-from mipfs.problem import LARGEST_C, LEAST_C
 from mipfs.result.prediction import scores_on
 
 Array = npt.NDArray[np.float64]

@@ -37,7 +37,7 @@ class ConicTree(Tree):
     def relaxed(self, alive: Integers) -> RowsRelaxation:
         """The node solver on some of the atoms."""
         run = self.run
-        relaxation = RowsRelaxation(run.problem, alive, lambda: run.must_stop, self.stop)
+        relaxation = super().relaxed(alive)
         relaxation.kernel = None
         relaxation.boolean = ConicBoolean(run.problem, lambda: run.must_stop, lambda: run.deadline)
         return relaxation

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.inner.epigraph import Epigraph
+from mipfs.kernels.bound import added, gains
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence
@@ -99,9 +100,8 @@ def _better(
     """What a cut proves where S is a cardinality row, if that is more than the best one does."""
     if not problem.selection.is_plain:
         return None
-    constant, slopes = float(pool.constants[place]), pool.slopes[place]
-    lower = constant + problem.selection.minimise(problem.penalty - 0.5 * slopes)[1]
-    lower -= 1e-14 * (abs(constant) + abs(lower))
+    inner = problem.selection.minimise(-gains(pool.slopes[place], problem.penalty))[1]
+    lower = added(float(pool.constants[place]), inner)
     return (lower, Evidence(np.array([place]), np.ones(1))) if best is None or lower > best[0] else best
 
 

@@ -1,0 +1,70 @@
+"""The term of a weight that a result names, in rational numbers; without a name it is ½w², which the checker knows.
+
+    v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) ≥ g(α) − Σ_j σ_j h_j(ω_j),   h(ω) = max over w of ωw − r(w)
+
+What r and h are is stated by the class ``STATED`` of the regulariser's file, which uses rational numbers and nothing
+else: `mipfs.regularisers` imports nothing of the solver's, and of its files only the one that is named is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from mipfs.check.rounding import Array, Integers, Rejected, above, require
+from mipfs.regularisers import REGULARISERS
+
+
+class Stated(Protocol):
+    """r and h of every feature j, exactly: r is convex, r(0) = 0 ≤ r, and h its conjugate."""
+
+    words: str
+
+    def value(self, j: int, w: Fraction) -> Fraction | None:
+        """r_j(w); None where w is not allowed."""
+
+    def conjugate(self, j: int, omega: Fraction) -> Fraction:
+        """h_j(ω)."""
+
+
+def stated(params: Mapping[str, Any]) -> Stated | None:
+    """The regulariser of a problem; None for ½w²."""
+    given = params.get("regulariser")
+    if given is None:
+        return None
+    require(isinstance(given, Mapping) and isinstance(given.get("name"), str), "the regulariser has no name")
+    name = given["name"]
+    require(name in REGULARISERS, f"no certificate is known for the regulariser {name!r}")
+    own = {key: value for key, value in given.items() if key != "name"}
+    try:
+        found: Stated = importlib.import_module(REGULARISERS[name]).STATED(**own)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Rejected(f"the regulariser {name!r} is not stated as it must be: {error}") from None
+    return found
+
+
+def twice_above(regulariser: Stated, first: int, omega: Array, radius: Array) -> Array:
+    """2h of the features from `first` on, no less than anywhere in ω ± radius, (B, k): h is convex."""
+    found = np.empty(omega.shape)
+    for at, (middle, far) in enumerate(zip(omega.ravel().tolist(), radius.ravel().tolist(), strict=True)):
+        if not np.isfinite(middle + far):
+            found.flat[at] = np.inf
+            continue
+        j, ends = first + at % omega.shape[1], (Fraction(middle) - Fraction(far), Fraction(middle) + Fraction(far))
+        found.flat[at] = above(2 * max(regulariser.conjugate(j, end) for end in ends))
+    return found
+
+
+def terms_above(regulariser: Stated, ids: Integers, w: list[Fraction], sigma: Array) -> float:
+    """Σ σ_j r_j(w_j/σ_j) over some features, rounded up once."""
+    total = Fraction(0)
+    for j, one, part in zip(ids.tolist(), w, map(Fraction, sigma.tolist()), strict=True):
+        term = regulariser.value(j, one / part)
+        if term is None:
+            raise Rejected("a weight is one that the regulariser does not allow")
+        total += part * term
+    return above(total)

@@ -1,0 +1,47 @@
+"""The sizes that floating point carries: of loss weights C_i, and of penalties."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.data.checks import as_float
+from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
+
+Array = npt.NDArray[np.float64]
+
+LEAST_C, LARGEST_C = 1e-100, 1e20
+"""Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
+
+
+def check_C(given: Any, weights: Array) -> None:
+    """Refuse a C that is no positive number, or that with the sample weights (n,) is beyond the range."""
+    if isinstance(given, bool) or not isinstance(given, (int, float, np.number)) or not 0 < given < math.inf:
+        raise UsageError(f"C = {shown(given)} must be a positive number")
+    with np.errstate(over="ignore"):
+        C = as_float(given, "C")
+        low, high = C * float(weights.min()), float((C * weights).sum())
+    if not LEAST_C <= low <= high <= LARGEST_C:
+        loss = f"C = {C:g}" if np.all(weights == 1.0) else f"C = {C:g} times the sample weights"
+        raise UsageError(
+            f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
+            f"here {high:g}, at most {LARGEST_C:g}"
+        )
+
+
+def check_penalties(c: Array, names: Sequence[str]) -> None:
+    """Refuse penalties (p,) that are negative, not finite, or beyond the range, by the name of an atom."""
+    if not np.all(np.isfinite(c)) or np.any(c < 0):
+        worst = int(np.flatnonzero(~(c >= 0) | ~np.isfinite(c))[0])
+        raise UsageError(f"lambda of {names[worst]!r} is {c[worst]:g}; penalties must be finite and >= 0")
+    beyond = np.flatnonzero((c > LARGEST_C) | ((c > 0) & (c < LEAST_C)))
+    if beyond.size:
+        raise UsageError(
+            f"lambda of {names[beyond[0]]!r} is {c[beyond[0]]:g}, beyond what floating point carries; "
+            f"penalties must be 0 or from {LEAST_C:g} to {LARGEST_C:g}"
+        )

@@ -1,0 +1,127 @@
+"""v(σ) of a regulariser that is not the ridge: an interior point on the selected columns, σ fixed.
+
+    v(σ) = min over w, b of Σ σ_j r(w_j/σ_j) + L(y∘(Xw + b)) = max over α ∈ A of g(α) − Σ σ_j h(ω_j(α))
+
+It asks of the loss its `Terms`, and of the regulariser h, h' and h'': a file of either is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+from mipfs.inner.designs import Dense, Interrupted
+from mipfs.inner.interior import InteriorPoint, Point, iterate
+from mipfs.inner.reduced_system import cardinality
+from mipfs.inner.watch import balanced
+from mipfs.losses import get_loss
+from mipfs.problem import Problem
+from mipfs.regularisers.base import Regulariser
+from mipfs.svm.solver import SVM, TakenOff
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+NEARER = 0.3
+"""The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
+
+
+class RegularisedSolver:
+    """The SVM on any columns, as `mipfs.svm.solver.Solver` is for the ridge.
+
+    Parameters
+    ----------
+    problem : Problem with a pointwise loss, over single features
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.loss = problem, get_loss(problem.loss)
+        self.size = float(problem.c_i.max())
+        self.c = problem.c_i / self.size
+        self.y = np.ascontiguousarray(problem.data.y, dtype=float)
+        self._off = TakenOff(problem.data, problem.bias)
+        self.must_stop: Callable[[], bool] = bool  # never
+        self.enough = np.inf  # a dual value from which on the caller asks for no more
+
+    def solve(
+        self,
+        ids: Integers,
+        sigma: Array | None = None,
+        *,
+        tol: float = 1e-7,
+        start: tuple[Array, float, Array, float] | None = None,
+    ) -> SVM:
+        """Solve on the columns `ids` (k,), with σ (k,) in (0, 1], 1 by default, to a relative gap `tol`.
+
+        An interior point begins anew wherever another solve ended: `start` is not used.
+        """
+        data, ids = self.problem.data, np.asarray(ids, dtype=np.int64)
+        if ids.size == 0:  # nothing that a regulariser is about
+            svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
+            return svm
+        share = np.ones(ids.size) if sigma is None else sigma
+        away = self._off[ids]
+        Z = np.asfortranarray((data.block(ids).dense(away)) * (np.sqrt(self.size) * self.y[:, None]))
+        regulariser = self.problem.regulariser.at(ids).scaled(self.size)
+        seen = Seen(self, Dense(Z, self.must_stop), regulariser, share, NEARER * tol)
+        method = InteriorPoint(
+            seen.Z, self.y, self.loss.terms(self.c, 0.5 * self.c), self.problem.bias, np.full(ids.size, -1),
+            np.zeros(0), cardinality(0, None), regulariser=regulariser, share=share,
+        )  # fmt: skip
+        with suppress(Interrupted):
+            iterate(method, seen)
+        return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, method.steps)
+
+    def _recomputed(self, seen: Seen, root: float, shift: Array, steps: int) -> SVM:
+        """Round the best dual vector to a feasible one and evaluate both sides."""
+        problem, size = self.problem, self.size
+        whole, q = self.loss.feasible_dual(size * seen.alpha, problem.c_i, problem.data.y, problem.bias)
+        exact = np.ldexp(whole.astype(float), -q)
+        dual = size * seen.lower_of(exact / size)
+        w = root * seen.w
+        b = seen.b + float(shift @ w) if problem.bias else 0.0
+        return SVM(w, b, exact, size * seen.upper, dual, 1.0, steps, q)
+
+
+class Seen:
+    """Looks at the iterates: the best point and the best dual vector so far, and whether they meet.
+
+    Parameters
+    ----------
+    solver : RegularisedSolver
+    Z : Dense columns y∘x, scaled
+    regulariser : Regulariser of these, scaled too
+    share : (k,) σ
+    goal : relative gap
+    """
+
+    def __init__(
+        self, solver: RegularisedSolver, Z: Dense, regulariser: Regulariser, share: Array, goal: float
+    ) -> None:
+        self.solver, self.Z, self.regulariser, self.share, self.goal = solver, Z, regulariser, share, goal
+        self.lower, self.upper = -np.inf, np.inf
+        self.alpha, self.w, self.b = np.zeros(Z.shape[0]), np.zeros(Z.shape[1]), 0.0
+
+    def __call__(self, point: Point) -> bool:
+        """Take in an iterate; whether that is enough."""
+        solver, low, high = self.solver, *self.regulariser.ends
+        alpha = np.clip(point.alpha, 0.0, solver.loss.top(solver.c))
+        alpha = balanced(alpha, solver.y) if solver.problem.bias else alpha
+        lower = self.lower_of(alpha)
+        if lower > self.lower:
+            self.lower, self.alpha = lower, alpha
+        w = np.clip(point.w, low * self.share, high * self.share)
+        margins = self.Z.times(w) + (solver.y * point.b if solver.problem.bias else 0.0)
+        upper = float(self.regulariser.perspective(w, self.share).sum()) + float(solver.loss.value(margins, solver.c))
+        if upper < self.upper:
+            self.upper, self.w, self.b = upper, w, point.b
+        met = self.upper - self.lower <= self.goal * abs(self.upper)
+        return met or solver.size * self.lower >= solver.enough or solver.must_stop()
+
+    def lower_of(self, alpha: Array) -> float:
+        """g(α) − Σ σ h(ω), as floats have it."""
+        worth = float(self.share @ self.regulariser.conjugate(self.Z.pull(alpha)))
+        return float(self.solver.loss.dual_value(alpha, self.solver.c)) - worth

@@ -1,0 +1,39 @@
+"""The regularisers, one file each: the term r(w) of a weight, in one object (`base.Regulariser`).
+
+The room imports nothing of the solver's, so that the checker, which looks in this table for what a result names, loads
+a regulariser's own file and nothing else: see `mipfs.regularisers.base`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from mipfs.errors import UsageError
+
+if TYPE_CHECKING:
+    from mipfs.regularisers.base import Regulariser
+
+REGULARISERS = {"ridge": "mipfs.regularisers.ridge"}
+"""The module of every regulariser, by its name: ``KIND`` is its class there, ``STATED`` what the checker has of it."""
+
+
+def get_regulariser(given: Any, **parameters: Any) -> Regulariser:
+    """A regulariser by its name and parameters, or the one that is given.
+
+    Raises
+    ------
+    UsageError
+        No regulariser of that name, or parameters that it does not take.
+    """
+    from mipfs.regularisers.base import Regulariser
+
+    if isinstance(given, Regulariser):
+        return given
+    if not isinstance(given, str) or given not in REGULARISERS:
+        raise UsageError(f"regulariser {given!r} is not known; it is one of {', '.join(REGULARISERS)}")
+    try:
+        made: Regulariser = importlib.import_module(REGULARISERS[given]).KIND(**parameters)
+    except TypeError as error:
+        raise UsageError(f"regulariser {given!r}: {error}") from None
+    return made

@@ -1,0 +1,133 @@
+"""What a regulariser is: one object that alone knows the term of a weight. A new one is a file and a line in the table.
+
+    v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) = max over α ∈ A of g(α) − Σ_j σ_j h_j(ω_j)
+    h(ω) = max over w of ωw − r(w),   w_j = σ_j h'(ω_j)
+
+Laws that proofs rest on: r is convex, r(0) = 0 and r(w) − ½w² is convex too, so that r ≥ ½w², 0 ≤ h(ω) ≤ ½ω² and
+0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at least.
+
+A file has two classes that know nothing of one another: ``KIND``, a `Regulariser`, is the solver's; ``STATED`` says the
+same to the checker in rational numbers, and uses nothing but them. This room imports nothing of the solver's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+U = 2.0**-53
+
+
+class Regulariser(ABC):
+    """The term of the weights; a frozen dataclass whose fields are its parameters.
+
+    Attributes
+    ----------
+    name : str, as it stands in the table and in results
+    formula : str, r(w) in words
+    is_homogeneous : bool, whether r(tw) = t²r(w), and h so too: v scales with the square of the margin that is asked
+        for (the ρ-form), and the best multiple of a dual vector has a closed form
+    has_kernels : bool, whether the compiled kernels know it; nodes and SVMs are interior points else
+    is_ridge : bool, whether it is ½w²: then the scores ω² of atoms say all, and their searches serve
+    rounding : float, units of rounding that `conjugate` may be off, relative
+    """
+
+    name: ClassVar[str]
+    formula: ClassVar[str]
+    is_homogeneous: ClassVar[bool] = False
+    has_kernels: ClassVar[bool] = False
+    is_ridge: ClassVar[bool] = False
+    rounding: ClassVar[float] = 8.0
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """Its name and parameters, as a result states them."""
+        return {"name": self.name} | {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    @abstractmethod
+    def value(self, w: Array) -> Array:
+        """r of every weight, (k,); inf where a weight is not allowed."""
+
+    @abstractmethod
+    def conjugate(self, omega: Array) -> Array:
+        """h(ω) = max over w of ωw − r(w), (k,)."""
+
+    @abstractmethod
+    def weight(self, omega: Array) -> Array:
+        """h'(ω), where that maximum is taken, (k,)."""
+
+    @abstractmethod
+    def curvature(self, omega: Array) -> Array:
+        """h''(ω), of one side where h' has a kink, (k,)."""
+
+    @property
+    def ends(self) -> tuple[Array | float, Array | float]:
+        """The least and the largest weight that is allowed."""
+        return -np.inf, np.inf
+
+    def at(self, ids: Integers) -> Regulariser:
+        """That of some of the features alone."""
+        return self
+
+    def scaled(self, size: float) -> Regulariser:
+        """r(w·√size)/size: that of (P) divided by `size`, over columns that are multiplied by its root."""
+        return self if self.is_homogeneous else Scaled(self, size)
+
+    def perspective(self, w: Array, sigma: Array | float) -> Array:
+        """σ r(w/σ), (k,), with its limit at σ = 0: 0 for w = 0, else inf."""
+        part = np.broadcast_to(sigma, w.shape)
+        held = part > 0.0
+        found = part * self.value(np.divide(w, part, out=np.zeros(w.shape), where=held))
+        return np.asarray(np.where(held | (w == 0.0), found, np.inf))
+
+    def conjugate_above(self, omega: Array, radius: Array) -> Array:
+        """No less than h anywhere in [ω − radius, ω + radius], (k,): h is convex, and largest at an end.
+
+        The ends are a few roundings of their own size off, and `conjugate` `rounding` units of its value.
+        """
+        wider = radius + 4.0 * U * (np.abs(omega) + radius)
+        largest = np.maximum(self.conjugate(omega - wider), self.conjugate(omega + wider))
+        return np.asarray(largest * (1.0 + 2.0 * self.rounding * U))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scaled(Regulariser):
+    """r(w·√size)/size of another regulariser: its h is h(ω·√size)/size."""
+
+    own: Regulariser
+    size: float
+
+    @property
+    def root(self) -> float:
+        """√size."""
+        return math.sqrt(self.size)
+
+    def value(self, w: Array) -> Array:
+        """r(w·√size)/size."""
+        return self.own.value(self.root * w) / self.size
+
+    def conjugate(self, omega: Array) -> Array:
+        """h(ω·√size)/size."""
+        return self.own.conjugate(self.root * omega) / self.size
+
+    def weight(self, omega: Array) -> Array:
+        """h'(ω·√size)/√size."""
+        return self.own.weight(self.root * omega) / self.root
+
+    def curvature(self, omega: Array) -> Array:
+        """h''(ω·√size)."""
+        return self.own.curvature(self.root * omega)
+
+    @property
+    def ends(self) -> tuple[Array | float, Array | float]:
+        """Those of the other one, over √size."""
+        low, high = self.own.ends
+        return low / self.root, high / self.root
