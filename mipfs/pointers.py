@@ -55,7 +55,7 @@ class Step:
         return cls(function, StepType(tuple(typeof(value) for value in arguments), returns))
 
     def made(self) -> Step:
-        """The same in machine code, which is compiled now where none is kept."""
+        """The step in machine code, which is compiled now where none is kept."""
         with global_compiler_lock:
             self.function.compile(self.type.arguments)
             code = self.function.overloads[self.type.arguments]

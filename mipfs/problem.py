@@ -422,7 +422,7 @@ class Problem:
         return self.value_at(chosen, ids, Weights.of(weights, float(b)))[0]
 
     def evaluate_above(self, selected: npt.ArrayLike, w: npt.ArrayLike, b: float) -> float:
-        """The same, rounded up: no less than the exact objective at these very numbers."""
+        """The objective rounded up: no less than the exact one at these very numbers; `evaluate` has the parameters."""
         chosen = np.asarray(selected, dtype=np.int64)
         ids, weights = merged(self.atoms.columns(chosen).ids, np.asarray(w, dtype=float))
         return sum(self.value_at(chosen, ids, Weights.of(weights, float(b))))

@@ -18,6 +18,8 @@ import mipfs
 ROOT = Path(__file__).resolve().parents[1]
 POSITIONAL = 8
 """Positional parameters of a function at most: from there on nobody sees at a call what is what."""
+LEANING = re.compile(r"(the same|as above|likewise|ditto|see above|idem)\b", re.IGNORECASE)
+"""How a docstring begins that leans on another one."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -127,3 +129,41 @@ def test_functions_with_many_branches_are_few_and_say_why() -> None:
     assert len(lines) <= 10
     for line in lines:
         assert re.search(re.escape(mark) + r"  # \w.*\w$", line), line
+
+
+def _texts(path: Path) -> list[tuple[int, str]]:
+    """Line and text of every string that stands as a statement: docstrings, and what is said below constants."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [(node.lineno, node.value.value.strip()) for node in nodes
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)]  # fmt: skip
+
+
+def test_every_docstring_stands_alone() -> None:
+    leaning = [f"{path.relative_to(ROOT)}:{line}: {text[:60]}"
+               for path in (ROOT / "mipfs").rglob("*.py") for line, text in _texts(path)
+               if LEANING.match(text)]  # fmt: skip
+    assert not leaning
+
+
+def test_nothing_is_so_many() -> None:
+    """Of what "so many" means, the number is named: by its parameter, or as what a constant is."""
+    said = [f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+            for path in (ROOT / "mipfs").rglob("*.py")
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+            if re.search(r"\bso many\b", line, re.IGNORECASE)]  # fmt: skip
+    assert not said
+
+
+def test_every_file_and_every_public_class_and_function_in_it_says_what_it_is() -> None:
+    silent = []
+    for path in (ROOT / "mipfs").rglob("*.py"):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        named = [
+            node for node in module.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
+        ]
+        for node in (module, *named):
+            text = ast.get_docstring(node) or ""
+            if not re.search(r"[.:!?`)…]$", text.split("\n\n")[0]):
+                silent.append(f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)} {getattr(node, 'name', '')}")
+    assert not silent, "\n".join(silent)

@@ -94,7 +94,7 @@ class Atoms(Protocol):
         """SHA-256 of the data and of what the atoms are: equal for atoms that are the same on the same data."""
 
     def on(self, data: Instance) -> Atoms:
-        """The same atoms on other data with the same features: the same columns, each with the λ that it has here.
+        """These atoms on other data with the same features: a column for each of theirs, with the λ that it has here.
 
         Raises
         ------

@@ -179,7 +179,7 @@ class Additive(ABC):
         return stamp_of(self.raw, json.dumps(self.declared, sort_keys=True), self.names, self.scale)
 
     def on(self, data: Instance) -> Additive:
-        """The same kind of maps, made anew of other data with the same features, with these scales."""
+        """Maps of this kind, made anew of other data with the same features, with these scales."""
         check_features(self.raw, data)
         return type(self)(data, scaling=kept_scaling(self.scale), **self.options)
 

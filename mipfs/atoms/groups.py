@@ -92,7 +92,7 @@ class Groups:
         return stamp_of(self.data, "groups", self.names, self._members, self.sizes, self.scale)
 
     def on(self, data: Instance) -> Groups:
-        """The same groups of other data with the same features, with these scales."""
+        """The groups of other data with the same features, with these scales."""
         check_features(self.data, data)
         members: Any = zip(self.names, np.split(self._members, self._starts[1:]), strict=True)
         return Groups(data, dict(members), kept_scaling(self.scale))

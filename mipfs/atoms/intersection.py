@@ -37,7 +37,7 @@ class Intersection(Additive):
     raw : Instance with values >= 0 (zeros of sparse data cost nothing)
     levels : int >= 1, optional
         Round x_ij to a multiple of (largest x_j)/levels first: then no feature has more columns than this. It is the
-        kernel of Wu's expansion of a feature into so many steps (Wu 2010; Tan 2014, section 7.3, takes 100 of them).
+        kernel of Wu's expansion of a feature into `levels` steps (Wu 2010; Tan 2014, section 7.3, takes 100 of them).
     shift : bool, default False
         Count every feature from its least value; new values below that count as it, and zeros of sparse data are then
         entries like others. Without it negative values are refused: min(x, z) is no kernel there.

@@ -80,7 +80,7 @@ class Made(ABC):
         return self.features.stamp
 
     def on(self, data: Instance) -> Made:
-        """The same atoms of other data with the same features."""
+        """The atoms of other data with the same features."""
         return type(self)(data)
 
     def scores(self, v: Array) -> Array:

@@ -178,7 +178,7 @@ class PairSearch:
     def search(
         self, v: Array, B: int, least: float = 0.0, must_stop: Callable[[], bool] = lambda: False
     ) -> tuple[Integers, Array]:
-        """The same of those with |ω| ≥ `least` alone. Every other one has a |ω| below the last, or below `least`.
+        """At most B monomials of largest |ω| ≥ `least`, and their |ω|. All others are below the last, or below `least`.
 
         Raises
         ------

@@ -121,7 +121,7 @@ class Pairs(Features):
         return hashlib.sha256(stated.encode()).hexdigest()
 
     def on(self, data: Instance) -> Pairs:
-        """The same monomials of other data with the same features."""
+        """The monomials of other data with the same features."""
         check_features(self.base, data)
         return Pairs(data, self.gamma, self.r, degree=self.degree, heredity=self.heredity)
 

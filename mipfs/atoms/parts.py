@@ -25,9 +25,10 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 AT_ONCE = 1 << 23
-"""Entries, of which few are read, from which on it is worth waking the other threads."""
+"""Entries, where few of them are read, from which on it is worth waking the other threads."""
 READ_AT_ONCE = 1 << 19
-"""The same where all are read: some 100 µs of work for each of two threads, where waking one takes 20."""
+"""Entries, where all are read, from which on it is worth waking the other threads: some 100 µs of work for each of
+two threads, where waking one takes 20."""
 HEADS, FRONT = 1 << 16, 1 << 11
 """Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
 _SAMPLED = 64

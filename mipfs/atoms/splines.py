@@ -38,9 +38,9 @@ class Splines(Additive):
     raw : Instance
         Any values; of sparse data one feature after the other is made dense.
     knots : int >= 2, default 5
-        At so many quantiles of every feature (values that it has, by the weights of the samples), from its least to its
-        largest; equal ones are one. Beyond them the functions are constant. A constant feature has none, and is never
-        selected.
+        Number of knots, at quantiles of every feature (values that it has, by the weights of the samples), from its
+        least to its largest; equal ones are one. Beyond them the functions are constant. A constant feature has
+        none, and is never selected.
     degree : int in 0 … 9, default 3
     scaling : {"none", "norm"} or (p,) array-like
         As of `mipfs.atoms.additive.Additive`.

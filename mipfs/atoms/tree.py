@@ -113,7 +113,7 @@ class Tree:
         return stamp_of(self.data, "tree", self.names, self._parent, self.scale)
 
     def on(self, data: Instance) -> Tree:
-        """The same tree over other data with the same features, with these scales."""
+        """The tree over other data with the same features, with these scales."""
         check_features(self.data, data)
         inner = self.names[self.data.n_features :]
         return Tree(data, self._parent, names=inner, scaling=kept_scaling(self.scale))
@@ -262,7 +262,7 @@ def _by_name(data: Instance, parents: Mapping[str, str]) -> tuple[Integers, tupl
 def _by_position(
     data: Instance, parents: npt.ArrayLike, names: Sequence[str] | None
 ) -> tuple[Integers, tuple[str, ...]]:
-    """The same from an array of positions."""
+    """The parent of every node from an array of positions, checked, and the names of the inner nodes."""
     p = data.n_features
     parent = np.asarray(parents)
     if parent.ndim != 1 or parent.dtype.kind not in "iu" or parent.size < p:

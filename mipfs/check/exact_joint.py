@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FINE = 300
 """Binary digits of a harmonic number: the terms of 2^40 samples are off by less than 1e-75."""
 MOST = 1 << 17
-"""Values that are computed exactly at most: so many ties leave the maximum to floating point."""
+"""Values that are computed exactly at most: where more are tied, the maximum is left to floating point."""
 
 
 def worst(measure: Measure, whole: Sequence[int], exponent: int) -> Fraction | None:

@@ -128,7 +128,7 @@ class Statement:
         require(self.regulariser is None or plain, "a regulariser of its own is about single features and their sums")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
-        self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # of so many atoms, without memory
+        self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory
         if self.fixed.size:
             self.forced = self.forced.copy()
             self.forced[inner], self.forced[outer] = 1, 0

@@ -87,7 +87,7 @@ def solve(
         typer.Option(
             "--certificate-limit",
             metavar="MB",
-            help="Of a run that a limit stopped, certify what fits into so many megabytes; inf certifies all.",
+            help="Megabytes into which the certificate of a run that a limit stopped must fit; inf certifies all.",
         ),
     ] = 50.0,
     dask: Annotated[

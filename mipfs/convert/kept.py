@@ -22,7 +22,7 @@ def save(path: Path, array: Any) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """The same of a text."""
+    """Write a text, in UTF-8, beside its place and move it there."""
     _write(path.with_name(path.name + ".part"), lambda stream: stream.write(text.encode()), path)
 
 

@@ -390,7 +390,7 @@ class _Transposed:
 
 
 def only_read(values: Any) -> Any:
-    """The same numbers, not to be written to: kernels are compiled for one type of mapped and of held arrays."""
+    """A view that cannot be written to: kernels are then compiled for one type of mapped and of held arrays."""
     values = values.view()
     values.flags.writeable = False
     return values

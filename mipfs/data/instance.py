@@ -132,14 +132,17 @@ class Instance:
 
     @property
     def n_samples(self) -> int:
+        """The number n of samples."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
+        """The number p of features."""
         return int(self.X.shape[1])
 
     @property
     def is_sparse(self) -> bool:
+        """Whether only the entries that are not zero are stored."""
         return bool(sparse.issparse(self.X)) or (isinstance(self.X, Blocked) and self.X.is_sparse)
 
     def block(self, ids: npt.NDArray[np.int64] | None = None) -> Block:
@@ -164,7 +167,7 @@ class Instance:
         )
 
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
-        """The same samples with other columns, without what was said of the old ones by name."""
+        """The samples with other columns, without what was said of the old ones by name."""
         bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 

@@ -99,7 +99,7 @@ def as_matrix(X: Any, *, path: str | None = None) -> Any:
 
 
 def compact(X: sparse.csc_array) -> Any:
-    """The same matrix, dense in Fortran order when more than `DENSE_ABOVE` of it is non-zero."""
+    """The matrix, dense in Fortran order when more than `DENSE_ABOVE` of it is non-zero."""
     n, p = X.shape
     X = _canonical(X)
     return X.toarray(order="F") if X.nnz > DENSE_ABOVE * n * p else X

@@ -76,7 +76,7 @@ class Options(Declared):
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
-        Find the best so many supports (with `pool_gap`: the best of those).
+        Number of best supports to find (with `pool_gap`: the best of those).
     active : tuple of str, optional
         Atoms to begin with: the problem over these is solved first, then they are grown until the rest is proven out
         (`mipfs.drivers.growing`). Columns that are computed are solved in this way in any case.

@@ -67,7 +67,7 @@ class Options(Declared):
     pool_gap : float >= 0, optional
         Find all supports whose objective is within this relative gap of the optimum.
     pool_size : int >= 1, optional
-        Find the best so many supports (with `pool_gap`: the best of those).
+        Number of best supports to find (with `pool_gap`: the best of those).
     master : {"tree", "milp"}
         One branch-and-cut tree, or as published a MILP by HiGHS per iteration with all cuts (Aytug 2015, Table 1); the
         tree then proves what that found.

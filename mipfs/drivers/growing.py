@@ -71,7 +71,7 @@ class Root:
         return float(np.delete(self.least, held).min(initial=math.inf))
 
     def missing(self, held: Integers, level: float, most: int) -> Integers:
-        """At most so many of the atoms that are not held and not ruled out at a level, those of least bound first."""
+        """At most `most` of the atoms that are not held and not ruled out at a level, those of least bound first."""
         absent = np.setdiff1d(np.flatnonzero(self.least < level), held)
         return absent[np.argsort(self.least[absent], kind="stable")[:most]]
 

@@ -166,7 +166,7 @@ class MostViolated:
         return ids, lower
 
     def of(self, dual: Combination) -> tuple[Integers, Array, float]:
-        """The same of a dual vector over labellings."""
+        """Positions with σ > 0, their σ, and lower of a dual vector over labellings."""
         return self._noted(self.at(dual.v, dual.value_below), dual)
 
     def _noted(
@@ -177,7 +177,7 @@ class MostViolated:
         return found
 
     def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
-        """The same of a dual vector that is known by v (n,) and its g, rounded down."""
+        """Positions with σ > 0, their σ, and lower of a dual vector that is known by v (n,) and its g, rounded down."""
         problem, count = self.problem, self.problem.atoms.count
         M = count if problem.M is None else min(problem.M, count)
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column

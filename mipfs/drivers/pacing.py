@@ -44,7 +44,7 @@ class Search:
             supports.search(supports.pool, (run.settings.swaps.few,), self.settings.climbed)
 
     def go_on(self, batches: float) -> None:
-        """Solve as many SVMs as the tree's work allows, beside so many batches of the first size."""
+        """Solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
         tree, settings = self._tree, self.settings
         if self._climbs is None:
             if tree.n_nodes > settings.after_nodes or tree.work > settings.after_work:

@@ -101,7 +101,7 @@ class Pieces:
         return np.where(local == REFUTED, np.append(numbers.rays, -1)[places["cause"]], found)
 
     def _position(self, dual: Integers, counts: Integers) -> Integers:
-        """Where the dual vectors of the pieces, so many of each, are in the store."""
+        """Where the dual vectors `dual` of the pieces, of which piece i has counts_i places, are in the store."""
         return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
 
     def left(self) -> Iterator[list[Left]]:

@@ -81,7 +81,7 @@ class Searched:
         return self.least(float(sizes[rest[0]]) if rest.size else TINY)
 
     def missing(self, held: Integers, level: float, most: int) -> Integers:
-        """At most so many of the atoms that are not held and that α does not rule out at a level, best first."""
+        """At most `most` of the atoms that are not held and that α does not rule out at a level, best first."""
         if not self.squares.size:
             return held[:0]
         score = 2.0 * (self.g - level) - float(self.squares[:-1].sum())

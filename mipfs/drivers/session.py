@@ -178,7 +178,7 @@ class Session:
         self.record = record
 
     def _work(self, most: int = sys.maxsize) -> int:
-        """So many steps at most, under the handlers of signals; how many there were."""
+        """Take at most `most` steps under the handlers of signals; returns how many there were."""
         done = 0
         if not self.is_over:
             with interruptible(self._run):

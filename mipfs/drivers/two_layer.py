@@ -61,7 +61,7 @@ class Options(Declared):
     gap : float in [0, 1), default 1e-4
         Relative gap between the two bounds on the relaxation.
     T : int >= 1, optional
-        At most so many selections.
+        The most selections that are generated.
     time_limit : float, optional, in seconds
     iteration_limit : int, optional, the same as T
     refit : bool, default True

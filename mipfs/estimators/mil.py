@@ -53,8 +53,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     width : float > 0 or None, default None
         Of the similarity, on the scaled columns. None: the root of the mean squared distance between two rows.
     nearest : int >= 1 or None, default None
-        Keep a bag's similarities to its so many nearest concepts only: the embedding becomes sparse, but all training
-        rows are kept for predictions.
+        Number of nearest concepts to which a bag's similarities are kept: the embedding becomes sparse, but all
+        training rows are kept for predictions.
     scale : {"none", "standard", "unit"}, default "none"
         How columns are scaled before distances are taken.
     driver : str, default "two_layer"

@@ -163,7 +163,7 @@ class BSSSelector(SketchSelector):
     rank : int or None, default None
         Of the singular directions the leading ones only; the guarantee then says nothing of the others.
     projections : int or None, default None
-        Approximate BSS: the singular vectors of so many Gaussian projections of the rows stand for those of X.
+        Approximate BSS: number of Gaussian projections of the rows, whose singular vectors stand for those of X.
     C : float > 0, default 1
     bias : bool, default True
         The hinge SVM whose support vectors and margin are meant.

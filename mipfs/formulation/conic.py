@@ -90,6 +90,7 @@ def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
 
 
 def declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
+    """Σ C_i ℓ as a convex expression in slacks ξ, the variable ξ, and the rows y∘scores + ξ ≥ target (or ρ), ξ ≥ 0."""
     kind, xi = get_loss(loss), cp.Variable(y.size, name="xi")
     rows = [cp.multiply(y, scores) + xi >= (kind.target if rho is None else rho)]
     if kind.says_sign:

@@ -37,7 +37,7 @@ class Point:
     extra: tuple[float | None, ...]
 
     def unit(self) -> Point:
-        """The same for a margin of 1."""
+        """The point divided by ρ (its t by ρ²), so that the margin is 1."""
         scaled = {name: getattr(self, name) / self.rho for name in ("v", "w", "b", "margins")}
         return replace(self, t=self.t / self.rho**2, rho=1.0, **scaled)
 

@@ -69,7 +69,7 @@ class Formulation:
         return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
 
     def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
-        """The same with more constraints, affine in σ and in variables of your own: rows of the selection.
+        """A copy with more constraints, affine in σ and in variables of your own: rows of the selection.
 
         Parameters
         ----------

@@ -49,6 +49,7 @@ def attach(model: Any, problem: Problem) -> None:
 
 
 def is_under(component: Any, block: Any) -> bool:
+    """Whether a component lies in a block, or in a block inside of it."""
     parent = component.parent_block()
     while parent is not None and parent is not block:
         parent = parent.parent_block()
@@ -79,6 +80,7 @@ def _components(model: Any) -> Iterator[Any]:
 
 
 def refuse_changes(model: Any, attached: Attached) -> None:
+    """Refuse a model that was changed outside ``select``, by the name of the first such component."""
     select = model.component("select")
     if select is None or select.component("sigma") is not attached.sigma:
         raise RowError("select.sigma is not the one that was built; add rows under select, and leave sigma in place")

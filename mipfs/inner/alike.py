@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 AT_A_TIME = 8
-"""Columns that are looked at together: so many of all samples are in memory at once."""
+"""Columns that are looked at together, all samples of which are in memory at once."""
 
 
 class Alike:

@@ -185,7 +185,7 @@ class Boolean:
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
     def _work(self, count: int) -> float:
-        """Multiplications of a step with so many columns, about."""
+        """Multiplications of a step with `count` columns, about."""
         block = self.problem.data.block()
         n, p = block.shape
         least, stays = min(n, count), block.stays_sparse(DENSE_ROWS_ABOVE)

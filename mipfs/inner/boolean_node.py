@@ -55,7 +55,7 @@ TOGETHER, SMALL = 8, 200_000
 """Explorations of one compiled call at most, and samples times features up to which there are several."""
 
 MOST_NUMBERS = 2**27
-"""Up to so many numbers dense columns are kept by rows, too."""
+"""Numbers up to which dense columns are kept by rows, too."""
 
 
 Handed = tuple[Columns, Samples, Grid, RowSides, npt.NDArray[Any], Piece, Work]
@@ -80,7 +80,7 @@ class Warm:
 
     @classmethod
     def of_rows(cls, w: npt.NDArray[np.float32], b: Array, rho: Array) -> list[Warm]:
-        """The same for every row of w (m, k)."""
+        """Warm starts from the rows of w (m, k), with b (m,) and rho (m,): one made at once for every row."""
         rows, columns = np.nonzero(w)
         values, ids = w[rows, columns], columns.astype(np.int32)
         ends = np.searchsorted(rows, np.arange(w.shape[0] + 1)).tolist()
@@ -199,7 +199,7 @@ class Relaxation:
         return self._unmade._replace(loss=self.loss.kernels.made)
 
     def stopped_by(self, stop: States) -> Relaxation:
-        """The same, told by others when to give up."""
+        """A copy that shares the columns and gives up when `stop` says so."""
         other = copy.copy(self)
         other.stop = stop
         return other
@@ -271,7 +271,7 @@ class Relaxation:
         return [Piece(*(array[t] for array in pieces)) for t in range(len(asked))]
 
     def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
-        """What `explore` takes, steps aside, for so many explorations: limits and the first dual vectors are unset."""
+        """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))

@@ -21,7 +21,8 @@ Integers = npt.NDArray[np.int64]
 BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
 PARTS, MUCH, DENSE = 2, 2e6, 5.0
-"""Parts of a sparse product, where it takes so many multiplications, and so many for each number of the result."""
+"""Parts of a sparse product, where it takes more multiplications than the second number, and more for each number of
+the result than the third."""
 
 
 class Interrupted(Exception):

@@ -54,7 +54,7 @@ class Epigraph:
         Returns
         -------
         float
-            By what it was divided: a multiplier of the row is so many times one of the cut.
+            By what it was divided: a multiplier of the row is this multiple of one of the cut.
         """
         p = slopes.size
         halves, g = slopes * (0.5 / self.scale), constant / self.scale

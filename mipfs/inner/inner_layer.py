@@ -57,7 +57,7 @@ class Bundle:
         return {"selections": len(pool), "labellings": labellings, "oracles": oracles, "masters": self.masters}
 
     def widen(self, weights: int, x: int) -> None:
-        """Enlarge the best point by zeros to so many weights and so many entries of x."""
+        """Enlarge the best point by zeros, to `weights` weights and `x` entries of x."""
         old = self.best.point
         self.best.point = (
             np.append(old[0], np.zeros(weights - old[0].size)),

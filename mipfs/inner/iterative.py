@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 CORE = 10.0
-"""A column is in the core where its part of K is so many times what the diagonal says."""
+"""A column is in the core where its part of K is above this multiple of what the diagonal says."""
 MOST = 7e3
 """Multiplications of the core's factor at most, for every stored number of Z: some dozens of products with it."""
 ITERATIONS = 200
@@ -35,7 +35,7 @@ LARGE = 500
 ROWS = 32
 """Rows of the polytope at most."""
 PATIENCE, SLOW, LATE = 10, 0.7, 1e-6
-"""Where so many steps leave more than this share of a μ that is so small, the numbers allow no more."""
+"""Steps that leave more than the second number's share of a μ below the third: the numbers then allow no more."""
 
 
 def worthwhile(shape: tuple[int, int], rows: int) -> bool:

@@ -77,7 +77,7 @@ class NodeSolver:
         return self._made.stopped_by(stop)
 
     def explore(self, orders: Sequence[Order], packed: Packed, seconds: float | None) -> list[Found]:
-        """Explore from some nodes, one after the other; after so many seconds what is left is given up early.
+        """Explore from some nodes, one after the other; after `seconds` what is left is given up early.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class NodeSolver:
 
 
 def slim(found: Found) -> Any:
-    """The same in few bytes: of the arrays what is in use, of weights what is not zero."""
+    """What an exploration found, in few bytes to send: of the arrays what is in use, of weights what is not zero."""
     if not isinstance(found, Piece):
         return found
     total = found.totals[0]

@@ -27,7 +27,7 @@ Array = npt.NDArray[np.float64]
 DUST = 1e-9
 """Multipliers up to this size, relative to the largest, are a solver's round-off where they must cancel."""
 NEARLY = 16.0
-"""A reduced cost of so many times its rounding error is zero on an extra variable without a bound."""
+"""A reduced cost of at most this multiple of its rounding error is zero on an extra variable without a bound."""
 
 
 @dataclass(frozen=True, eq=False)

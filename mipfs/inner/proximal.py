@@ -169,7 +169,7 @@ class Proximal:
 
 
 class FaceProximal(Proximal):
-    """The same over a `Face`, where S is a cardinality row alone; μ of the solution is σ of its atoms.
+    """The proximal gradient over a `Face`, where S is a cardinality row alone; μ of the solution is σ of its atoms.
 
     Parameters
     ----------

@@ -261,7 +261,7 @@ class ReducedSystem:
         return dw, db, d_alpha, dm
 
     def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
-        """The same by the n×n factor."""
+        """The system of `_solved_primal` by the n×n factor: (D⁻¹ + ZB⁻¹Z') dα = γ − ZB⁻¹f − y db, refined."""
         Z, y, D = self.Z, self.y, self.D
         base = self._apply_inverse(f)
         dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)

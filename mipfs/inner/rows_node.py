@@ -120,7 +120,7 @@ class RowsRelaxation:
         self.kernel = Relaxation(problem, alive, stop, rule) if prices_suffice(problem) else None
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
-        """The same, told by others when to give up."""
+        """A copy that shares the columns and gives up when `stop` says so."""
         other = copy.copy(self)
         other.must_stop = lambda: bool(stop[0])
         other.kernel = None if self.kernel is None else self.kernel.stopped_by(stop)
@@ -142,7 +142,7 @@ class RowsRelaxation:
             self.kernel.coarsen(loss)
 
     def restricted(self, keep: Integers) -> RowsRelaxation:
-        """The same on some of the atoms that are alive."""
+        """The relaxation over some of the atoms that are alive, at the positions `keep` among them."""
         other = copy.copy(self)
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)

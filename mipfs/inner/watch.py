@@ -23,7 +23,7 @@ Integers = npt.NDArray[np.int64]
 FEASIBLE = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
 FAR = 100.0
-"""An extra variable without a bound is taken to be at most so many times as far as it is: no bound rests on that."""
+"""An extra variable without a bound is taken to be at most this multiple of where it is: no bound rests on that."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ ENTERING = 40
 MOST, LITTLE = 0.25, 1e-2
 """A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
 DEAR = 64
-"""From so many features on a curvature that hardly changes is made once for the steps on a working set."""
+"""Features from which on a curvature that hardly changes is made once for the steps on a working set."""
 STALLS = 2
 """Directions that do not descend, in a call, until it gives up."""
 PROX_LEAST = 1e-9

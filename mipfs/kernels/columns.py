@@ -41,7 +41,7 @@ def width(Z: Any) -> int:
 
 
 def few_rows(Z: Any, count: int, q: int) -> bool:
-    """Whether `add_rows` of so many rows costs less than `dot_columns` of q columns."""
+    """Whether `add_rows` of `count` rows costs less than `dot_columns` of q columns."""
     raise NotImplementedError
 
 

@@ -17,7 +17,7 @@ MODEL_STEPS = 4
 """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
 best, 40 take three times as long."""
 WIDE, WIDE_STEPS = 64, 16
-"""From so many features on another model costs more than these steps on it."""
+"""Features from which on another model costs more than active-set steps on it, and these steps at most."""
 HALF, SHORT = 0.5, 0.02
 """A step that does not pay is shortened by this factor, cut off at zero again, down to so short a one."""
 JAM = 0.05

@@ -18,7 +18,7 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     sides : RowSides
-    M : int, at most so many atoms are in
+    M : int, the most atoms that may be in
     states : (k,) FREE, INSIDE or OUTSIDE, in and out
     atoms, causes : (k,) out: what was fixed, in order, and the sides behind it
     """

@@ -64,7 +64,8 @@ class Columns(NamedTuple):
     """The columns that are alive, and what is selected of them.
 
     Z, X : columns y∘(x − z)·√size of the kernel, and the data's own
-    penalty, center, norms : (k,); M : at most so many, −1 for any
+    penalty, center, norms : (k,)
+    M : the most columns that may be selected, −1 for any number
     """
 
     Z: Any

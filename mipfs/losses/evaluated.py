@@ -25,7 +25,7 @@ U = 2.0**-53
 TOLD = 1e-12
 """Error of the loss, relative to the objective, from which on its margins are computed in twice the precision."""
 JOINTLY, EXACTLY = 1e-9, 1 << 18
-"""The same for the loss of a measure, which is in doubt earlier, and the numbers that are looked at exactly at most."""
+"""As `TOLD`, for the loss of a measure, which is in doubt earlier; and the most numbers that are summed exactly."""
 AT_ONCE = 1 << 18
 """Products of a dense block that are held at once."""
 SPLITTER = 2.0**27 + 1.0

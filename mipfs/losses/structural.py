@@ -31,7 +31,7 @@ EXACT_MASTER = 1e-14
 """A master solved with this proximal term that still yields nothing new is exact up to the round-off of its Gram
 matrix: an interior point that does without it takes over (`mipfs.svm.central`)."""
 PATIENCE, ENOUGH = 40, 100
-"""A labelling that was inactive in so many masters is dropped once there are ENOUGH."""
+"""Masters in which a labelling was inactive before it is dropped, and the labellings from which on any are."""
 
 
 class Structural:

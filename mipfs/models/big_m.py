@@ -136,7 +136,7 @@ def build(
     data : Instance
         Its penalties, rows and forced features become part of the program.
     M : int in 0 … p
-        At most so many features; may be left out.
+        The most features that are selected; may be left out.
     C : float > 0
         Weight of the loss.
     loss : {"hinge", "squared-hinge", "logistic"}

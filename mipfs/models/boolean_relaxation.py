@@ -84,7 +84,7 @@ def build(
     data : Instance
         Its penalties, rows and forced features become part of the program.
     M : int in 0 … p
-        At most so many features (B in the papers); may be left out where the data has ``[select] M``.
+        The most features that are selected (B in the papers); may be left out where the data has ``[select] M``.
     C : float > 0
         Weight of the loss.
     loss : {"hinge", "squared-hinge", "logistic"}

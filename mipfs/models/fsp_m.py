@@ -49,7 +49,7 @@ def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "
     data : Instance
         Its costs, penalties, rows and forced features become part of ``select``.
     M : int in 0 … p
-        At most so many features; may be left out where the data has ``[select] M``.
+        The most features that are selected; may be left out where the data has ``[select] M``.
     C : float > 0
         Weight of the loss.
     loss : str

@@ -113,7 +113,7 @@ def build(
     data : Instance
         Its penalties, rows and forced features become part of the program.
     M : int in 0 … p
-        At most so many features; without it (and without ``[select] M``) there is no δ.
+        The most features that are selected; without it (and without ``[select] M``) there is no δ.
     C : float > 0
         Weight of the loss.
     loss : {"hinge", "squared-hinge", "logistic"}

@@ -53,7 +53,7 @@ def build(
     ----------
     data : Instance
     M : int in 0 … p
-        At most so many features; may be left out where the data has ``[select] M``.
+        The most features that are selected; may be left out where the data has ``[select] M``.
     C : float > 0
         Weight of the loss.
     loss : {"hinge", "squared-hinge", "logistic"}

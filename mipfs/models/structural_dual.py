@@ -162,7 +162,7 @@ def build(
         Its penalties, rows and forced features become part of the problem.
     measure : {"error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep", "roc-auc", "average-precision"}
     M : int in 0 … p
-        At most so many features (B in the paper).
+        The most features that are selected (B in the paper).
     C : float > 0
         Weight of the loss.
     beta : float > 0

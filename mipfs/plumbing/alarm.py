@@ -18,7 +18,7 @@ class TimeUp(Exception):
 
 @contextmanager
 def alarm(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeUp` in the block after so many seconds; None: never.
+    """Raise `TimeUp` in the block after `seconds`; None: never.
 
     It is heard when Python runs again: a call of compiled code ends first. Only in the main thread of a system that has
     interval timers; elsewhere nothing limits the block.

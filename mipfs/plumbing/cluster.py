@@ -139,7 +139,7 @@ class Cluster:
         Raises
         ------
         TimeoutError
-            It is not there after so many seconds.
+            It is not there when the seconds are over.
         """
         options = {"broadcast": self._broadcasts} if worker is None else {"workers": [worker]}
         try:

@@ -108,7 +108,7 @@ class _Job(Generic[T]):
                 self._watch[1]()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is over, at the latest after so many seconds."""
+        """Wait until it is over, `seconds` at most; whether it is."""
         return self._over.acquire(timeout=seconds)
 
     def result(self) -> T:

@@ -149,7 +149,7 @@ class Combined:
         return self.tree.referring(needed, self.some(needed))
 
     def trimmed(self, bound: float) -> Combined:
-        """The same, its tree trimmed."""
+        """A copy whose tree is trimmed to a bound."""
         return replace(self, tree=self.tree.trimmed(bound))
 
     def some(self, ids: Iterable[int]) -> Any:

@@ -28,7 +28,7 @@ Read = TypeVar("Read")
 DIGITS = 12
 """Digits of the digest in a second name."""
 SMALL = 1 << 20
-"""Certificates up to so many bytes are read together with their result: most are smaller by far."""
+"""Bytes up to which a certificate is read together with its result: most are smaller by far."""
 ATTEMPTS, PAUSE = 100, 0.005
 """Times that a pair is read which others replace meanwhile, and seconds between them."""
 

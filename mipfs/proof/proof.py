@@ -82,10 +82,12 @@ class Proof:
 
     @property
     def n_nodes(self) -> int:
+        """The nodes of the tree, inner ones and leaves."""
         return self._size
 
     @property
     def n_leaves(self) -> int:
+        """The nodes that are not split."""
         return int((self._feature[: self._size] < 0).sum())
 
     def add_dual(self, k: Integers, q: int) -> int:
@@ -255,7 +257,7 @@ class Proof:
         self._multipliers += other._multipliers
 
     def over_rows(self, rows: Sequence[str], wanted: Sequence[str]) -> Proof:
-        """The same proof over more rows, by name: those that are new have the multiplier 0."""
+        """A copy of the proof over more rows, by name: those that are new have the multiplier 0."""
         if not self._multipliers or tuple(rows) == tuple(wanted):
             return self
         places, other = np.array([wanted.index(name) for name in rows], dtype=np.int64), copy.copy(self)
@@ -323,7 +325,7 @@ class Proof:
         return size
 
     def trimmed(self, bound: float) -> Proof:
-        """The same, trimmed; this one stays as it is."""
+        """A copy of the proof trimmed to a bound; this one stays as it is."""
         other = copy.copy(self)
         other.trim(bound)
         return other
@@ -365,7 +367,7 @@ class Proof:
         return np.where(self._refers, place[np.maximum(dual, OPEN)], np.minimum(dual, OPEN)).astype(np.int32)
 
     def referring(self, needed: Integers, duals: DualStore | LabelledStore) -> Proof:
-        """The same tree over other dual vectors: those of `needed`, in that order."""
+        """A copy of the tree that refers to other dual vectors: those of `needed`, in that order."""
         other = copy.copy(self)
         other.duals, other._dual = duals, self.numbered(needed)
         return other

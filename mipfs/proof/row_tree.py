@@ -107,7 +107,7 @@ def _fractional(selection: Selection, extra: Array) -> int:
 
 
 def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:
-    """The same set with the k-th extra variable between two ends, too."""
+    """The selections of the set whose k-th extra variable lies between two ends, too."""
     rows, at = selection.rows, np.arange(len(selection.rows.extra)) == k
     low, high = rows.extra.box
     low, high = np.where(at, np.maximum(low, lb), low), np.where(at, np.minimum(high, ub), high)

@@ -19,7 +19,7 @@ from mipfs.readers import files
 Array = npt.NDArray[np.float64]
 
 PIECE = 1 << 24
-"""Bytes of text that are read at a time, or about so many numbers' worth of a table."""
+"""Bytes of text that are read at a time."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -86,7 +86,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def plainly_opened(path: Path) -> Iterator[IO[bytes]]:
-    """The same without unpacking anything."""
+    """Open a file for reading its bytes as they are stored, compressed or not; it raises what `opened` raises."""
     with _told(path, lambda one: one.open("rb")) as stream:
         yield stream
 

@@ -124,7 +124,7 @@ def _built(arrays: Arrays, n: int, p: int) -> Any:
 def _compressed(
     arrays: Arrays, outer: int, inner: int, stored: tuple[int, ...]
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """indices and indptr of so many rows (or columns) of `inner` entries."""
+    """indices and indptr of `outer` rows (or columns) of `inner` entries."""
     indptr, indices = arrays["indptr"], _indices(arrays["indices"], inner, stored, "indices")
     if indptr.dtype.kind not in "iu" or indptr.shape != (outer + 1,):
         raise ValueError(f"indptr has shape {indptr.shape} and type {indptr.dtype}; {outer + 1} integers are needed")

@@ -24,12 +24,12 @@ def visible(text: str) -> str:
 
 
 def in_one_line(text: str) -> str:
-    """The same of a message of ours that may have several lines."""
+    """A message that may have several lines, in one line, with every unprintable character as Python writes it."""
     return visible(SPACES.sub(" ", text).strip())
 
 
 def escaped(text: str) -> str:
-    """The same as HTML."""
+    """The visible text with what HTML reserves escaped."""
     return html.escape(visible(text))
 
 

@@ -1,4 +1,4 @@
-"""A certificate that fits: of the largest bound that a file of so many bytes proves.
+"""A certificate that fits: of the largest bound that a file of a given size in bytes proves.
 
 A tree that a limit ended grows with the run's length, several times for every point of the gap. Each of its nodes that
 was split has a dual vector that proves some bound L' of it as a whole; so the tree that ends at the nodes which prove
@@ -29,7 +29,7 @@ SAMPLE = 100
 FULL, AIM, TRIES = 0.8, 0.97, 4
 """A file of this share of the limit is full enough, the next one is aimed at that share; and files that are made."""
 NEAR = 2.0
-"""The whole proof is tried where it seems to take at most so many times the limit: what it takes is only estimated."""
+"""The whole proof is tried where it seems to take at most this multiple of the limit: its size is only estimated."""
 
 
 def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:

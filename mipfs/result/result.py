@@ -106,6 +106,7 @@ class Record:
 
     @property
     def gap(self) -> float:
+        """(objective − bound)/|objective|: 0 where both are equal, infinite at an objective of 0 otherwise."""
         return relative_gap(self.objective, self.bound)
 
 

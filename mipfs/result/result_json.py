@@ -37,7 +37,7 @@ def read(path: str | Path) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The same value in JSON's own types, with null for what is not finite."""
+    """A value in JSON's own types, with null for what is not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

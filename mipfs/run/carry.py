@@ -79,7 +79,7 @@ def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
 
 
 def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
-    """The same over labellings; no Δ is above 1, so what the rounding moves costs no more than its size."""
+    """The cut of ratio·α over labellings; no Δ is above 1, so what the rounding moves costs no more than its size."""
     counts, whole, q = cut.dual
     alpha = ratio * np.ldexp(whole.astype(float), -q)
     whole, q = feasible(alpha, problem.C, problem.measured.largest)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""
 SHARE = 20.0
-"""A checkpoint that takes long is written no more often than so many times as long as that."""
+"""Time between two writings at least, as a multiple of what the last one took."""
 
 
 class Keeper:

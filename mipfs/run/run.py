@@ -63,7 +63,7 @@ class Incumbent:
     objective: float
 
     def sigma(self, count: int) -> npt.NDArray[np.bool_]:
-        """σ of so many atoms, (count,)."""
+        """σ over `count` atoms, (count,) of bool."""
         sigma = np.zeros(count, dtype=bool)
         sigma[self.selected] = True
         return sigma

@@ -42,7 +42,7 @@ ONE_AT_A_TIME = threading.Lock()
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
-"""The same where iterations are solved by another package's solver: they are dear, and the first meets every kernel."""
+"""Iterations of the tiny run where another package's solver does them: they cost much, the first meets every kernel."""
 NOISE = 4.0
 """Of the tiny problem's labels: enough, with its C, that it is branched on."""
 METHODS = (

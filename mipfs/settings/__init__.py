@@ -42,7 +42,7 @@ class SwapSettings(Declared):
     shaken: Count = 6
     """Features that a restart exchanges at most, and at most half of the support: enough to leave a local optimum."""
     drawn_from: Count = 3
-    """A restart draws each newcomer from so many features of largest score, so that restarts differ."""
+    """Features of largest score from which a restart draws each newcomer, so that restarts differ."""
     recent: Annotated[int, Within(2)] = 40
     """Last cuts that are looked at before an SVM is solved, at least 2: older ones seldom rule out a neighbour."""
     most_numbers: Count = 2**23
@@ -68,7 +68,7 @@ class ListSettings(Declared):
     late_share: Excess = 0.1
     """A run that was stopped spends this share of its seconds on its list, so that a limit stays one."""
     late_seconds: Excess = 1.0
-    """It may spend so many seconds in any case: a short run has a list too."""
+    """Seconds that it may spend in any case: a short run has a list too."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class OracleSettings(Declared):
     nodes: Count = 5000
     """LPs at most to earn a bound, or to show that nothing is allowed; after as many the question counts as open."""
     extra_nodes: Count = 500
-    """The same for the extra variables of one selection."""
+    """LPs at most to find whole values for the extra variables of one selection."""
     grace: Excess = 1.0
     """Seconds that a call may go on when it should stop: most selections are found in less."""
 
@@ -95,16 +95,16 @@ class TreeSettings(Declared):
     batch: Count = 8
     """Nodes handed out at a time; the number does not depend on the threads, so that the tree does not."""
     settled: Count = 256
-    """Once every so many nodes are solved, a batch of small ones grows by another `batch`: by then those of least bound
-    are many."""
+    """Solved nodes after which a batch of small ones grows by another `batch`, again and again: by then those of least
+    bound are many."""
     most_batches: Count = 4
-    """A batch grows to so many times `batch`: larger batches leave less to Python."""
+    """The largest batch, as a multiple of `batch`: larger batches leave less to Python."""
     spread: Count = 64
     """Nodes handed out at a time where a cluster explores them, whatever its size."""
     parts: Count = 2
     """Parts of a batch for every thread where several nodes go out together, so that threads end at about one time."""
     ahead: Count = 2
-    """The same for every thread of a cluster: the next part waits there while one is worked on."""
+    """Parts of a batch for every thread of a cluster: the next part waits there while one is worked on."""
     clear: Excess = 4.0
     """A node is left once upper − lower is at most this share of its distance to the cutoff: its fate is clear."""
     far: Excess = 0.1
@@ -117,7 +117,7 @@ class TreeSettings(Declared):
     roundings: Natural = 50
     """The first nodes, which are all rounded to an incumbent: most incumbents come early."""
     rounding_every: Count = 50
-    """Later nodes are rounded one in so many: a proof gains little from more SVMs."""
+    """Of the later nodes one in this number is rounded: a proof gains little from more SVMs."""
     leaf_gap: Tolerance = 1e-11
     """Relative gap to which a node with one selection is solved before it is closed: finer than any gap asked for."""
     integral: Tolerance = 1e-6
@@ -147,11 +147,11 @@ class SearchSettings(Declared):
     hopeful: Excess = 0.1
     """Above this relative gap there are more of them: there the incumbent is what the user gets."""
     eager: Excess = 100.0
-    """So many times what the gap is above `hopeful` there are more: at twice that gap some ten times as many."""
+    """Their number grows by this multiple of the gap's excess over `hopeful`: at twice that gap it is some tenfold."""
     share: Excess = 2.0
     """They take at most such a share of the tree's work."""
     fruitless: Excess = 4.0
-    """They end at so many times the SVMs that the last improvement took."""
+    """They end at this multiple of the SVMs that the last improvement took."""
     patience: Excess = 100.0
     """The last improvement is taken to have come no earlier than at this work."""
     call: Excess = 1e6
@@ -190,7 +190,7 @@ class GrowthSettings(Declared):
     least: Count = 50
     """Atoms to begin with where none are named, beside twice those that the relaxation mixes."""
     factor: Annotated[int, Within(2)] = 2
-    """The part grows to so many times its size at most, at least 2."""
+    """The largest size of the next part, as a multiple of the last one's, at least 2."""
     entering: Count = 50
     """Atoms that a search brings into the relaxation at a time, or as many as four selections have, or half of those
     there are."""
@@ -221,7 +221,7 @@ class MasterSettings(Declared):
     progress: Excess = 0.1
     """A round that closes a smaller share of the distance to the cutoff ends a node's rounds."""
     root_progress: Excess = 2e-3
-    """The same at the root, of the distance between the node's own bounds."""
+    """A round that closes a smaller share of the distance between the root's own bounds ends the root's rounds."""
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class ViolatedSettings(Declared):
     ray: Part = 1e-3
     """A dual vector whose best multiple is no further from it, relatively, is judged as it is."""
     more: Natural = 4
-    """Atoms that a face takes in beside the M that α violates most: so many times M."""
+    """Atoms that a face takes in beside the M that α violates most, as a multiple of M."""
     least_more: Natural = 40
-    """At least so many of them: a small M says little about how many matter."""
+    """The least number of atoms beside those M: a small M says little about how many matter."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ class RelaxationSettings(Declared):
     growth: Count = 300
     """New atoms that a round takes in at most, where the working set is small."""
     factor: Count = 2
-    """New atoms that a round takes in at most: so many times those there are, where these are more than `growth`."""
+    """New atoms that a round takes in at most, as a multiple of the working set, where this is more than `growth`."""
     cheap: Excess = 1e9
     """Multiplications of a step up to which as many atoms as samples are all in from the start: pricing would cost
     more."""
     all_numbers: Natural = 2_000_000
-    """Sparse columns of at most so many stored numbers are all in once a crowd of them is missing."""
+    """Stored numbers up to which all sparse columns come in once a crowd of them is missing."""
     crowd: Part = 0.15
     """Share of the atoms that a round finds missing which is a crowd."""
     near: Part = 0.7
@@ -36,7 +36,7 @@ class RelaxationSettings(Declared):
     rounds: Count = 40
     """Rounds of pricing at most."""
     nearly: Excess = 10.0
-    """A gap of so many times the asked one is not worth factors of all that is in play."""
+    """A gap of at most this multiple of the asked one is not worth factors of all that is in play."""
     loose: Tolerance = 0.25
     """Share of the gap over all atoms to which a working set is solved while it is still growing."""
     merge_above: Natural = 500
@@ -95,12 +95,12 @@ class LayerSettings(Declared):
     drop_above: Count = 100
     """Labellings from which on any go; half as many stay in any case."""
     active: Excess = 3.0
-    """A labelling is active whose weight is so many times the smallest that the centre would give it."""
+    """A labelling is active whose weight is above this multiple of the smallest that the centre would give it."""
     pool_rounds: Count = 500
     """Labellings that the layer over a pool adds at most."""
     pool_drop_after: Natural = 15
-    """As `drop_after`, over a pool."""
+    """Masters over a pool in which a labelling was inactive before it goes, in place of `drop_after`."""
     pool_drop_above: Count = 30
-    """As `drop_above`, over a pool, whose masters are conic programs."""
+    """Labellings over a pool from which on any go, in place of `drop_above`: its masters are conic programs."""
     saddle: SaddleSettings = SaddleSettings()
     """The interior point of its master over a face."""

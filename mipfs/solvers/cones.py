@@ -40,9 +40,9 @@ STATUSES = {
 LINEAR = {"optimal": "Solved", "infeasible": "PrimalInfeasible", "unbounded": "DualInfeasible"}
 """What HiGHS says, in Clarabel's words."""
 IN_PROCESS = 3e6
-"""Up to so many multiplications per factorisation a program is solved here: about a tenth of a second in all."""
+"""Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
 REPEATED = 3e8
-"""The same for programs that are solved by the hundred: a process of its own would cost each a second."""
+"""As `IN_PROCESS`, for programs solved by the hundred, as a process of its own would cost each of them a second."""
 POLL_SECONDS = 0.02
 """How often the clock and the interrupt flag are looked at while the process works."""
 
@@ -146,7 +146,7 @@ class Canonical:
         return self._keep(answer)
 
     def solve_linear(self, *, deadline: float | None = None, stop: Callable[[], bool] | None = None) -> str:
-        """The same for a linear program, by HiGHS: a vertex, with all its zeros."""
+        """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does."""
         from mipfs.solvers import highs
 
         A, b, q = sparse.csr_array(self.data["A"]), self.data["b"], self.data["c"]

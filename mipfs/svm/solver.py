@@ -310,7 +310,7 @@ def kernel_rows(
     off : TakenOff, z
     bias : whether the bias is free
     ones : whether the rows end with y_i·1
-    room : gives at least so many floats, for dense rows; sparse ones do not ask
+    room : gives an array of at least the number of floats asked for, for dense rows; sparse ones do not ask
 
     Returns
     -------

@@ -95,7 +95,7 @@ def fsv(
 
 
 def _minimised(program: OneNorm, price: float, steepness: float, start: Start, seed: int) -> Linear:
-    """The same divided by λ: the losses' price is C = (1 − λ)/λ."""
+    """Minimise the objective divided by λ, where the losses' price is C = (1 − λ)/λ, by successive linearisation."""
     data = program.data
     p, c = data.n_features, price * class_means(data)
     v = np.zeros(p) if start == "zero" else np.random.default_rng(seed).uniform(0.0, 1.0, p)

@@ -49,10 +49,12 @@ class Solution:
 
     @property
     def gap(self) -> float:
+        """(primal − dual)/primal."""
         return (self.primal - self.dual) / max(self.primal, 1e-300)
 
     @property
     def worst(self) -> float:
+        """The largest pull, 0 where there is none."""
         return float(self.pull.max(initial=0.0))
 
 

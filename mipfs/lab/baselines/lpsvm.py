@@ -50,14 +50,15 @@ STEPS = 200
 RIDGE = 1e-12
 """Added to the diagonal of Newton's matrix, as a share of its largest entry, from which it grows where it fails."""
 STILL, POLISH = 1e-9, 2
-"""Largest residual of the program's rows, ‖∇φ‖∞/ε, from which so many more steps take off the round-off of the last."""
+"""Largest residual of the program's rows, ‖∇φ‖∞/ε, at which a minimisation ends, and further steps that then take off
+its round-off."""
 NOISE = 1e-12
 """A column whose variance is below this share of its mean square is constant but for round-off."""
 ZERO = 1e-7
 """A weight below this share of the largest is a zero."""
 MAX_SAMPLES, SEARCHED_SAMPLES = 8_000, 500
-"""Newton's matrix of so many samples takes half a gigabyte and some seconds a step; and of so many a hundredth of a
-second, of which a search takes some thousands."""
+"""The most samples, of which Newton's matrix takes half a gigabyte and some seconds a step; and the most in a search,
+which takes some thousands of steps, each a hundredth of a second."""
 
 
 def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> Linear:

@@ -127,7 +127,7 @@ def nmmkl(
     data : Instance
         Its penalties, rows and forced features are not part of the method.
     M : int in 1 … p
-        Σσ ≤ M in the program, and so many features are kept, ranked by σ_j and then by ω_j² (Tan 2010, section 3.2).
+        Σσ ≤ M in the program, and M features are kept, ranked by σ_j and then by ω_j² (Tan 2010, section 3.2).
     C : float > 0
         Sample i has C_i = C * sample_weight_i.
     bias : bool, default True

@@ -27,13 +27,13 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 FIRST, ENTERING = 100, 100
-"""Features in the first program, and at most so many new ones a round, or as many as there are."""
+"""Features in the first program, and new ones that a round adds at most, or as many as there are."""
 VIOLATION = 1e-9
 """|ω_j| may exceed r_j by this share."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
 RANGE = 1e5
-"""A parameter is searched up to so many times its start: nothing but round-off changes beyond."""
+"""A parameter is searched up to this multiple of its start: nothing but round-off changes beyond."""
 OUTWEIGHS = 1e7
 """Largest ratio of c_i to r_j that HiGHS gets: from there on it would not tell the norm from its tolerances."""
 NOISE = 1e-6

@@ -31,7 +31,7 @@ ABOUT = About(
     library="Clarabel",
 )
 FIRST, ENTERING = 200, 200
-"""Features in the first program, and at most so many new ones a round, or as many as there are."""
+"""Features in the first program, and new ones that a round adds at most, or as many as there are."""
 VIOLATION = 1e-4
 """|ω_j| may exceed its limit by this share: what an interior-point method leaves."""
 CARD = 1e-4
@@ -97,7 +97,7 @@ def qcqp_ssvm(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, loss
     data : Instance
         Its penalties, rows and forced features are not part of the method.
     M : int in 1 … p
-        In the program; and at most so many features are kept, by |w_j| on the scaled data. Tan 2010 keeps the
+        M of the program, and the most features that are kept, by |w_j| on the scaled data. Tan 2010 keeps the
         program's own classifier, whose number of features M does not control.
     C : float > 0
         Sample i has C_i = C * sample_weight_i.

@@ -35,7 +35,7 @@ ABOUT = About(
 DROP = 0.2
 """Share of the features that a round drops; Guyon drops half, which is coarser."""
 COARSE, COARSE_ABOVE = 10, 200
-"""Tan 2010's schedule, ``drop="tan"``: so many features a round while more than so many are left, then one."""
+"""Tan 2010's schedule, ``drop="tan"``: COARSE features a round while more than COARSE_ABOVE are left, then one."""
 TOL, MAX_STEPS = 1e-4, 10_000
 """LIBLINEAR's tolerance, and its steps at most."""
 Loss = Literal["squared-hinge", "hinge"]
@@ -65,8 +65,8 @@ def eliminate(
     bias : bool, default True
         Whether the SVMs have an intercept (lightly penalised, as LIBLINEAR has it).
     drop : float in [0, 1), int >= 1, or "tan"
-        Share of the features that a round drops, one at least; 0: one at a time. An integer from 1 on: so many a
-        round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3).
+        Share of the features that a round drops, one at least; 0: one at a time. An integer from 1 on: features
+        a round. "tan": ten at a time while more than 200 are left, then one (Tan 2010, section 3).
     loss : {"squared-hinge", "hinge"}
         Guyon's is the hinge.
     seed : int, of LIBLINEAR's coordinate order with the hinge

@@ -103,7 +103,7 @@ def solve_bags(
     width : float > 0, optional
         Of the similarity, in the instance's scaling; the root of the mean squared distance of two rows by default.
     nearest : int >= 1, optional
-        A bag is similar to its so many nearest concepts only.
+        Number of nearest concepts to which a bag is similar; its similarity to all others is 0.
     driver : str
         "two_layer" solves the convex relaxation and rounds; "gbd" and "branch" prove the best M concepts.
     **options

@@ -67,6 +67,7 @@ class Bags:
 
     @property
     def n_rows(self) -> int:
+        """The rows of all bags."""
         return int(self.order.size)
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:

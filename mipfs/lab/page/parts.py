@@ -36,6 +36,7 @@ def pill(status: str, name: str) -> str:
 
 
 def status_pill(status: Status) -> str:
+    """The status as a pill, coloured by what it says."""
     return pill(status.name, CLASSES[status])
 
 
@@ -91,5 +92,6 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
 
 
 def size_words(result: Result) -> str:
+    """How many features, or atoms that were made of them, are selected, and of how many."""
     made = made_of(result)
     return f"{len(result.selected)} of {inputs(result)[1] if made is None else made['count']}"

@@ -31,7 +31,7 @@ METHODS = {
 BY_RANK = ("bss", "leverage")
 """The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
 MOST = 2**31 - 1
-"""Of picks, draws, directions: arrays of so many numbers are made of them."""
+"""The most picks, draws or directions that may be asked for: arrays of this length are made of them."""
 Number = Annotated[int, Within(1, MOST)]
 PICKS = 4
 """Picks by default, in ranks: q = ½."""

@@ -24,7 +24,8 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 FEW = 8
-"""So many times fewer singular directions than a sparse matrix has rows and columns are found by `svds`."""
+"""Singular directions are found by `svds` where a sparse matrix has more rows and columns than this multiple
+of them."""
 TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
@@ -52,6 +53,7 @@ class Basis:
 
     @property
     def rank(self) -> int:
+        """The number of singular directions at hand."""
         return int(self.values.size)
 
 

@@ -67,14 +67,17 @@ class Point:
 
     @property
     def objective(self) -> float:
+        """The objective of the point's selection, on the problem's own data."""
         return self.result.objective
 
     @property
     def selected(self) -> tuple[str, ...]:
+        """The names of what is selected."""
         return self.result.selected
 
     @property
     def gap(self) -> float:
+        """(objective − bound)/|objective|: 0 where both are equal, infinite at an objective of 0 otherwise."""
         return relative_gap(self.objective, self.bound)
 
     @property

@@ -54,7 +54,7 @@ class Steps:
         return tuple(values.index(place[axis]) for axis, values in self.asked.items())
 
     def on(self, data: Instance) -> Steps:
-        """The same steps on other data with the same features."""
+        """A copy of the steps on other data with the same features."""
         return dataclasses.replace(self, problems=tuple(problem.replace(data=data) for problem in self.problems))
 
 
