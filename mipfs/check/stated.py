@@ -1,60 +1,24 @@
 """What a loss is to the checker: a class `Stated` in the loss's own file, of which the checker runs nothing else.
 
-The class is taken out of the file's text, with what the file imports of `math`, `numpy`, `fractions` and this file, and
-is run apart: a statement that uses anything else of its file, or of the package, meets a name that is not there, and
-nothing is accepted. So the file of a loss is one, and its checker still shares no code with its solver.
+The class is taken out of the file's text, with what the file imports of `math`, `numpy`, `fractions` and
+`mipfs.stated`, and is run apart: a statement that uses anything else of its file, or of the package, meets a name
+that is not there, and nothing is accepted. So the file of a loss is one, and its checker still shares no code with
+its solver.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mipfs.check.rounding import Rejected, U, require
+from mipfs.check.rounding import Rejected, require
 from mipfs.losses import LOSSES
+from mipfs.stated import Array, StatedLoss
 
-__all__ = ["Array", "StatedLoss", "U", "stated_loss"]
-Array = npt.NDArray[np.float64]
-VOCABULARY = ("__future__", "typing", "math", "fractions", "numpy", "numpy.typing", "mipfs.check.stated")
+VOCABULARY = ("__future__", "typing", "math", "fractions", "numpy", "numpy.typing", "mipfs.stated")
 """What a statement may be written in: modules that a file imports, as they are or names of them."""
-
-
-class StatedLoss(ABC):
-    """L = Σ c_i ℓ_i, convex, of how far margins fall short of a target; n samples.
-
-    Attributes
-    ----------
-    words : str, L as the checker says it
-    has_top : bool, whether α ≤ c in the dual set
-    has_rho : bool, whether there is a ρ-form
-    target : float, what margins fall short of, in units of the margin: 1, or 0 for a loss of the margin itself
-    """
-
-    words: str
-    has_top = True
-    has_rho = False
-    target = 1.0
-
-    @abstractmethod
-    def losses(self, short: Array) -> Array:
-        """ℓ (n,) at shorts (n,), right but for 16 units of rounding; it does not fall."""
-
-    @abstractmethod
-    def steepest(self, short: Array) -> Array:
-        """The slopes of ℓ (n,) there, of the steeper side and not too small: it is for the error of the shorts."""
-
-    @abstractmethod
-    def dual_below(self, alpha: Array, sums: Array, c: Array) -> Array:
-        """g(α) (B,) less its rounding error but for an ulp, of exact α (B, n) in the dual set; sums: Σα, rounded once.
-
-        A sum of n terms is off by at most 1.01 (n + 8) U times the sum of their sizes, in whatever order it is taken.
-        """
 
 
 def stated_loss(name: str) -> StatedLoss:

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
-from mipfs.check.stated import StatedLoss, U
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.stated import StatedLoss, U
 
 Array = npt.NDArray[np.float64]
 

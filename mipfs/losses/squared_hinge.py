@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.stated import StatedLoss, U
 from mipfs.compiled import compiled
 from mipfs.kernels.loss import LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.stated import StatedLoss, U
 from mipfs.svm.dyadic import pieces
 
 Array = npt.NDArray[np.float64]

@@ -12,8 +12,9 @@ import pytest
 
 from mipfs import losses
 from mipfs.check.rounding import Rejected
-from mipfs.check.stated import U, stated_loss
+from mipfs.check.stated import stated_loss
 from mipfs.losses import LOSSES, get_loss
+from mipfs.stated import U
 
 NAMES = [name for name in LOSSES if name != "structural"]
 
@@ -53,7 +54,7 @@ def test_the_checker_loads_nothing_of_the_solver() -> None:
 
 
 FILE = """
-from mipfs.check.stated import StatedLoss
+from mipfs.stated import StatedLoss
 import numpy as np
 import mipfs.losses.hinge as solver
 from scipy.special import expit
