@@ -33,6 +33,7 @@ from mipfs.losses import get_loss, loss_of
 from mipfs.losses.dyadic import PIECE, pieces
 from mipfs.losses.evaluated import Weights, evaluated
 from mipfs.plumbing.declared import check_fields, checked, shown
+from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 
@@ -95,6 +96,7 @@ class Problem:
     formulation : str, optional
         The name of the formulation as which it was declared (`mipfs.formulation.table`): it is solved by that one's
         driver where none is named.
+    derived : sequence of ChvatalGomory, rows that follow from the others (`strengthened`), no part of the problem
 
     Raises
     ------
@@ -118,6 +120,7 @@ class Problem:
     beta: float | None = None
     k: int | None = None
     formulation: str | None = None
+    derived: Sequence[ChvatalGomory] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Instance):
@@ -255,7 +258,7 @@ class Problem:
         if isinstance(self.atoms, Pairs):
             rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
         else:
-            rows = self.rows.of_features(ids)
+            rows = self.selection.rows.of_features(ids)  # what is derived is given to the part
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,
@@ -267,6 +270,7 @@ class Problem:
             forced_out=tuple(name for name in self.forced_out if name in names),
             cardinality=self.M is not None,
             formulation=None,
+            derived=(),
         )
 
     @property
@@ -308,6 +312,10 @@ class Problem:
         assert self.rows is not None
         return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
+    def strengthened(self, family: Family) -> Problem:
+        """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
+        return self.replace(derived=(*self.derived, *family(self.selection.given)))
+
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
         assert self.rows is not None
@@ -326,15 +334,9 @@ class Problem:
         assert self.rows is not None
         assert self.forced_in is not None
         assert self.forced_out is not None
-        inside, outside = self.atoms_of(self.forced_in), self.atoms_of(self.forced_out)
-        return Selection(
-            self.atoms.count,
-            self.M,
-            tuple(int(j) for j in inside),
-            tuple(int(j) for j in outside),
-            self.rows,
-            self.atoms.names,
-        )
+        inside, outside = (tuple(self.atoms_of(names).tolist()) for names in (self.forced_in, self.forced_out))
+        given = Selection(self.atoms.count, self.M, inside, outside, self.rows, self.atoms.names)
+        return given.with_derived(self.derived)
 
     @cached_property
     def penalty(self) -> Array:

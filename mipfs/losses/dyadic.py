@@ -73,7 +73,7 @@ def reduced(k: Integers, surplus: int) -> Integers:
     from mipfs.kernels.structures import given
 
     one = given(np.ones(k.size))
-    earned.remove(k, one, SQUARED_HINGE, 0, one, 1.0, surplus)
+    earned.remove(k, one, SQUARED_HINGE, 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
     return k
 
 
