@@ -277,7 +277,7 @@ def exact_row(A: Array, ub: Array, derivation: ChvatalGomory, M: int) -> tuple[l
 
 @pytest.mark.parametrize("seed", range(30))
 def test_derived_rows_hold_for_every_selection(seed: int) -> None:
-    """Of random rows and multipliers, covers among them: enumerated, re-derived, and read again by the checker."""
+    """Of random rows and multipliers: enumerated, derived again, and read by the checker."""
     r = np.random.default_rng(seed)
     p, M, A = 6, int(r.integers(1, 6)), r.integers(-3, 6, (3, 6)) / r.choice([1.0, 2.0, 3.0, 10.0])
     ub = np.array([A.sum(axis=1) * r.uniform(0.3, 0.9, 3)]).ravel()
@@ -288,11 +288,6 @@ def test_derived_rows_hold_for_every_selection(seed: int) -> None:
         ChvatalGomory({0: third[0], 1: third[1]}, third[2], {int(r.integers(p)): third[3]}),
         ChvatalGomory({2: third[4]}, bounds={j: third[5] for j in range(p)}),
     ]
-    cover = np.flatnonzero(A[0] > 0)
-    if A[0, cover].sum() > ub[0] + 1e-9 and np.all(A[0] >= 0):
-        share = 1 / max(Fraction(A[0].max()), Fraction(A[0].sum()) - Fraction(problem.selection.rows.high[0])) / 2
-        bounds = {int(j): 1 - share * Fraction(A[0, j]) for j in cover}
-        given.append(ChvatalGomory({0: share}, bounds=bounds))
     strong = problem.strengthened(lambda selection: given)
     rows = strong.selection.rows
     for k, one in enumerate(given):
@@ -304,6 +299,28 @@ def test_derived_rows_hold_for_every_selection(seed: int) -> None:
     result = mipfs.solve(strong, "branch", gap=1e-6)
     report = mipfs.verify(result, data)
     assert report.accepted, report.reason
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cover_is_a_derived_row(seed: int) -> None:
+    """Σ over a cover ≤ its size less one: t times the row, and 1 − t·a times σ ≤ 1."""
+    r = np.random.default_rng(seed)
+    a, p = r.integers(1, 30, 6) / 10.0, 6
+    limit = float(r.uniform(0.3, 0.9) * a.sum())
+    X = r.normal(size=(12, p))
+    data = Instance.from_arrays(X, np.where(np.arange(12) % 2, 1, -1))
+    problem = Problem(data, M=p).with_rows(a[None, :], -np.inf, limit)
+    high = Fraction(problem.selection.rows.high[0])
+    cover = next(s for n in range(1, p + 1) for s in itertools.combinations(range(p), n) if a[list(s)].sum() > limit)
+    excess = sum(Fraction(a[j]) for j in cover) - high
+    t = min(1 / excess, 1 / Fraction(a.max())) / 2
+    strong = problem.strengthened(lambda _: [ChvatalGomory({0: t}, bounds={j: 1 - t * Fraction(a[j]) for j in cover})])
+    rows = strong.selection.rows
+    assert rows.matrix[[1]].toarray().ravel().tolist() == [float(j in cover) for j in range(p)]
+    assert rows.ub[1] == len(cover) - 1
+    for driver in ("branch", "gbd"):
+        report = mipfs.verify(mipfs.solve(strong, driver, gap=1e-6), data)
+        assert report.accepted, report.reason
 
 
 def test_derivations_that_do_not_fit_are_refused() -> None:
