@@ -169,7 +169,7 @@ class Statement:
         numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
         inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
         require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
-        self.lb, self.ub = _with_allowance(lb, ub, abs(self.A[:, : self.p]))
+        self.lb, self.ub = with_allowance(lb, ub, abs(self.A[:, : self.p]))
         low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
@@ -297,7 +297,7 @@ class Statement:
         return np.asarray(np.nextafter(reduced - lost, -math.inf))
 
 
-def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
+def with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
     """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms."""
     a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)

@@ -86,7 +86,7 @@ class Ask:
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
-    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count)))
+    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count), derived=()))
 
 
 class RowsRelaxation:
