@@ -61,7 +61,7 @@ def solve(problem: Problem, gap: float = 1e-6, weighted: bool = False) -> Result
             run.offer(ids, svm.w, svm.b)
         k, q = loss.feasible_dual(svm.alpha, problem.c_i, problem.data.y, problem.bias)
         dual, alpha = proof.add_dual(k, q), np.ldexp(k.astype(float), -q)
-        cut = cut_from_dual(problem.atoms, alpha, problem.data.y, dual_value_below(loss, alpha, problem.c_i), (k, q))
+        cut = cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), (k, q))
         cost = problem.penalty - 0.5 * cut.slopes
         gains = np.sort(np.minimum(cost[free], 0.0))[: M - low.sum()]
         bound = cut.constant + cost[low > 0].sum() + gains.sum()
