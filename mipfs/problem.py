@@ -203,6 +203,7 @@ class Problem:
     def _take_regulariser(self) -> None:
         """Settle the regulariser, which is one of single features unless it is the ridge."""
         found = get_regulariser(self.regulariser)
+        found.check(self.atoms.count)
         object.__setattr__(self, "regulariser", found)
         if not found.is_ridge and self.atoms.kind != "features":
             raise UsageError(

@@ -124,8 +124,10 @@ class Statement:
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         self.regulariser = stated_regulariser(params)
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
-        plain = features and self.is_sum and self.margin == "unit"
-        require(self.regulariser is None or plain, "a regulariser of its own is about single features and their sums")
+        plain = self.regulariser is None or (features and self.is_sum)
+        require(plain, "a regulariser of its own is about single features and sums over the samples")
+        scales = self.margin == "unit" or self.regulariser is None or self.regulariser.is_homogeneous
+        require(scales, "the ρ-form is that of a homogeneous regulariser")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
         self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory
