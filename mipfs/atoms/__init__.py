@@ -8,9 +8,9 @@ An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +53,49 @@ def merged(ids: Integers, w: Array) -> tuple[Integers, Array]:
     return distinct, np.bincount(place, w, distinct.size).astype(float)
 
 
+class BestSearch(Protocol):
+    """Finds the best atoms of one column each again and again, for changing v."""
+
+    largest_norm: float | None
+    """The largest norm of a column, where it is known; else None."""
+    largest_center: float
+    """The largest |center| of a column."""
+
+    def best(self, v: Array, B: int, must_stop: Callable[[], bool] = bool) -> tuple[Integers, Array]:
+        """At most B atoms of largest positive score, and their |λω|; of equal ones the lowest id first."""
+
+    def radius(self, v: Array) -> float:
+        """A bound on |computed − exact| of every |λω|."""
+
+
+class ScoreSearch(Protocol):
+    """Finds the best atoms of several columns each again and again, without the scores that a bound shows too small."""
+
+    scored: int
+    """Scores that were computed."""
+    saved: int
+    """Scores that a bound saved."""
+
+    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
+        """At most B atoms of largest positive score, best first, of equal ones the lowest id first; their scores."""
+
+    def error(self, v: Array, best: float) -> float:
+        """A bound on |computed − exact| of every score, where `best` is the largest one."""
+
+
 class Atoms(Protocol):
-    """What a driver may ask of the things to be selected."""
+    """What a driver may ask of the things to be selected; what a class need not say stands in `HeldAtoms`."""
+
+    is_held: bool
+    """Whether vectors with an entry for every atom are held; else the best ones are found by a search."""
+    is_checkable: bool
+    """Whether a certificate over them can be checked; the checker makes their columns anew where they are made."""
+    are_features: bool
+    """Whether atom j is column j of the data."""
+    called: str
+    """What messages call them."""
+    heredity: Literal["weak", "strong"] | None
+    """Whether an atom asks for some, or all, of the single features that it is made of."""
 
     @property
     def data(self) -> Instance:
@@ -99,6 +140,97 @@ class Atoms(Protocol):
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of X that the atoms `ids` use."""
+
+    @property
+    def raw(self) -> Instance:
+        """The user's own data, which rows, predictions and certificates are about."""
+
+    @property
+    def settled(self) -> Atoms:
+        """The atoms that a problem works on in their place."""
+
+    def restricted(self, ids: Integers, data: Instance | None = None) -> Atoms:
+        """The atoms `ids` alone, ascending, with their columns, scales and names, on data of these columns alone.
+
+        `data` has these columns where it is at hand already, of features.
+        """
+
+    def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
+        """A search for the best ones where that saves looking at every column; `client`: Dask's, of features."""
+
+    def score_search(self) -> ScoreSearch | None:
+        """A search for the best ones where that saves scores."""
+
+    def closed(self, ids: Integers) -> Integers:
+        """These atoms with those that heredity asks for beside them, ascending."""
+
+    def parts(self, ids: Integers) -> list[list[str]]:
+        """The names of the single features that atoms are made of, where they have heredity."""
+
+    def document(self, ids: Integers) -> dict[str, Any] | None:
+        """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
+
+
+class HeldAtoms:
+    """What holds of atoms unless their class says otherwise: all are held, sets of columns of the data."""
+
+    is_held = True
+    is_checkable = True
+    are_features = False
+    called = "atoms"
+    heredity: Literal["weak", "strong"] | None = None
+
+    @property
+    def raw(self: Any) -> Instance:
+        """The data of the columns."""
+        data: Instance = self.data
+        return data
+
+    @property
+    def settled(self: Any) -> Any:
+        """These themselves."""
+        return self
+
+    def restricted(self: Any, ids: Integers, data: Instance | None = None) -> Atoms:
+        """Groups of the same columns: a column that two atoms hold is shared there too."""
+        from mipfs.atoms.features import Features
+        from mipfs.atoms.groups import Groups
+
+        if not ids.size:  # which may be of any kind
+            return Features(self.data.only(ids))
+        columns = self.columns(ids)
+        used, place = np.unique(columns.ids, return_inverse=True)
+        parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
+        scale = np.zeros(ids.size)
+        scale[columns.atom] = columns.scale
+        members = dict(zip((self.names[g] for g in ids), parts, strict=True))
+        return Groups(self.data.only(used), members, scale)
+
+    def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
+        """None: every score is computed."""
+        return None
+
+    def score_search(self) -> ScoreSearch | None:
+        """None: every score is computed."""
+        return None
+
+    def closed(self, ids: Integers) -> Integers:
+        """These."""
+        return ids
+
+    def parts(self, ids: Integers) -> list[list[str]]:
+        """None that anything asks for."""
+        return [[] for _ in ids]
+
+    def document(self: Any, ids: Integers) -> dict[str, Any] | None:
+        """All atoms, with their columns."""
+        columns = self.columns(np.arange(self.count))
+        scale = np.zeros(self.count)
+        scale[columns.atom] = columns.scale
+        names, ends = self.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=self.count))
+        parts = np.split(columns.ids, ends[:-1])
+        listed = [[names[j] for j in part] for part in parts]
+        return {"names": list(self.names), "columns": listed, "scale": scale.tolist()}
 
 
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Columns, HeldAtoms, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -28,7 +28,7 @@ from mipfs.plumbing.declared import declared
 Array = npt.NDArray[np.float64]
 
 
-class Groups:
+class Groups(HeldAtoms):
     """Groups of the columns of one instance: s_g(v) = λ_g² Σ_{j in g} ω_j².
 
     Groups may overlap: a column is duplicated when two groups that hold it are selected, and only then. Its

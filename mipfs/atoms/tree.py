@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Columns, HeldAtoms, Ids, Integers, ScoreSearch, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -27,7 +27,7 @@ from mipfs.errors import UsageError
 Array = npt.NDArray[np.float64]
 
 
-class Tree:
+class Tree(HeldAtoms):
     """A forest over the features: every node stands for the group of all features below it.
 
     Atoms 0 … p−1 are the features, the leaves; the inner nodes follow. Two groups are disjoint or one holds the
@@ -152,6 +152,12 @@ class Tree:
         self.visited += looked_at
         self.pruned += self.last_pruned
         return kept
+
+    def score_search(self) -> ScoreSearch | None:
+        """Without the scores below nodes that a bound rules out."""
+        from mipfs.atoms.tree_search import TreeSearch
+
+        return TreeSearch(self)
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""
