@@ -13,12 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, HeldAtoms, merged, same_data
+from mipfs.atoms import Atoms, merged, same_data
 from mipfs.atoms.features import UNIT_ROUNDOFF, Features
 from mipfs.data.block import Block
 from mipfs.data.checks import anywhere, as_float, as_numbers
@@ -165,9 +165,8 @@ class Problem:
     def _take_atoms(self) -> Instance:
         """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
         given: Any = Features(self.data) if self.atoms is None else self.atoms
-        if not isinstance(given, HeldAtoms):
+        if not isinstance(given, Atoms):
             raise UsageError(f"atoms = {shown(given)} must be atoms, as mipfs.atoms.make makes them")
-        given = cast(Atoms, given)
         if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
         source, atoms = self.data if given.raw is given.data else given.raw, given.settled

@@ -8,6 +8,7 @@ An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -83,40 +84,47 @@ class ScoreSearch(Protocol):
         """A bound on |computed − exact| of every score, where `best` is the largest one."""
 
 
-class Atoms(Protocol):
-    """What a driver may ask of the things to be selected; what a class need not say stands in `HeldAtoms`."""
+class Atoms(ABC):
+    """What a driver may ask of the things to be selected; defaults are for atoms that are held.
 
-    is_held: bool
-    """Whether vectors with an entry for every atom are held; else the best ones are found by a search."""
-    is_checkable: bool
-    """Whether a certificate over them can be checked; the checker makes their columns anew where they are made."""
-    are_features: bool
-    """Whether atom j is column j of the data."""
-    called: str
-    """What messages call them."""
-    heredity: Literal["weak", "strong"] | None
-    """Whether an atom asks for some, or all, of the single features that it is made of."""
+    Attributes
+    ----------
+    data : Instance, whose columns the atoms are made of
+    is_held : bool, whether vectors with an entry for every atom are held; else the best are found by a search
+    is_checkable : bool, whether a certificate over them can be checked: the checker makes anew what is made
+    are_features : bool, whether atom j is column j of the data
+    called : str, what messages call them
+    heredity : {"weak", "strong"} or None, whether an atom asks for some, or all, of the features that it is made of
+    """
+
+    data: Instance
+    is_held = True
+    is_checkable = True
+    are_features = False
+    called = "atoms"
+    heredity: Literal["weak", "strong"] | None = None
 
     @property
-    def data(self) -> Instance:
-        """The instance whose columns the atoms are made of."""
-
-    @property
+    @abstractmethod
     def count(self) -> int:
         """Number of atoms, the length of σ."""
 
     @property
+    @abstractmethod
     def names(self) -> Sequence[str]:
         """A name for every atom."""
 
     @property
+    @abstractmethod
     def kind(self) -> str:
         """What `mipfs.capability` calls them."""
 
     @property
+    @abstractmethod
     def stamp(self) -> str:
         """SHA-256 of the data and of what the atoms are: equal for atoms that are the same on the same data."""
 
+    @abstractmethod
     def on(self, data: Instance) -> Atoms:
         """The same atoms on other data with the same features: the same columns, each with the λ that it has here.
 
@@ -126,73 +134,40 @@ class Atoms(Protocol):
             The data has other features.
         """
 
+    @abstractmethod
     def scores(self, v: Array) -> Array:
         """s_g(v) = λ_g² ‖X_g'v‖² of every atom, shape (count,); v has shape (n,)."""
 
+    @abstractmethod
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (count,).
 
         `scores` are those of v where they are at hand: no pass over the data is needed then.
         """
 
+    @abstractmethod
     def best(self, v: Array, B: int) -> Integers:
         """At most B atoms of largest positive score, best first, of equal ones the lowest id first."""
 
+    @abstractmethod
     def columns(self, ids: Ids) -> Columns:
         """The columns of X that the atoms `ids` use."""
 
     @property
     def raw(self) -> Instance:
         """The user's own data, which rows, predictions and certificates are about."""
+        return self.data
 
     @property
     def settled(self) -> Atoms:
         """The atoms that a problem works on in their place."""
+        return self
 
     def restricted(self, ids: Integers, data: Instance | None = None) -> Atoms:
         """The atoms `ids` alone, ascending, with their columns, scales and names, on data of these columns alone.
 
-        `data` has these columns where it is at hand already, of features.
+        They are groups; a column that two atoms hold is shared there too. Features take `data` that has these columns.
         """
-
-    def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
-        """A search for the best ones where that saves looking at every column; `client`: Dask's, of features."""
-
-    def score_search(self) -> ScoreSearch | None:
-        """A search for the best ones where that saves scores."""
-
-    def closed(self, ids: Integers) -> Integers:
-        """These atoms with those that heredity asks for beside them, ascending."""
-
-    def parts(self, ids: Integers) -> list[list[str]]:
-        """The names of the single features that atoms are made of, where they have heredity."""
-
-    def document(self, ids: Integers) -> dict[str, Any] | None:
-        """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
-
-
-class HeldAtoms:
-    """What holds of atoms unless their class says otherwise: all are held, sets of columns of the data."""
-
-    is_held = True
-    is_checkable = True
-    are_features = False
-    called = "atoms"
-    heredity: Literal["weak", "strong"] | None = None
-
-    @property
-    def raw(self: Any) -> Instance:
-        """The data of the columns."""
-        data: Instance = self.data
-        return data
-
-    @property
-    def settled(self: Any) -> Any:
-        """These themselves."""
-        return self
-
-    def restricted(self: Any, ids: Integers, data: Instance | None = None) -> Atoms:
-        """Groups of the same columns: a column that two atoms hold is shared there too."""
         from mipfs.atoms.features import Features
         from mipfs.atoms.groups import Groups
 
@@ -207,23 +182,23 @@ class HeldAtoms:
         return Groups(self.data.only(used), members, scale)
 
     def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
-        """None: every score is computed."""
+        """A search for the best ones where that saves looking at every column; `client`: Dask's, of features."""
         return None
 
     def score_search(self) -> ScoreSearch | None:
-        """None: every score is computed."""
+        """A search for the best ones where that saves scores."""
         return None
 
     def closed(self, ids: Integers) -> Integers:
-        """These."""
+        """These atoms with those that heredity asks for beside them, ascending."""
         return ids
 
     def parts(self, ids: Integers) -> list[list[str]]:
-        """None that anything asks for."""
+        """The names of the features that atoms are made of, where they have heredity."""
         return [[] for _ in ids]
 
-    def document(self: Any, ids: Integers) -> dict[str, Any] | None:
-        """All atoms, with their columns."""
+    def document(self, ids: Integers) -> dict[str, Any] | None:
+        """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
         columns = self.columns(np.arange(self.count))
         scale = np.zeros(self.count)
         scale[columns.atom] = columns.scale

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Columns, HeldAtoms, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
 from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
@@ -33,7 +33,7 @@ from mipfs.errors import DataError, UsageError
 Array = npt.NDArray[np.float64]
 
 
-class Additive(HeldAtoms, ABC):
+class Additive(Atoms, ABC):
     """One atom for every feature of an instance: the columns that a map makes of it.
 
     ``Problem(data, atoms=Splines(data))`` is the problem over an instance whose features are these columns (`data`),

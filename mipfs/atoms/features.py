@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import BestSearch, Columns, HeldAtoms, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, BestSearch, Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.parts import largest
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
@@ -26,7 +26,7 @@ SMALLEST_NORM = 1e-150
 _BLOCK = 1 << 20
 
 
-class Features(HeldAtoms):
+class Features(Atoms):
     """The columns of one instance.
 
     Parameters
