@@ -277,6 +277,11 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             report = mipfs.verify(found, data)
             assert report.accepted, report.reason
         assert len({nodes[name, rule] for rule in branching.RULES}) > 1, f"{name}: the rules did not matter"
+    monkeypatch.setitem(branching.RULES, "plain", "toy_baseline")
+    monkeypatch.setattr(importlib.import_module("toy_baseline"), "choose", max, raising=False)
+    with pytest.raises(UsageError, match="decorate choose of toy_baseline"):
+        mipfs.solve(problem, "branch", branching="plain")
+    monkeypatch.delitem(branching.RULES, "plain")
     known = "one of largest-weight, most-fractional, first"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")
