@@ -47,8 +47,6 @@ class Fitted:
     coef : (p,) weights on the user's scale
     intercept : float, on the user's scale
     n_iter : int, iterations of the driver
-    names : tuple of str, the atoms that the features come from
-    sigma : (count,) the selection over them
     """
 
     result: Result
@@ -56,8 +54,6 @@ class Fitted:
     coef: Array
     intercept: float
     n_iter: int
-    names: Sequence[str]
-    sigma: Array
 
 
 class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

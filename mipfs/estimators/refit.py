@@ -20,7 +20,7 @@ GAP = 1e-12
 
 def refit(
     data: Instance, ids: Integers, loss: str, C: float, bias: bool, sigma: Array | None = None
-) -> tuple[Array, float]:
+) -> tuple[Integers, Array, float]:
     """The SVM on the columns `ids`: ½ Σ w_k²/σ_k + L(y∘(Xw + b)).
 
     Parameters
@@ -35,7 +35,8 @@ def refit(
 
     Returns
     -------
-    coef : (p,) weights on the user's scale
+    used : (m,) the columns, ascending, each once
+    coef : (m,) their weights on the user's scale
     intercept : float, on the user's scale
     """
     c = C * data.sample_weight
@@ -45,7 +46,6 @@ def refit(
     if bias:
         values = data.block(ids).scores(svm.w)
         b = kind.intercept(values, data.y, c, b)
-    coef, used = np.zeros(data.n_features), np.unique(ids)
-    np.add.at(coef, ids, svm.w)
-    coef[used] /= data.scale[used]
-    return coef, b - float(coef[used] @ data.shift[used])
+    used, place = np.unique(ids, return_inverse=True)
+    coef = np.bincount(place, svm.w, used.size) / data.scale[used]
+    return used, coef, b - float(coef @ data.shift[used])

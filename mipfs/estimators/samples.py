@@ -28,6 +28,12 @@ def scikit_errors() -> Iterator[None]:
         raise ValueError(str(error)) from None
 
 
+def take(model: Any, given: Mapping[str, Any]) -> None:
+    """Keep the arguments of a constructor, its ``locals()``, under their names: what scikit-learn asks of it."""
+    for name in type(model)._get_param_names():
+        setattr(model, name, given[name])
+
+
 def check_parameters(model: Any) -> None:
     """Refuse parameters of an estimator that are not of the kinds that its constructor declares.
 
