@@ -112,6 +112,8 @@ def batches(
         raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
     except UnicodeDecodeError:
         raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
+    finally:
+        text.detach()  # who opened the stream closes it
 
 
 def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tuple[list[list[str]], array[int]]]:
