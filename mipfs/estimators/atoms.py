@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,13 +23,10 @@ from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, stacked
 from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import scikit_errors
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.problem import LARGEST_C, LEAST_C, Problem
 from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 Weight = Annotated[float, Within(LEAST_C, LARGEST_C)]
 GroupLists = Mapping[str, Sequence[str | int]] | Sequence[Sequence[str | int]]

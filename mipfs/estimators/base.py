@@ -22,13 +22,10 @@ from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""

@@ -17,8 +17,6 @@ from mipfs.estimators.samples import take
 from mipfs.lab import baselines
 from mipfs.lab.baselines.linear import Linear
 
-Array = npt.NDArray[np.float64]
-
 
 class BaselineSelector(LinearClassifier):
     """The features that a baseline picks, and the linear SVM on them: what the papers compare with, called alike.

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mipfs.data.instance import Instance
@@ -16,8 +15,7 @@ from mipfs.estimators.samples import scikit_errors, take
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.measures import WITH_K, value
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 TWICE = "2P"
 REFIT = 1e-9

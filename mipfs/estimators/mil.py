@@ -20,9 +20,8 @@ from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
+from mipfs.plumbing.arrays import Array
 from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
 
 
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

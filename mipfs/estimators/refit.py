@@ -6,13 +6,10 @@ A driver solves its SVMs as well as the asked gap needs, so that the last digits
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 GAP = 1e-12
 """Relative gap of the refitted SVM."""

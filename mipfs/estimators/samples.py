@@ -13,10 +13,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from mipfs.data.instance import Instance, Labels, Scaling
 from mipfs.errors import MipfsError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import arguments_of
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @contextmanager

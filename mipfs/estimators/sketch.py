@@ -18,9 +18,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.sketch.margin import Solved, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

@@ -19,9 +19,7 @@ from mipfs.data.checks import memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError
 from mipfs.lab.sketch.margin import rows_of, stored
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 FEW = 8
 """So many times fewer singular directions than a sparse matrix has rows and columns are found by `svds`."""
