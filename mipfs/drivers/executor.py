@@ -82,7 +82,7 @@ class Executor(ABC):
 
     @abstractmethod
     def result(self, handle: Any, seconds: float) -> Sequence[Any] | None:
-        """What was found below each node of a part, as it is or `slim`; None if it is not here after so many seconds.
+        """What was found below each node of a part, as it is or `slim`; None if it is not here after `seconds`.
 
         Raises
         ------

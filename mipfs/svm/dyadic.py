@@ -32,7 +32,7 @@ def finest(n: int) -> int:
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """So many samples at a time that what is computed of them takes no room beside all of them."""
+    """Slices of at most PIECE of n samples: what is computed of one takes little room beside the whole."""
     return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
