@@ -82,6 +82,7 @@ def threshold(norms, step):  # type: ignore[no-untyped-def]
     total, level = 0.0, 0.0
     for j in range(ordered.size):
         total += ordered[j]
+        # With the j + 1 largest norms above it, ς = step·Σ/(1 + (j + 1)·step).
         candidate = step / (1.0 + (j + 1) * step) * total
         if ordered[j] > candidate:
             level = candidate
@@ -252,6 +253,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
     group_norms(x, pointer, norms)
     objective = loss_and_dual(kind, m, c, alpha) + half_square(norms, room)
     for _ in range(max_steps):
+        # Nesterov's momentum: t' = ½(1 + √(1 + 4t²)), and the point is extrapolated by (t − 1)/t'.
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         beta = (momentum - 1.0) / following
         for r in range(K + 1):
@@ -277,12 +279,14 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
                 step = new[r] - mid[r]
                 linear += g[r] * step
                 square += step * step
+            # L is large enough where the quadratic model at `mid` lies above the loss at the new point.
             reached = loss_and_dual(kind, m_new, c, alpha)
             if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
                 break
             L *= 2.0
         now = reached + half
         state[2] += 1
+        # The objective rose: the step is made again from x, without momentum.
         if now > objective and momentum > 1.0:
             momentum = 1.0
             old[:] = x

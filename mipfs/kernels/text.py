@@ -187,6 +187,7 @@ def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, larges
     shift, there = 0, False
     mask = (1 << BITS) - 1
     while shift == 0 or (largest >> shift) > 0:
+        # One pass of a radix sort, stable, over BITS bits of the column.
         places = np.zeros((1 << BITS) + 1, np.int64)
         for s in range(columns.size):
             places[((columns[s] >> shift) & mask) + 1] += 1
