@@ -268,6 +268,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
         if bias:
             for i in range(n):
                 g[K] -= unit * alpha[i] * y[i]
+        # L grows until the quadratic model at `mid` lies above the loss at the new point.
         for _trial in range(60):
             for r in range(K + 1):
                 new[r] = mid[r] - g[r] / L
@@ -279,7 +280,6 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
                 step = new[r] - mid[r]
                 linear += g[r] * step
                 square += step * step
-            # L is large enough where the quadratic model at `mid` lies above the loss at the new point.
             reached = loss_and_dual(kind, m_new, c, alpha)
             if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
                 break
