@@ -285,7 +285,7 @@ class Problem:
     @property
     def has_kernels(self) -> bool:
         """Whether the compiled kernels know its loss and its regulariser; interior points take its place else."""
-        return get_loss(self.loss).kernel is not None and self.regulariser.has_kernels
+        return get_loss(self.loss).kernels is not None and self.regulariser.has_kernels
 
     @property
     def single_features(self) -> Features:

@@ -30,6 +30,7 @@ from mipfs.check.tree import check
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
+from mipfs.inner.boolean import Boolean
 from mipfs.lab import baselines, sketch
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -72,20 +73,41 @@ def huber(Z: Array, y: Array, C: float) -> float:
     return float(minimize(value, np.zeros(Z.shape[1] + 1), method="BFGS", tol=1e-10).fun)
 
 
-def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool) -> None:
+    """With its compiled functions no node but the root is an interior point; without them all are."""
     monkeypatch.setitem(losses.LOSSES, "huber-hinge", "toy_loss")
+    if not is_compiled:
+        monkeypatch.setattr(importlib.import_module("toy_loss").Huber, "kernels", None)
+    by_interior_point: list[int] = []
+    solve = Boolean.solve
+
+    def counted(self: Boolean, *args: Any, **options: Any) -> Any:
+        by_interior_point.append(1)
+        return solve(self, *args, **options)
+
     data, C, M = make(), 2.0, 2
     supports = [s for size in range(M + 1) for s in itertools.combinations(range(7), size)]
     best = min(huber(data.X[:, list(s)], data.y, C) for s in supports)
     problem = Problem(data, loss="huber-hinge", M=M, C=C)
+    mipfs.solve(problem, gap=1e-7)  # kernels are met
+    monkeypatch.setattr(Boolean, "solve", counted)
+    result = mipfs.solve(problem, gap=1e-7)
+    assert result.counters["nodes"] > 1
+    assert (len(by_interior_point) <= 1) == is_compiled
     for driver in ("branch", "gbd"):
         result = mipfs.solve(problem, driver, gap=1e-7)
         assert result.status is mipfs.Status.OPTIMAL, driver
+        checked = mipfs.verify(result, data)
+        assert checked.accepted, checked.reason
+        assert "where 0 < m_i < 1" in checked.statement[0]
+        assert checked.objective == pytest.approx(best, rel=1e-6)
         assert result.objective == pytest.approx(best, rel=1e-6)
         assert result.bound <= best * (1 + 1e-7)
     relaxed = mipfs.solve(problem, "kelley", gap=1e-6)
     assert relaxed.bound <= best * (1 + 1e-7)
     assert relaxed.status is mipfs.Status.RELAXED
+    assert mipfs.verify(relaxed, data).accepted
     rows = problem.with_rows(np.ones((1, 7)), 0.0, 1.0)
     assert mipfs.solve(rows, gap=1e-7).objective == pytest.approx(min(
         huber(data.X[:, list(s)], data.y, C) for s in supports if len(s) < 2

@@ -20,8 +20,6 @@ BLOCK, WIDE = 1 << 22, 1 << 20
 FAR = 0.99
 """Share of a column's squares that its mean accounts for from which on ω is summed of what is left without the mean:
 the rounding of ω, which grows with the length of the column, is a tenth then or less."""
-LEAST = 2.0**-1022
-"""The smallest share that has all its digits."""
 SAFE = 1e-100, 1e140
 """Largest values of columns whose squares are summed as they are."""
 
@@ -91,7 +89,7 @@ class Duals:
         k = np.array([stored.decoded(self.arrays, d, self.n) for d in ids])
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
-        if self.statement.loss != "squared-hinge":
+        if self.statement.stated.has_top:
             for row, i in np.argwhere(k > np.floor(np.ldexp(self.statement.c, q[:, None])))[:1]:
                 raise Rejected(
                     f"dual vector {ids[row]} leaves its box at sample {i + 1}: it exceeds C times the weight"
@@ -101,23 +99,8 @@ class Duals:
         feasible = not (self.statement.bias and balance.any())
         require(feasible, f"dual vector {ids[off]} does not satisfy y'alpha = 0: it is {balance[off]}·2^-{q[off]}")
         alpha, sums = np.ldexp(k.astype(float), -q[:, None]), np.ldexp(k.sum(axis=1).astype(float), -q)
-        return self._values(alpha, sums), alpha * self.y, np.ldexp(balance.astype(float), -q)
-
-    def _values(self, alpha: Array, sums: Array) -> Array:
-        """g(α), less its rounding error; `sums` is Σα, correctly rounded."""
-        c, n = self.statement.c, self.n
-        if self.statement.loss == "hinge":
-            return sums
-        if self.statement.loss == "squared-hinge":  # Σα − Σα²/(2c)
-            squares = np.sum(alpha * alpha / (2.0 * c), axis=1)
-            return np.asarray(sums - squares - 1.01 * (n + 8) * U * (sums + squares))
-        # −α log(α/c) − (c − α) log(1 − α/c), and the same of c − α where that is less: the second logarithm is that of
-        # what is near 1, taken of its distance to 1. So both terms are right but for some 10 ulp each, however small g
-        # is beside Σ c; a share that underflows makes g smaller.
-        rest = c - alpha
-        share = np.maximum(np.minimum(alpha, rest) / c, LEAST)
-        terms = np.minimum(alpha, rest) * np.log(share) + np.maximum(alpha, rest) * np.log1p(-share)
-        return np.asarray(terms.sum(axis=1) * -(1.0 - 1.01 * (n + 40) * U))
+        g = self.statement.stated.dual_below(alpha, sums, self.statement.c)
+        return g, alpha * self.y, np.ldexp(balance.astype(float), -q)
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p)."""

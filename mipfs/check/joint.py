@@ -165,13 +165,18 @@ class Measure:
 class JointStatement(Statement):
     """(P) with a structural loss."""
 
-    LOSSES, is_sum = ("structural",), False
+    is_sum, words, has_rho = False, "C max over labellings of Δ − w'a", False
 
     def __init__(self, document: Document, data: Instance) -> None:
         super().__init__(document, data)
         plain = not self.bias and bool(np.all(data.sample_weight == 1.0))
         require(plain, "a structural loss has no bias and no sample weights")
         self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
+
+    def _stated(self) -> JointStatement:
+        """It is itself what its loss is."""
+        require(self.loss == "structural", f"no certificate is known for the loss {self.loss!r}")
+        return self
 
     def target(self, rho: float) -> float:
         """0: what matters of a margin is itself."""

@@ -33,6 +33,7 @@ from mipfs.check.rounding import (
     rational,
     require,
 )
+from mipfs.check.stated import stated_loss
 from mipfs.data.instance import Instance
 
 SMALLEST_C, LARGEST_C = 1e-100, 1e100
@@ -98,9 +99,8 @@ def _places(names: Iterable[str], index: Mapping[str, int]) -> Integers:
 
 
 class Statement:
-    """(P) as the JSON states it; a subclass knows other losses."""
+    """(P) as the JSON states it; a subclass knows losses that are no sums over the samples."""
 
-    LOSSES: tuple[str, ...] = ("hinge", "squared-hinge", "logistic")
     is_sum = True
     """Whether the loss is a sum over the samples."""
 
@@ -111,7 +111,7 @@ class Statement:
         self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if made else Atoms(stated, data)
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
         self.params, self.margin = params, params.get("margin", "unit")
-        require(self.loss in self.LOSSES, f"no certificate is known for the loss {self.loss!r}")
+        self.stated = self._stated()
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
         self.c = float(C) * data.sample_weight
@@ -120,7 +120,7 @@ class Statement:
         require(dict(params.get("penalty", {})) == dict(data.penalty), "the data has another [penalty] than the result")
         require(self.atoms.single or not data.penalty, "the data's penalties are about features, not about these atoms")
         self.penalty = self._penalties(params["lambda"])
-        rho = self.margin == "rho" and self.loss == "squared-hinge" and not self.penalty.any()
+        rho = self.margin == "rho" and self.stated.has_rho and not self.penalty.any()
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         self.regulariser = stated_regulariser(params)
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
@@ -135,6 +135,10 @@ class Statement:
         contradict = np.intersect1d(inner, outer).size > 0  # nothing fits
         self.M = -1 if contradict else self.p if M is None else M
         self._read_rows(document)
+
+    def _stated(self) -> Any:
+        """What the loss is."""
+        return stated_loss(self.loss)
 
     def _penalties(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""
@@ -230,8 +234,8 @@ class Statement:
         return ""
 
     def target(self, rho: float) -> float:
-        """What margins fall short of: ρ, or 0 for the logistic loss, which is log(1 + exp(s)) of s = −m."""
-        return 0.0 if self.loss == "logistic" else rho
+        """What margins fall short of: ρ, or 0 for a loss of the margin itself."""
+        return rho * float(self.stated.target)
 
     def loss_at(self, short: Array, off: Array) -> tuple[float, float, Array]:
         """L where margins fall short of `target` by `short` (n,), each off by at most `off` (n,).
@@ -241,14 +245,7 @@ class Statement:
         value, error : float, error is what the value may be off in all
         doubt : (n,) what it may be off for the `off` of every sample
         """
-        least, most = np.maximum(0.0, short), np.maximum(0.0, short + off)
-        if self.loss == "hinge":
-            losses, steepest = least, np.where(most > 0.0, 1.0, 0.0)
-        elif self.loss == "squared-hinge":
-            losses, steepest = 0.5 * least * least, most
-        else:
-            losses, steepest = np.logaddexp(0.0, short), 1.01 * np.exp(-np.logaddexp(0.0, -(short + off)))
-        terms, doubt = self.c * losses, self.c * steepest * off
+        terms, doubt = self.c * self.stated.losses(short), self.c * self.stated.steepest(short + off) * off
         value = math.fsum(terms.tolist()) if np.all(np.isfinite(terms)) else math.inf
         return value, 1.01 * float(doubt.sum()) + TERM * U * value, doubt
 

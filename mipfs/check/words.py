@@ -13,12 +13,6 @@ from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Row
 
-LOSSES = {
-    "hinge": "C Σ max(0, 1 − m_i)",
-    "squared-hinge": "(C/2) Σ max(0, 1 − m_i)²",
-    "logistic": "C Σ log(1 + exp(−m_i))",
-    "structural": "C max over labellings of Δ − w'a",
-}
 Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 
 
@@ -26,7 +20,7 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     """The problem, one line for each of its parts and rows."""
     data, params, atoms = statement.data, statement.params, statement.atoms
     what, raw = "features" if atoms.single else "atoms", atoms.raw if isinstance(atoms, MadeAtoms) else data
-    loss = LOSSES[statement.loss] if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
+    loss = statement.stated.words if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
     bias = "a free intercept" if statement.bias else "no intercept"
     term = "½‖w‖²" if statement.regulariser is None else f"Σ r(w_j), r(w) = {statement.regulariser.words}"
     lines = [

@@ -31,7 +31,7 @@ from mipfs.readers.columns import LABEL, Label
 from mipfs.readers.files import MANIFEST, Width, format_of
 from mipfs.readers.memory_chunks import memory_chunks
 from mipfs.readers.sidecar import Sidecar
-from mipfs.readers.svmlight_chunks import svmlight_chunks
+from mipfs.readers.svmlight import svmlight_chunks
 from mipfs.readers.table_chunks import csv_chunks, parquet_chunks
 
 MB = 1 << 20

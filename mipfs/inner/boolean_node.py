@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -165,12 +166,12 @@ class Relaxation:
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
-        self.kind = self.loss.kernel
         self.penalty = np.array(problem.penalty[alive])
+        self.top = self.loss.top(problem.c_i)
         self.size = float(problem.c_i.max())
         self.bits, self.coarse = finest(data.n_samples), np.inf
         self._c = problem.c_i / self.size
-        self._samples = Samples(given(data.y), given(self._c), self.kind, problem.bias)
+        self._unmade = Samples(given(data.y), given(self._c), self.loss.kernels.unmade, problem.bias)
         root = np.sqrt(self.size)
         block = data.block(alive)
         self._X, self.center, self._is_centred = block.values, block.center, block.is_centred
@@ -191,6 +192,11 @@ class Relaxation:
         else:
             self._raw = given(two_at_least(self._X))
         self.norms = np.sqrt(np.asarray((self._X * self._X).sum(axis=0), dtype=float).ravel())
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The loss of its nodes, with its functions in machine code."""
+        return self._unmade._replace(loss=self.loss.kernels.made)
 
     def stopped_by(self, stop: States) -> Relaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -250,11 +256,12 @@ class Relaxation:
         """
         pieces = self._begun(asked, sides, prices)
         handed = self._handed(len(asked), sides, pieces)
-        *_, limits, _, work = handed
+        alive, _, grid, _, limits, _, work = handed
         for t, (_, _, alpha, _, *until) in enumerate(asked):
             work.first[t], limits[t] = alpha, tuple(until)
+        steps = self._made_for(handed, sides.indptr.size > 1)
         try:
-            subtree.explore(self._made_for(handed, sides.indptr.size > 1), *handed)
+            subtree.explore(steps, alive, self.samples, grid, sides, limits, pieces, work)
         except ZeroDivisionError:  # numbers too far apart for Newton's steps
             if len(asked) > 1:
                 return [self.explore_all([one], sides, prices[k : k + 1])[0] for k, one in enumerate(asked)]
@@ -267,9 +274,9 @@ class Relaxation:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
-        grid = Grid(given(c), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
+        grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop)
-        return alive, self._samples, grid, sides, np.empty(count, LIMITS), pieces, work
+        return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work
 
     def _steps(self, handed: Handed) -> Steps:
         """The steps that `explore` calls by their address, not compiled yet."""
@@ -296,7 +303,7 @@ class Relaxation:
         handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
         steps = self._steps(handed)
         explore, prices = Step.of(subtree.explore, steps, *handed), [steps.price] * has_rows
-        return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices]
+        return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices, *self.loss.kernels.steps]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""

@@ -68,6 +68,7 @@ class Proximal:
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
         from mipfs.kernels.proximal import Groups, Iterates, Smooth, accelerated
+        from mipfs.kernels.structures import given
 
         problem = self.problem
         self._extend(pool)
@@ -75,7 +76,7 @@ class Proximal:
         places = np.searchsorted(self._columns, self._ids)
         alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
         old, kept = self._x.copy(), np.empty((2, n))
-        loss = Smooth(self._held, self._y, self._c, self._loss.kernel, problem.bias, self._unit)
+        loss = Smooth(self._held, self._y, given(self._c), self._loss.kernels.made, problem.bias, self._unit)
         groups = Groups(self._pointer, places, self._scale, self._room())
         at = Iterates(self._x, old, kept, state, alpha)
         change = -1.0 if self._change is None else self._change

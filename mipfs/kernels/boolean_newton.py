@@ -3,7 +3,7 @@
     min over w, b of  ½ Σ_{j in S₁} w_j² + Φ(w_F) + L(y∘(Xw + b)),   Φ as in `mipfs.kernels.perspective`
 
 A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.model_step`), and searches
-on the slope of the true function along the step, so every step descends. The hinge is smoothed as in
+on the slope of the true function along the step, so every step descends. A loss whose slope jumps is smoothed as in
 `mipfs.kernels.newton` (augmented Lagrangian, β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
 a proximal term ½·prox·‖w − w̄‖², both let go from one minimisation to the next; the other losses need no smoothing.
 Every iterate yields β in the box of the dual set and with it a bound, so a node stops as soon as it can be pruned
@@ -17,8 +17,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, dot_columns, few_rows, width
 from mipfs.kernels.face_descent import Model
-from mipfs.kernels.kinds import HINGE, LOGISTIC
-from mipfs.kernels.newton import smooth_terms
+from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
@@ -37,7 +36,7 @@ ENTERING = 40
 MOST, LITTLE = 0.25, 1e-2
 """A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
 DEAR = 64
-"""Features from which on the logistic loss's curvature, which hardly changes, is made once for the steps on a set."""
+"""Features from which on a curvature that hardly changes is made once for the steps on a working set."""
 STALLS = 2
 """Directions that do not descend, in a call, until it gives up."""
 PROX_LEAST = 1e-9
@@ -46,34 +45,6 @@ SEARCHES = 12
 """Points of a line search at most."""
 SMOOTH_STEPS = 3
 """Steps on one working set where nothing is smoothed."""
-
-
-@compiled(nogil=True, fastmath=True)
-def loss_terms(kind, m, alpha, c, rho, beta, curve, inner):  # type: ignore[no-untyped-def]
-    """β and the curvature at margins m; returns (number of rows with curvature, true loss, g(β))."""
-    count, value, dual = 0, 0.0, 0.0
-    for i in range(m.size):
-        if kind == HINGE:
-            v = alpha[i] + rho * (1.0 - m[i])
-            value += c[i] * max(0.0, 1.0 - m[i])
-            if v <= 0.0:
-                beta[i] = 0.0
-            elif v >= c[i]:
-                beta[i] = c[i]
-            else:
-                beta[i] = v
-                curve[i] = rho
-                inner[count] = i
-                count += 1
-            dual += beta[i]
-        else:
-            loss, beta[i], curve[i] = smooth_terms(kind, m[i], c[i])
-            value += loss
-            dual += loss + m[i] * beta[i]
-            if curve[i] > 1e-12 * c[i]:
-                inner[count] = i
-                count += 1
-    return count, value, dual
 
 
 @compiled(nogil=True)
@@ -136,19 +107,6 @@ def follow_curvature(Z, samples, J, G, path, state):  # type: ignore[no-untyped-
     state.listed = inner.size
 
 
-@compiled(nogil=True, fastmath=True)
-def loss_slope(kind, t, m, q, alpha, c, rho):  # type: ignore[no-untyped-def]
-    """Derivative along q of the (smoothed) loss at m + tq."""
-    total = 0.0
-    for i in range(m.size):
-        margin = m[i] + t * q[i]
-        if kind == HINGE:
-            total -= min(max(alpha[i] + rho * (1.0 - margin), 0.0), c[i]) * q[i]
-        else:
-            total -= smooth_terms(kind, margin, c[i])[1] * q[i]
-    return total
-
-
 @compiled(nogil=True)
 def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[no-untyped-def]
     """Positions of the forced features, those of non-zero weight or negative price, and those near their thresholds.
@@ -202,22 +160,28 @@ def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
+def slope_of_loss(samples, alpha, path, state, t):  # type: ignore[no-untyped-def]
+    """The derivative of the (smoothed) loss along a step, at t."""
+    slope(samples.loss.slope, t, path.m, path.move, alpha, samples.c, state.rho, path.sums)
+    return path.sums[0]
+
+
+@compiled(nogil=True, inline="always")
 def search(samples, in_play, alpha, path, face, state):  # type: ignore[no-untyped-def]
     """A step in (0, 1] at which the slope of the true function is small; `state.first` < 0 is the slope at zero."""
     first = state.first
     t, low, high = 1.0, 0.0, 1.0
     for _ in range(SEARCHES):
-        slope = loss_slope(samples.kind, t, path.m, path.move, alpha, samples.c, state.rho)
-        slope += state.start + t * state.bend
-        slope += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
-        if slope <= -0.1 * first and (t == 1.0 or slope >= 0.5 * first):
+        now = slope_of_loss(samples, alpha, path, state, t) + state.start + t * state.bend
+        now += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
+        if now <= -0.1 * first and (t == 1.0 or now >= 0.5 * first):
             break
-        if slope <= 0.0:
+        if now <= 0.0:
             low = t
             t = 0.5 * (low + high)
         else:
             high = t
-            t = high * max(0.1, min(0.9, first / (first - slope))) if low == 0.0 else 0.5 * (low + high)
+            t = high * max(0.1, min(0.9, first / (first - now))) if low == 0.0 else 0.5 * (low + high)
     return t
 
 
@@ -262,7 +226,7 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
         look(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
             return
-        if samples.kind == HINGE:
+        if samples.loss.is_smoothed:
             let_go(point, path, state)
         mu = threshold_level(path.tau, in_play.penalty, in_play.forced)
         size = working_set(path.omega, point.w, mu, in_play.penalty, in_play.forced, ENTERING, path.chosen)
@@ -292,6 +256,7 @@ def begin(Z, samples, in_play, point, state):  # type: ignore[no-untyped-def]
         np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
         np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
         np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(width(Z)),
+        np.empty(2),
     )  # fmt: skip
     add_columns(Z, in_play.cols, point.w, path.m)
     if samples.bias:
@@ -301,33 +266,33 @@ def begin(Z, samples, in_play, point, state):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def values(samples, point, path, state):  # type: ignore[no-untyped-def]
-    """β, the curvature, the loss and g(β) at the margins."""
-    state.inner, state.loss, state.dual = loss_terms(
-        samples.kind, path.m, point.alpha, samples.c, state.rho, path.beta, path.curve, path.inner
-    )
+    """β, the loss and g(β) at the margins."""
+    at_margins(samples.loss.at_margins, path.m, point.alpha, samples.c, state.rho, path.beta, path.sums)
+    state.loss, state.dual = path.sums[0], path.sums[1]
 
 
 @compiled(nogil=True, inline="always")
 def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
-    if samples.kind == HINGE and state.steps == 0:  # the bound of the warm start
+    if samples.loss.is_smoothed and state.steps == 0:  # the bound of the warm start
         path.beta[:] = point.alpha
-        state.dual = point.alpha.sum()
+        dual(samples.loss.dual, path.beta, samples.c, path.sums)
+        state.dual = path.sums[0]
     follow(Z, in_play.cols, path)
     judge(samples, in_play, goal, point, path, state)
     state.rose = state.lower > state.seen_lower
     state.seen_lower, state.seen_upper = state.lower, state.upper
     if state.why == 0 and (state.steps >= SLICE or state.stalls > STALLS or goal.stop[0] != 0):
         state.why = STALLED
-        if samples.kind == HINGE and state.moved > HARD:  # the next call would go on with the same one
+        if samples.loss.is_smoothed and state.moved > HARD:  # the next call would go on with the same one
             state.rho /= GROWTH
             state.prox *= GROWTH
 
 
 @compiled(nogil=True, inline="always")
 def let_go(point, path, state):  # type: ignore[no-untyped-def]
-    """Take β as the multipliers of the hinge; its smoothing and the proximal term fall after easy minimisations."""
+    """Take β as multipliers; the smoothing and the proximal term fall after easy minimisations."""
     point.alpha[:] = path.beta
     if state.steps > 0 and state.moved <= EASY and not state.rose and state.aim > AIM_LEAST:
         state.aim *= AIM_FALL
@@ -355,7 +320,7 @@ def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyp
 @compiled(nogil=True, inline="always")
 def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
-    kind, gap, top = samples.kind, max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
+    gap, top = max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
     state.moved, state.lift = 0, 1.0
     while state.steps < SLICE and goal.stop[0] == 0:
         values(samples, point, path, state)
@@ -366,9 +331,9 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         # Inexact minimisation: to a share of the node's gap, and no further than its goal asks for.
         if state.moved > 0 and error <= max(state.aim * gap, 0.3 * goal.tol * top):
             return
-        if kind != HINGE and state.moved >= SMOOTH_STEPS:
+        if not samples.loss.is_smoothed and state.moved >= SMOOTH_STEPS:
             return
-        if kind != LOGISTIC or state.moved == 0 or face.w.size <= DEAR:
+        if not samples.loss.is_steady or state.moved == 0 or face.w.size <= DEAR:
             model(Z, samples, path, face, state)
         local = Model(
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
@@ -418,6 +383,8 @@ def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-de
 def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     """The loss's curvature over the working set and the proximal term, in `face.H`; its size, in `state.lift`."""
     size = face.w.size
+    curvature(samples.loss.curvature, path.beta, samples.c, state.rho, path.inner, path.curve, path.sums)
+    state.inner = np.int64(path.sums[0])
     follow_curvature(Z, samples, face.J, face.G, path, state)
     face.H[:, :] = face.G
     # Without a sample that has curvature the intercept's pivot would be zero.
@@ -439,7 +406,7 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
     add_columns(Z, face.J, d, path.move)
     state.start = state.prox * ((face.w - face.center) * d).sum()
     state.bend = state.prox * (d * d).sum()
-    state.first = loss_slope(samples.kind, 0.0, path.m, path.move, point.alpha, samples.c, state.rho) + state.start
+    state.first = slope_of_loss(samples, point.alpha, path, state, 0.0) + state.start
     state.first += phi_slope(
         face.w, face.d, 0.0, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point
     )

@@ -15,7 +15,8 @@ from mipfs.compiled import compiled
 from mipfs.kernels import bound
 from mipfs.kernels.bound import U
 from mipfs.kernels.columns import dot_columns
-from mipfs.kernels.kinds import FINEST, LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.kinds import FINEST
+from mipfs.kernels.loss import dual
 
 rounded_down = register_jitable(bound.rounded_down)  # what compiled code calls, Python calls as it stands
 gains = register_jitable(bound.gains)
@@ -24,11 +25,11 @@ earned = compiled(nogil=True)(bound.earned)
 
 
 @compiled(nogil=True)
-def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits."""
+def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
+    """Round α into its box [0, top] on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits."""
     n, size = alpha.size, 0.0
     for i in range(n):
-        size = max(size, alpha[i] if kind == SQUARED_HINGE else min(alpha[i], top[i]))
+        size = max(size, min(alpha[i], top[i]))
     # The largest q at which the largest entry, times 2^q, is at most 2^bits.
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
@@ -36,23 +37,21 @@ def to_grid(alpha, top, kind, bits, whole):  # type: ignore[no-untyped-def]
         value = np.rint(alpha[i] * unit)
         if not value > 0.0:
             value = 0.0
-        if kind != SQUARED_HINGE:
-            value = min(value, np.floor(top[i] * unit))
-        whole[i] = value
+        whole[i] = min(value, np.floor(top[i] * unit))
     return q
 
 
 @compiled(nogil=True)
-def balance(whole, top, kind, q, y):  # type: ignore[no-untyped-def]
+def balance(whole, top, q, y):  # type: ignore[no-untyped-def]
     """Remove the surplus of one class, so that Σ y_i k_i = 0 exactly."""
     surplus = 0
     for i in range(whole.size):
         surplus += whole[i] if y[i] > 0.0 else -whole[i]
-    remove(whole, top, kind, q, y, 1.0 if surplus > 0 else -1.0, abs(surplus))
+    remove(whole, top, q, y, 1.0 if surplus > 0 else -1.0, abs(surplus))
 
 
 @compiled(nogil=True)
-def remove(whole, top, kind, q, y, sign, surplus):  # type: ignore[no-untyped-def]
+def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
     """Take a surplus off the class of a sign: in proportion, the rest from entries inside the box first."""
     if surplus <= 0:
         return
@@ -73,34 +72,19 @@ def remove(whole, top, kind, q, y, sign, surplus):  # type: ignore[no-untyped-de
         for i in range(n):
             if surplus == 0:
                 return
-            if y[i] * sign > 0.0 and whole[i] > 0:
-                inside = kind == SQUARED_HINGE or whole[i] < np.floor(top[i] * unit)
-                if inside or sweep == 1:
-                    step = min(surplus, whole[i])
-                    whole[i] -= step
-                    surplus -= step
+            inside = whole[i] < np.floor(top[i] * unit)
+            if y[i] * sign > 0.0 and whole[i] > 0 and (inside or sweep == 1):
+                step = min(surplus, whole[i])
+                whole[i] -= step
+                surplus -= step
 
 
 @compiled(nogil=True)
-def value_below(alpha, c, kind):  # type: ignore[no-untyped-def]
-    """g(α) less the rounding error of its sum."""
-    total, size = 0.0, 0.0
-    for i in range(alpha.size):
-        if kind == SQUARED_HINGE:
-            # g_i = α − α²/(2c), and the magnitudes that the rounding is relative to.
-            bend = alpha[i] * alpha[i] / (2.0 * c[i])
-            total += alpha[i] - bend
-            size += alpha[i] + bend
-        elif kind == LOGISTIC:
-            share = alpha[i] / c[i]
-            first = alpha[i] * math.log(share) if alpha[i] > 0.0 else 0.0
-            second = (c[i] - alpha[i]) * math.log1p(-share) if alpha[i] < c[i] else 0.0
-            total -= first + second
-            size += abs(first) + abs(second) + c[i]
-        else:
-            total += alpha[i]
-            size += alpha[i]
-    return rounded_down(total, size, alpha.size)
+def value_below(alpha, c, loss):  # type: ignore[no-untyped-def]
+    """g(α) of a loss (`LossSteps`), less the rounding error of its sum."""
+    sums = np.empty(2)
+    dual(loss.dual, alpha, c, sums)
+    return rounded_down(sums[0], sums[1], alpha.size)
 
 
 @compiled(nogil=True)

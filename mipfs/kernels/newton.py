@@ -22,7 +22,8 @@ from numba import types
 from numba.extending import overload
 
 from mipfs.compiled import compiled
-from mipfs.kernels.kinds import SQUARED_HINGE
+from mipfs.kernels.loss import at_margins, curvature
+from mipfs.kernels.loss import slope as slope_of_loss
 
 BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
@@ -532,34 +533,15 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
 
 
 @compiled()
-def smooth_terms(kind, m, c):  # type: ignore[no-untyped-def]
-    """Loss, α = −L' and L'' of one sample at margin m."""
-    if kind == SQUARED_HINGE:
-        if m >= 1.0:
-            return 0.0, 0.0, 0.0
-        return 0.5 * c * (1.0 - m) ** 2, c * (1.0 - m), c
-    e = np.exp(-abs(m))
-    share = e / (1.0 + e) if m > 0 else 1.0 / (1.0 + e)
-    return c * (max(-m, 0.0) + np.log1p(e)), c * share, c * share * (1.0 - share)
+def smooth_search(loss, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
+    """A step at which the slope is at most a tenth of the first one, by safeguarded Newton.
 
-
-@compiled()
-def smooth_slope(kind, t, m, q, c, a0, a1):  # type: ignore[no-untyped-def]
-    """First and second derivative of the objective at t along a direction of margins q."""
-    first, second = a0 + a1 * t, a1
-    for i in range(m.size):
-        _, alpha, curve = smooth_terms(kind, m[i] + t * q[i], c[i])
-        first -= alpha * q[i]
-        second += curve * q[i] * q[i]
-    return first, second
-
-
-@compiled()
-def smooth_search(kind, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
-    """A step at which the slope is at most a tenth of the first one, by safeguarded Newton."""
-    t, low, high = 1.0, 0.0, np.inf
+    loss : LossSteps;  m, q : (n,) margins, and how the direction moves them;  a0, a1 : slope and curvature of the rest
+    """
+    t, low, high, sums = 1.0, 0.0, np.inf, np.empty(2)
     for _ in range(60):
-        first, second = smooth_slope(kind, t, m, q, c, a0, a1)
+        slope_of_loss(loss.slope, t, m, q, m, c, 0.0, sums)
+        first, second = a0 + a1 * t + sums[0], a1 + sums[1]
         if abs(first) <= 0.1 * abs(f0):
             break
         if first > 0:
@@ -576,13 +558,13 @@ def smooth_search(kind, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def newton(given, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
+def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[no-untyped-def]
     """Newton's method on ½‖w‖² + L(Au) for a smooth loss; call again to go on.
 
     Parameters
     ----------
     given : Rows
-    kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`
+    loss : LossSteps of `mipfs.kernels.loss`
     u : (d,) in and out
     alpha : (n,) out, α = −L'(Au)
     state : (3,) in and out: unused, 1.0 when converged, Newton steps so far
@@ -593,17 +575,12 @@ def newton(given, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[
     n, d = n_rows(A), u.size
     m, q, curve = work[0, :n], work[1, :n], work[2, :n]
     g, direction = work[4, :d], work[5, :d]
-    inner, everything = np.empty(n, np.int64), np.arange(n)
+    inner, everything, sums = np.empty(n, np.int64), np.arange(n), np.empty(2)
     block = np.empty((min(BLOCK, n), d))
     margins(A, u, m)
     for _ in range(max_steps):
-        value, count = 0.0, 0
-        for i in range(n):
-            loss, alpha[i], curve[i] = smooth_terms(kind, m[i], c[i])
-            value += loss
-            if curve[i] > 1e-12 * c[i]:
-                inner[count] = i
-                count += 1
+        at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)
+        value = sums[0]
         combine(A, everything, alpha, g)
         # The objective is 1-strongly convex in w: ½‖∇_w‖² bounds what w can still gain.
         size, f0 = 0.0, 0.0
@@ -618,7 +595,8 @@ def newton(given, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[
         if size <= 0.1 * tol * value:
             state[1] = 1.0
             return
-        newton_direction(A, inner[:count], curve, g, k, direction, block)
+        curvature(loss.curvature, alpha, c, 0.0, inner, curve, sums)
+        newton_direction(A, inner[: np.int64(sums[0])], curve, g, k, direction, block)
         margins(A, direction, q)
         a0, a1 = 0.0, 0.0
         for j in range(d):
@@ -629,7 +607,7 @@ def newton(given, kind, u, alpha, state, tol, max_steps, work):  # type: ignore[
         if not f0 < 0.0:
             state[1] = 1.0
             return
-        t = smooth_search(kind, m, q, c, a0, a1, f0)
+        t = smooth_search(loss, m, q, c, a0, a1, f0)
         for j in range(d):
             u[j] += t * direction[j]
         margins(A, u, m)

@@ -24,7 +24,7 @@ SLICES = 4
 PROXIMAL, BACK = 0.1, 0.5
 """The proximal weight that a warm start begins with, and its share of the last ρ."""
 RHO_LEAST = 0.5
-"""A warm start begins with a ρ of at least this: a smaller one smooths the hinge away."""
+"""A warm start begins with a ρ of at least this: a smaller one smooths the loss away."""
 EXACT = 1e-10
 """Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
 WORTH = 0.03
@@ -221,7 +221,7 @@ def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-d
     few = COARSE if grid.coarse <= FAR_BELOW * (now.edge - grid.size * now.lower) < np.inf else grid.bits
     now.exponent = round_dual(samples, grid, work.best, few, work.wholes[slot], alpha, work.v)
     scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
-    g = value_below(alpha, grid.c, samples.kind)
+    g = value_below(alpha, grid.c, samples.loss)
     # Prices of the rows add a constant to g: one more sum, rounded down.
     base = rounded_down(g + now.constant, abs(g) + abs(now.constant), 2)
     return node_bound(base, work.s, work.priced, columns, now.forced, now.room, cutoff, work.fixed)
@@ -233,12 +233,12 @@ def round_dual(samples, grid, best, bits, whole, alpha, v):  # type: ignore[no-u
 
     Returns the exponent; v is scratch before.
     """
-    y, bias, kind = samples.y, samples.bias, samples.kind
+    y = samples.y
     for i in range(best.size):
         v[i] = best[i] * grid.size
-    q = to_grid(v, grid.c, kind, bits, whole)
-    if bias:
-        balance(whole, grid.c, kind, q, y)
+    q = to_grid(v, grid.top, bits, whole)
+    if samples.bias:
+        balance(whole, grid.top, q, y)
     step = 2.0**-q
     for i in range(best.size):
         alpha[i] = whole[i] * step

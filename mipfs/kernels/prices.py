@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_curvature
 from mipfs.kernels.earned import rounded_down
-from mipfs.kernels.kinds import HINGE, SQUARED_HINGE
+from mipfs.kernels.loss import curvature
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.propagation import idle_rows
 
@@ -55,7 +55,7 @@ class Relaxed(NamedTuple):
     """A node's relaxation, in the kernel's units.
 
     cols, forced : (q,) the columns in play, the forced ones first;  full : whether the cardinality row binds
-    w, sigma : (q,) its solution;  beta, rho : (n,) its dual vector, and the smoothing of the hinge
+    w, sigma : (q,) its solution;  beta, rho : (n,) its dual vector, and ρ of the smoothing
     size : unit of the objective
     """
 
@@ -129,23 +129,6 @@ def missed(sides, y, cols, sigma, dense):  # type: ignore[no-untyped-def]
                 activity += data[s] * dense[indices[s]]
             total += abs(y[r]) * abs((ends[r] if y[r] < 0.0 else -ends[count + r]) - activity)
     return total
-
-
-@compiled(nogil=True)
-def curvature_weights(kind, beta, c, rho, inner, weights):  # type: ignore[no-untyped-def]
-    """The samples with curvature at a dual vector, and how much; returns how many."""
-    count = 0
-    for i in range(beta.size):
-        if kind == HINGE:
-            weight = rho if 1e-9 * c[i] < beta[i] < (1.0 - 1e-9) * c[i] else 0.0
-        elif kind == SQUARED_HINGE:
-            weight = c[i] if beta[i] > 0.0 else 0.0
-        else:
-            weight = beta[i] * (c[i] - beta[i]) / c[i] if c[i] > 0.0 else 0.0
-        if weight > 0.0:
-            inner[count], weights[count] = i, weight
-            count += 1
-    return count
 
 
 @compiled(nogil=True)
@@ -225,7 +208,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     y : (count,) multipliers, positive at the lower end
     at : (k,) int64, scratch; after : (count,) out
     """
-    label, c, kind, bias = samples
+    label, c, loss, bias = samples
     cols, forced, full, w, sigma, beta, rho, size = relaxed
     indptr, indices, data = sides.indptr, sides.indices, sides.data
     count, q = y.size, cols.size
@@ -256,8 +239,11 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
             if at[indices[s]] >= 0:
                 A[first + a, at[indices[s]]] = side[a] * data[s]
     # the system of the multipliers
-    inner, weights = np.empty(beta.size, np.int64), np.empty(beta.size)
-    n_inner = curvature_weights(kind, beta, c, rho, inner, weights)
+    inner, weights, sums = np.empty(beta.size, np.int64), np.empty(beta.size), np.empty(2)
+    curvature(loss.curvature, beta, c, rho, inner, weights, sums)
+    n_inner = np.int64(sums[0])
+    for r in range(n_inner):
+        weights[r] = weights[inner[r]]  # inner rises: what is still to be read stands behind
     H = np.zeros((whole, whole))
     add_curvature(Z, label, cols[J[:n_part]], inner[:n_inner], weights[:n_inner], bias, H)
     if bias and H[n_part, n_part] == 0.0:

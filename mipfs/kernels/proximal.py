@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
-from mipfs.kernels.kinds import SQUARED_HINGE
-from mipfs.kernels.newton import smooth_terms
+from mipfs.kernels.loss import LossSteps, at_margins
 
 SHRINK = 0.97
 """How much the step constant relaxes after every accepted step."""
@@ -33,14 +32,14 @@ class Smooth(NamedTuple):
     """A smooth loss over the pool's distinct columns.
 
     Z : (n, U) column-major array or CSC triple of y_i x_i;  y, c : (n,) labels (the bias's column) and loss weights
-    kind : SQUARED_HINGE or LOGISTIC of `mipfs.kernels.kinds`;  bias : whether b is free
+    loss : its functions;  bias : whether b is free
     unit : of the bias, > 0: one step constant has to serve it and the columns
     """
 
     Z: Any
     y: npt.NDArray[Any]
     c: npt.NDArray[Any]
-    kind: int
+    loss: LossSteps
     bias: bool
     unit: float
 
@@ -206,33 +205,24 @@ def margins_of(Z, every, y, u, b, out):  # type: ignore[no-untyped-def]
     add_columns(Z, every, u, out)
 
 
-@compiled(fastmath=True)
-def loss_and_dual(kind, m, c, alpha):  # type: ignore[no-untyped-def]
+@compiled(inline="always")
+def loss_and_dual(loss, m, c, alpha, sums):  # type: ignore[no-untyped-def]
     """L(m), with α = −L'(m) written to `alpha`."""
-    total = 0.0
-    if kind == SQUARED_HINGE:  # without branches, so that it runs in vector registers
-        for i in range(m.size):
-            short = max(0.0, 1.0 - m[i])
-            alpha[i] = c[i] * short
-            total += 0.5 * alpha[i] * short
-        return total
-    for i in range(m.size):
-        value, alpha[i], _ = smooth_terms(kind, m[i], c[i])
-        total += value
-    return total
+    at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)
+    return sums[0]
 
 
 @compiled()
-def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
+def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
 
     Parameters
     ----------
-    loss, groups_of, at : Smooth, Groups, Iterates
+    given, groups_of, at : Smooth, Groups, Iterates
     tol : relative size of the prox-gradient step at which to stop
     change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
-    Z, y, c, kind, bias, unit = loss
+    Z, y, c, loss, bias, unit = given
     pointer, columns, scale, room = groups_of
     x, old, kept, state, alpha = at
     n, K, groups = y.size, columns.size, pointer.size - 1
@@ -242,7 +232,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
     every = np.arange(size)
     u = np.zeros(size)
     pulled = np.zeros(size)
-    norms = np.empty(groups)
+    norms, sums = np.empty(groups), np.empty(2)
     m, m_old, m_mid, m_new = kept[0], kept[1], np.empty(n), np.empty(n)
     mid, new, g = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1)
     if state[2] == 0.0:
@@ -251,7 +241,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
         m_old[:] = m
     L, momentum = state[0], state[4]
     group_norms(x, pointer, norms)
-    objective = loss_and_dual(kind, m, c, alpha) + half_square(norms, room)
+    objective = loss_and_dual(loss, m, c, alpha, sums) + half_square(norms, room)
     for _ in range(max_steps):
         # Nesterov's momentum: t' = ½(1 + √(1 + 4t²)), and the point is extrapolated by (t − 1)/t'.
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
@@ -260,7 +250,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
             mid[r] = x[r] + beta * (x[r] - old[r])
         for i in range(n):
             m_mid[i] = m[i] + beta * (m[i] - m_old[i])
-        value = loss_and_dual(kind, m_mid, c, alpha)
+        value = loss_and_dual(loss, m_mid, c, alpha, sums)
         dot_columns(Z, every, alpha, pulled)
         for r in range(K):
             g[r] = -scale[r] * pulled[columns[r]]
@@ -280,7 +270,7 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
                 step = new[r] - mid[r]
                 linear += g[r] * step
                 square += step * step
-            reached = loss_and_dual(kind, m_new, c, alpha)
+            reached = loss_and_dual(loss, m_new, c, alpha, sums)
             if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
                 break
             L *= 2.0
@@ -309,5 +299,5 @@ def accelerated(loss, groups_of, at, tol, change, max_steps):  # type: ignore[no
             state[1] = 1.0
             break
     state[0], state[4] = L, momentum
-    loss_and_dual(kind, m, c, alpha)
+    loss_and_dual(loss, m, c, alpha, sums)
     state[3] = objective

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.kernels.loss import LossSteps
 from mipfs.pointers import Step
 
 
@@ -20,12 +21,12 @@ def given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class Samples(NamedTuple):
     """The loss of a node, in units of the largest weight.
 
-    y, c : (n,) labels and loss weights; kind : HINGE, SQUARED_HINGE or LOGISTIC; bias : whether b is free
+    y, c : (n,) labels and loss weights; loss : its functions; bias : whether b is free
     """
 
     y: npt.NDArray[Any]
     c: npt.NDArray[Any]
-    kind: int
+    loss: LossSteps
     bias: bool
 
 
@@ -78,11 +79,13 @@ class Columns(NamedTuple):
 class Grid(NamedTuple):
     """How dual vectors are kept.
 
-    c : (n,) loss weights; size : the largest; weighted : whether they differ
+    c, top : (n,) loss weights, and upper ends of the dual box, inf where there are none
+    size : the largest weight; weighted : whether they differ
     bits : of the largest entry; coarse : what COARSE bits take off a bound at most, about
     """
 
     c: npt.NDArray[Any]
+    top: npt.NDArray[Any]
     size: float
     weighted: bool
     bits: int
@@ -153,7 +156,7 @@ working set, rows with curvature, and rows whose curvature the model holds."""
 class Point(NamedTuple):
     """Where a relaxation is, in and out.
 
-    w : (q,) weights; alpha : (n,) multipliers of the hinge's smoothing
+    w : (q,) weights; alpha : (n,) multipliers, where the loss is smoothed
     best : (n,) out: the dual vector of the largest bound, in its box
     """
 
@@ -169,6 +172,7 @@ class Path(NamedTuple):
     held, kept : (n,) the β of the scores ω, and the curvature that the model holds;  scale : (n,) scratch
     inner, listed : (n,) rows with curvature, and those that the model holds;  rows : (n,) scratch
     omega, tau, cls, chosen : (q,) scores, thresholds and classes, and the working set;  pulled : of all columns
+    sums : (2,) of a function of the loss
     """
 
     m: npt.NDArray[Any]
@@ -186,6 +190,7 @@ class Path(NamedTuple):
     cls: npt.NDArray[Any]
     chosen: npt.NDArray[Any]
     pulled: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
 
     @classmethod
     def of(cls, n: int, q: int, k: int) -> Path:
@@ -194,6 +199,7 @@ class Path(NamedTuple):
             np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
             np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
             np.zeros(q), np.empty(q), np.empty(q, np.int64), np.empty(q, np.int64), np.empty(k),
+            np.empty(2),
         )  # fmt: skip
 
 

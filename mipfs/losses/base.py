@@ -17,6 +17,7 @@ from mipfs.errors import UsageError
 from mipfs.svm.dyadic import Integers, balanced
 
 if TYPE_CHECKING:
+    from mipfs.kernels.loss import LossKernels
     from mipfs.losses.terms import Terms
     from mipfs.svm.solver import Solver
 
@@ -37,7 +38,8 @@ class Loss(ABC):
     has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
     is_smooth : bool, whether ℓ' is continuous
     vanishes : bool, whether ℓ(m) = 0 from m = 1 on: on separable data a multiple of any separating (w, b) has no loss
-    kernel : int or None, of `mipfs.kernels.kinds`, where the kernels know it; branch's nodes are interior points else
+    formula : str, L as it is written, of margins mᵢ
+    kernels : LossKernels or None, its compiled functions: without them branch's nodes are interior points
     terms : class of `mipfs.losses.terms.Terms`, the loss as an interior point sees it
     solver_class : class of `mipfs.svm.solver.Solver`, the SVM on selected columns
     target, has_free_slacks, says_sign : y_i f(x_i) + ξ_i ≥ target, whether ξ may be negative, and whether ξ ≥ 0 must be
@@ -51,16 +53,18 @@ class Loss(ABC):
     has_rho = False
     is_smooth = True
     vanishes = False
-    kernel: int | None = None
+    formula = "C Σ ℓ(mᵢ)"
+    kernels: LossKernels | None = None
     terms: type[Terms]
     target, has_free_slacks, says_sign = 1.0, False, True
 
     @property
     def solver_class(self) -> type[Solver]:
-        """The SVM on selected columns: by default a damped Newton method on `derivatives`."""
-        from mipfs.svm.plain import PlainSolver
+        """The SVM on selected columns: by default Newton's method, compiled where the kernels know a smooth loss."""
+        from mipfs.svm import plain, smooth
 
-        return PlainSolver
+        is_known = self.kernels is not None and not self.kernels.is_smoothed
+        return smooth.Solver if is_known else plain.PlainSolver
 
     def Solver(self, data: Instance, c: Array, bias: bool) -> Solver:
         """The SVM on any columns of an instance, with loss weights c (n,)."""

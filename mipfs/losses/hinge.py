@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.kinds import HINGE
+from mipfs.compiled import compiled
+from mipfs.kernels.loss import LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
+from mipfs.stated import StatedLoss
 from mipfs.svm import solver
 
 Array = npt.NDArray[np.float64]
@@ -27,6 +29,51 @@ MAX_STEPS = 400
 """Newton steps before an attempt is given up."""
 DUST = 1e-7
 """Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
+
+
+@compiled(nogil=True, fastmath=True)
+def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
+    """β = clip(α + ρ(1 − m), 0, c); L(m) and Σ β."""
+    loss, total = 0.0, 0.0
+    for i in range(m.size):
+        short = 1.0 - m[i]
+        value = min(max(alpha[i] + rho * short, 0.0), c[i])
+        beta[i] = value
+        loss += c[i] * max(0.0, short)
+        total += value
+    sums[0] = loss
+    sums[1] = total
+
+
+@compiled(nogil=True, fastmath=True)
+def slope(t, m, move, alpha, c, rho, sums):  # type: ignore[no-untyped-def]
+    """The first derivative of the smoothed loss along a step."""
+    total = 0.0
+    for i in range(m.size):
+        total -= min(max(alpha[i] + rho * (1.0 - (m[i] + t * move[i])), 0.0), c[i]) * move[i]
+    sums[0] = total
+
+
+@compiled(nogil=True)
+def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
+    """ρ where 0 < β < c, but for what a grid rounds off."""
+    count = 0
+    for i in range(beta.size):
+        if 1e-9 * c[i] < beta[i] < (1.0 - 1e-9) * c[i]:
+            curve[i] = rho
+            inner[count] = i
+            count += 1
+    sums[0] = count
+
+
+@compiled(nogil=True)
+def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
+    """g(α) = Σ α."""
+    total = 0.0
+    for i in range(alpha.size):
+        total += alpha[i]
+    sums[0] = total
+    sums[1] = total
 
 
 class HingeTerms(Terms):
@@ -65,8 +112,9 @@ class Solver(solver.Solver):
 class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
-    name, kernel, is_smooth, dual_depends_on_c = "hinge", HINGE, False, False
-    vanishes = True
+    name, formula = "hinge", "C Σ max(0, 1 − mᵢ)"
+    is_smooth, dual_depends_on_c, vanishes = False, False, True
+    kernels = LossKernels(at_margins, slope, curvature, dual, is_smoothed=True)
     terms, solver_class = HingeTerms, Solver
 
     def value(self, margins: Array, c: Array) -> float:
@@ -110,6 +158,24 @@ class Hinge(base.Loss):
 
 
 LOSS = Hinge()
+
+
+class Stated(StatedLoss):
+    """As the checker states it."""
+
+    words = "C Σ max(0, 1 − m_i)"
+
+    def losses(self, short: Array) -> Array:
+        """max(0, short)."""
+        return np.maximum(0.0, short)
+
+    def steepest(self, short: Array) -> Array:
+        """1 where there is a loss."""
+        return np.where(short > 0.0, 1.0, 0.0)
+
+    def dual_below(self, alpha: Array, sums: Array, c: Array) -> Array:
+        """Σα, which is rounded once."""
+        return sums
 
 
 def central_intercept(values: Array, y: Array, c: Array) -> float:

@@ -7,6 +7,7 @@ g(α) = −Σ [α_i log(α_i/c_i) + (c_i − α_i) log(1 − α_i/c_i)]: Tan 201
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,68 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlog1py, xlogy
 
-from mipfs.kernels.kinds import LOGISTIC
+from mipfs.compiled import compiled
+from mipfs.kernels.loss import LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
-from mipfs.svm import smooth
+from mipfs.stated import StatedLoss, U
 
 Array = npt.NDArray[np.float64]
+
+
+@compiled(nogil=True, fastmath=True)
+def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
+    """β = c/(1 + e^m); L(m), and g(β) = L(m) + m'β."""
+    loss, total = 0.0, 0.0
+    for i in range(m.size):
+        e = math.exp(-abs(m[i]))
+        beta[i] = c[i] * (e if m[i] > 0.0 else 1.0) / (1.0 + e)
+        loss += c[i] * (max(-m[i], 0.0) + math.log1p(e))
+        total += m[i] * beta[i]
+    sums[0] = loss
+    sums[1] = loss + total
+
+
+@compiled(nogil=True, fastmath=True)
+def slope(t, m, move, alpha, c, rho, sums):  # type: ignore[no-untyped-def]
+    """Both derivatives of the loss along a step."""
+    first, second = 0.0, 0.0
+    for i in range(m.size):
+        margin = m[i] + t * move[i]
+        e = math.exp(-abs(margin))
+        rest = 1.0 / (1.0 + e)
+        weight = c[i] * move[i] * rest
+        first -= weight * (e if margin > 0.0 else 1.0)
+        second += weight * e * rest * move[i]
+    sums[0] = first
+    sums[1] = second
+
+
+@compiled(nogil=True)
+def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
+    """β(c − β)/c."""
+    count = 0
+    for i in range(beta.size):
+        value = beta[i] * (c[i] - beta[i]) / c[i] if c[i] > 0.0 else 0.0
+        if value > 1e-12 * c[i]:
+            curve[i] = value
+            inner[count] = i
+            count += 1
+    sums[0] = count
+
+
+@compiled(nogil=True)
+def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
+    """g(α); α and c − α stand for the errors inside the logarithms."""
+    total, size = 0.0, 0.0
+    for i in range(alpha.size):
+        share = alpha[i] / c[i]
+        first = alpha[i] * math.log(share) if alpha[i] > 0.0 else 0.0
+        second = (c[i] - alpha[i]) * math.log1p(-share) if alpha[i] < c[i] else 0.0
+        total -= first + second
+        size += abs(first) + abs(second) + c[i]
+    sums[0] = total
+    sums[1] = size
 
 
 class LogisticTerms(Terms):
@@ -32,8 +89,9 @@ class LogisticTerms(Terms):
 class Logistic(base.Loss):
     """Σ c_i log(1 + e^(−m_i))."""
 
-    name, kernel, target, has_free_slacks, says_sign = "logistic", LOGISTIC, 0.0, True, False
-    terms, solver_class = LogisticTerms, smooth.Solver
+    name, formula = "logistic", "C Σ log(1 + exp(−mᵢ))"
+    target, has_free_slacks, says_sign = 0.0, True, False
+    kernels, terms = LossKernels(at_margins, slope, curvature, dual, is_steady=True), LogisticTerms
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
@@ -75,3 +133,30 @@ class Logistic(base.Loss):
 
 
 LOSS = Logistic()
+
+
+class Stated(StatedLoss):
+    """As the checker states it: log(1 + exp(s)) of s = −m."""
+
+    words, target = "C Σ log(1 + exp(−m_i))", 0.0
+    least = 2.0**-1022
+    """The smallest share that has all its digits."""
+
+    def losses(self, short: Array) -> Array:
+        """log(1 + exp(short))."""
+        return np.logaddexp(0.0, short)
+
+    def steepest(self, short: Array) -> Array:
+        """1/(1 + exp(−short))."""
+        return np.asarray(1.01 * np.exp(-np.logaddexp(0.0, -short)))
+
+    def dual_below(self, alpha: Array, sums: Array, c: Array) -> Array:
+        """−Σ α log(α/c) + (c − α) log(1 − α/c), and the same of c − α where that is less.
+
+        The second logarithm is that of what is near 1, taken of its distance to 1. So both terms are right but for some
+        10 ulp each, however small g is beside Σ c; a share that underflows makes g smaller.
+        """
+        rest = c - alpha
+        share = np.maximum(np.minimum(alpha, rest) / c, self.least)
+        terms = np.minimum(alpha, rest) * np.log(share) + np.maximum(alpha, rest) * np.log1p(-share)
+        return np.asarray(terms.sum(axis=1) * -(1.0 - 1.01 * (c.size + 40) * U))

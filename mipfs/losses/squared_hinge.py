@@ -12,13 +12,65 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.kinds import SQUARED_HINGE
+from mipfs.compiled import compiled
+from mipfs.kernels.loss import LossKernels
 from mipfs.losses import base
 from mipfs.losses.terms import Terms
-from mipfs.svm import smooth
+from mipfs.stated import StatedLoss, U
 from mipfs.svm.dyadic import pieces
 
 Array = npt.NDArray[np.float64]
+
+
+@compiled(nogil=True, fastmath=True)
+def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
+    """β = c max(0, 1 − m); L(m), and g(β) = L(m) + m'β."""
+    loss, total = 0.0, 0.0
+    for i in range(m.size):
+        short = max(0.0, 1.0 - m[i])
+        value = c[i] * short
+        beta[i] = value
+        loss += 0.5 * value * short
+        total += m[i] * value
+    sums[0] = loss
+    sums[1] = loss + total
+
+
+@compiled(nogil=True, fastmath=True)
+def slope(t, m, move, alpha, c, rho, sums):  # type: ignore[no-untyped-def]
+    """Both derivatives of the loss along a step."""
+    first, second = 0.0, 0.0
+    for i in range(m.size):
+        short = 1.0 - (m[i] + t * move[i])
+        weight = c[i] * move[i] if short > 0.0 else 0.0
+        first -= weight * short
+        second += weight * move[i]
+    sums[0] = first
+    sums[1] = second
+
+
+@compiled(nogil=True)
+def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
+    """c where β > 0."""
+    count = 0
+    for i in range(beta.size):
+        if beta[i] > 0.0:
+            curve[i] = c[i]
+            inner[count] = i
+            count += 1
+    sums[0] = count
+
+
+@compiled(nogil=True)
+def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
+    """g(α) = Σ α − α²/(2c)."""
+    total, size = 0.0, 0.0
+    for i in range(alpha.size):
+        bend = alpha[i] * alpha[i] / (2.0 * c[i])
+        total += alpha[i] - bend
+        size += alpha[i] + bend
+    sums[0] = total
+    sums[1] = size
 
 
 class SquaredHingeTerms(Terms):
@@ -33,9 +85,9 @@ class SquaredHingeTerms(Terms):
 class SquaredHinge(base.Loss):
     """Σ (c_i/2) max(0, 1 − m_i)²."""
 
-    name, kernel, has_top, has_rho, says_sign = "squared-hinge", SQUARED_HINGE, False, True, False
-    vanishes = True
-    terms, solver_class = SquaredHingeTerms, smooth.Solver
+    name, formula = "squared-hinge", "(C/2) Σ max(0, 1 − mᵢ)²"
+    has_top, has_rho, says_sign, vanishes = False, True, False, True
+    kernels, terms = LossKernels(at_margins, slope, curvature, dual), SquaredHingeTerms
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
@@ -74,3 +126,23 @@ class SquaredHinge(base.Loss):
 
 
 LOSS = SquaredHinge()
+
+
+class Stated(StatedLoss):
+    """As the checker states it."""
+
+    words, has_top, has_rho = "(C/2) Σ max(0, 1 − m_i)²", False, True
+
+    def losses(self, short: Array) -> Array:
+        """½ max(0, short)²."""
+        least = np.maximum(0.0, short)
+        return 0.5 * least * least
+
+    def steepest(self, short: Array) -> Array:
+        """max(0, short)."""
+        return np.maximum(0.0, short)
+
+    def dual_below(self, alpha: Array, sums: Array, c: Array) -> Array:
+        """Σα − Σα²/(2c)."""
+        squares = np.sum(alpha * alpha / (2.0 * c), axis=1)
+        return np.asarray(sums - squares - 1.01 * (c.size + 8) * U * (sums + squares))

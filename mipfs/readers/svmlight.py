@@ -1,13 +1,16 @@
 """svmlight: ``label [qid:bag] index:value ...`` per line, with 1-based increasing indices and # comments.
 
-scikit-learn's reader is faster but does not say on which line a file is damaged, so the lines are parsed here.
+A file is read in pieces of whole lines. The first is read by Python, so that a small file compiles nothing; of the
+others a kernel (`mipfs.kernels.text`) reads the plain lines, and Python the odd ones, of which it says what is wrong.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +18,17 @@ from scipy import sparse
 
 from mipfs.data.matrix import compact
 from mipfs.errors import DataError
+from mipfs.readers.chunks import Chunk, skip
 from mipfs.readers.files import MAX_FEATURES, opened
 from mipfs.readers.table import Table
+
+Integers = npt.NDArray[np.int64]
+Array = npt.NDArray[np.float64]
+
+PIECE = 1 << 22
+"""Bytes of text that are read at a time: Python takes some 0.2 s for them, and the kernel is compiled for 2 s."""
+LONG = 20
+"""Bytes of text for an entry, on average, from which on its number has more digits than the kernel reads exactly."""
 
 # Possessive groups: a line that does not match is given up at once.
 _LINE = re.compile(rb"([^\s:_]++)(?:\s++qid:(\d{1,18}))?+((?:\s++\d{1,18}:[^\s:_]++)*+)")
@@ -39,61 +51,189 @@ def read_svmlight(path: Path, n_features: int | None = None) -> Table:
         With the line: a label or value that is no finite number, a truncated or ragged pair, an index
         below 1, above `n_features`, repeated or out of order, `qid:` on some lines only; an empty file.
     """
-    labels, values = array("d"), array("d")
-    indices, bags, starts, lines = array("q"), array("q"), array("q", [0]), array("q")
+    parts: dict[str, list[Any]] = {"labels": [], "lines": [], "bags": [], "sizes": [], "columns": [], "values": []}
+    width = 0
     with opened(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            found = _parsed(raw, path, number, indices, values)
-            if found is None:
-                continue
-            label, bag = found
-            labels.append(label)
-            starts.append(len(indices))
-            lines.append(number)
-            if bag is not None:
-                bags.append(int(bag))
-            if bags and len(bags) < len(lines):
-                raise DataError("qid: stands on some lines only", "give every sample its bag", path=path, line=number)
-    if not lines:
+        for chunk in svmlight_chunks(path, stream, n_features, None):
+            width = chunk.width
+            for name, found in parts.items():
+                found.append(getattr(chunk, name))
+    if not parts["labels"]:
         raise DataError("the file has no samples", "write one per line: label index:value ...", path=path)
-    table = Table(
-        _matrix(_ints(indices), _floats(values), _ints(starts), _ints(lines), n_features, path),
-        _floats(labels),
-        bags=_ints(bags) if bags else None,
-        lines=_ints(lines),
+    p = width if n_features is None else n_features
+    if p == 0:
+        raise DataError("no sample has a feature", "write index:value after the labels", path=path)
+    # each is let go of before the next is joined
+    bags = None if parts["bags"][0] is None else np.concatenate(parts["bags"])
+    labels, lines, sizes, columns, values = (
+        np.concatenate(parts.pop(name)) for name in ("labels", "lines", "sizes", "columns", "values")
     )
-    bad = np.flatnonzero(~np.isfinite(_floats(labels)))
-    if bad.size:
-        message = f"the label is {labels[bad[0]]}"
-        raise DataError(message, "give every sample a finite label", path=path, line=lines[bad[0]])
-    return table
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = starts.astype(np.int32) if starts[-1] < 2**31 else starts  # SciPy's indices are as wide as these
+    X = sparse.csr_array((values, columns, starts), shape=(labels.size, p)).tocsc()
+    del columns, values
+    return Table(compact(X), labels, bags=bags, lines=lines)
 
 
-def read_line(
-    raw: bytes, path: Path, number: int, limit: int, is_open: bool
-) -> tuple[float, int, npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
-    """Label, bag (-1 without one), indices and values of one line; None for a blank one.
+def svmlight_chunks(
+    path: Path, stream: IO[bytes], n_features: int | None, position: dict[str, Any] | None
+) -> Iterator[Chunk]:
+    """The samples of an svmlight file.
 
     Parameters
     ----------
-    limit : the largest index allowed
-    is_open : whether that is the most that is read, not the number of features
+    path : named in messages
+    stream : of the unpacked bytes
+    n_features : the largest index allowed, `MAX_FEATURES` by default
+    position : where an earlier reading was left, None at the beginning
 
     Raises
     ------
     DataError
-        As `read_svmlight`.
+        As `read_svmlight`, with the line; the first one that is wrong.
     """
-    read, given = array("q"), array("d")
-    found = _parsed(raw, path, number, read, given)
-    if found is None:
-        return None
-    label, bag = found
-    if not np.isfinite(label):
-        raise DataError(f"the label is {label}", "give every sample a finite label", path=path, line=number)
-    indices, values = _ints(read), _floats(given)
-    _check_entries(indices, values, np.array([0, len(indices)]), np.array([number]), limit, is_open, path)
-    return label, -1 if bag is None else int(bag), indices, values
+    at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
+    skip(stream, at["bytes"], path)
+    reader = _Lines(path, n_features or MAX_FEATURES, n_features is None)
+    passed, line, width, has_bags, rest = at["bytes"], at["line"], at["width"], at["bags"], b""
+    read_by = reader.read
+    while True:
+        read = stream.read(PIECE)
+        whole, rest = _cut(rest + read, not read)
+        if whole:
+            piece = read_by(whole, line)
+            read_by = reader.read if len(whole) > LONG * piece.values.size else reader.compiled
+            passed, line, width = passed + len(whole), piece.line, max(width, piece.width)
+            if piece.labels.size:
+                known = piece.bags >= 0
+                has_bags = bool(known[0]) if has_bags is None else has_bags
+                for k in np.flatnonzero(known != has_bags)[:1]:
+                    message, where = "qid: stands on some lines only", int(piece.lines[k])
+                    raise DataError(message, "give every sample its bag", path=path, line=where)
+                yield Chunk(
+                    piece.labels,
+                    np.diff(piece.ends, prepend=0),
+                    piece.columns,
+                    piece.values,
+                    width,
+                    piece.bags if has_bags else None,
+                    None,
+                    piece.lines,
+                    {"bytes": passed, "line": line, "width": width, "bags": has_bags},
+                )
+        if not read:
+            return
+
+
+def _cut(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
+    """Whole lines, and what is left."""
+    if at_end:
+        return text, b""
+    end = text.rfind(b"\n") + 1
+    return text[:end], text[end:]
+
+
+class _Piece(NamedTuple):
+    """Some whole lines, read.
+
+    labels, bags, lines, ends : (r,) of every sample its label, its bag (-1 without one), its line, its entries' end
+    columns, values : (e,) 0-based column and number of every entry that is not zero
+    line, width : lines up to here, and the largest index
+    """
+
+    labels: Array
+    bags: Integers
+    lines: Integers
+    ends: Integers
+    columns: npt.NDArray[np.int32]
+    values: Array
+    line: int
+    width: int
+
+
+class _Lines:
+    """Whole lines to samples.
+
+    Parameters
+    ----------
+    path : named in messages
+    limit : the largest index allowed
+    is_open : whether that is the most that is read, not the number of features
+    """
+
+    def __init__(self, path: Path, limit: int, is_open: bool) -> None:
+        self.path, self.limit, self.is_open = path, limit, is_open
+
+    def read(self, text: bytes, line: int) -> _Piece:
+        """Read lines of which `line` came before, by Python.
+
+        Raises
+        ------
+        DataError
+            As `read_svmlight`.
+        """
+        labels, bags, lines, starts = array("d"), array("q"), array("q"), array("q", [0])
+        indices, values = array("q"), array("d")
+        for number, raw in enumerate(text.removesuffix(b"\n").split(b"\n"), line + 1):
+            found = _parsed(raw, self.path, number, indices, values)
+            if found is not None:
+                labels.append(found[0])
+                bags.append(-1 if found[1] is None else int(found[1]))
+                lines.append(number)
+                starts.append(len(indices))
+            line = number
+        ids, given, ends, where = _ints(indices), _floats(values), _ints(starts), _ints(lines)
+        _check_entries(ids, given, ends, where, self)
+        for k in np.flatnonzero(~np.isfinite(_floats(labels)))[:1]:
+            message = f"the label is {labels[k]}"
+            raise DataError(message, "give every sample a finite label", path=self.path, line=lines[k])
+        kept, width = given != 0.0, int(ids.max(initial=0))
+        ends = np.concatenate([[0], np.cumsum(kept)])[ends[1:]]
+        return _Piece(
+            _floats(labels), _ints(bags), where, ends, (ids[kept] - 1).astype(np.int32), given[kept], line, width
+        )
+
+    def compiled(self, text: bytes, line: int) -> _Piece:
+        """As `read`, by the kernel as far as lines are plain."""
+        from mipfs.kernels.text import DONE, POWERS, Entries, Lines, parse
+
+        text = text if text.endswith(b"\n") else text + b"\n"
+        raw = np.frombuffer(text, dtype=np.uint8)
+        rows, most = int(np.count_nonzero(raw == 10)), raw.size // 4 + 2
+        samples = Lines(np.empty(rows), *(np.empty(rows, dtype=np.int64) for _ in range(3)))
+        hard, state = np.empty((raw.size // 20 + 2, 3), dtype=np.int64), np.array([0, 0, 0, line, 0, 0])
+        entries = Entries(np.empty(most, dtype=np.int32), np.empty(most), hard)
+        while parse(raw, int(state[5]), self.limit, POWERS, samples, entries, state) != DONE:
+            end = text.index(b"\n", state[5]) + 1
+            odd = self.read(text[state[5] : end], int(state[3]))
+            n, e, r, more = int(state[0]), int(state[1]), odd.labels.size, odd.values.size
+            for room, found in zip(samples, odd[:4], strict=True):
+                room[n : n + r] = found
+            samples.ends[n : n + r] += e
+            entries.columns[e : e + more], entries.values[e : e + more] = odd.columns, odd.values
+            state[[0, 1, 3, 4, 5]] = n + r, e + more, odd.line, max(int(state[4]), odd.width), end
+        n, e, h = (int(k) for k in state[:3])
+        # copies, so that the room is let go of
+        labels, bags, lines, ends = (room[:n].copy() for room in samples)
+        columns, values = (room[:e].copy() for room in entries[:2])
+        piece = _Piece(labels, bags, lines, ends, columns, values, int(state[3]), int(state[4]))
+        return _with_hard(piece, self.path, text, hard[:h])
+
+
+def _with_hard(piece: _Piece, path: Path, text: bytes, hard: Integers) -> _Piece:
+    """The piece with its numbers of many digits, by Python; those that come out zero go."""
+    if not hard.size:
+        return piece
+    values = piece.values
+    values[hard[:, 0]] = [float(text[a:b]) for a, b in hard[:, 1:].tolist()]
+    for k in hard[~np.isfinite(values[hard[:, 0]]), 0][:1]:
+        line = int(piece.lines[np.searchsorted(piece.ends, k, "right")])
+        raise _not_finite(piece.columns[k] + 1, values[k], path, line)
+    kept = values != 0.0
+    if kept.all():
+        return piece
+    ends = np.concatenate([[0], np.cumsum(kept)])[piece.ends]
+    return piece._replace(ends=ends, columns=piece.columns[kept], values=values[kept])
 
 
 def _parsed(
@@ -117,34 +257,15 @@ def _parsed(
     return found, bag
 
 
-def _matrix(
-    indices: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
-    starts: npt.NDArray[np.int64],
-    lines: npt.NDArray[np.int64],
-    n_features: int | None,
-    path: Path,
-) -> object:
-    """The checked matrix, dense or CSC."""
-
-    limit = MAX_FEATURES if n_features is None else n_features
-    _check_entries(indices, values, starts, lines, limit, n_features is None, path)
-    p = int(indices.max(initial=0)) if n_features is None else n_features
-    if p == 0:
-        raise DataError("no sample has a feature", "write index:value after the labels", path=path)
-    return compact(sparse.csr_array((values, indices - 1, starts), shape=(len(lines), p)).tocsc())
-
-
 def _check_entries(
-    indices: npt.NDArray[np.int64],
-    values: npt.NDArray[np.float64],
-    starts: npt.NDArray[np.int64],
-    lines: npt.NDArray[np.int64],
-    limit: int,
-    is_open: bool,
-    path: Path,
+    indices: Integers,
+    values: Array,
+    starts: Integers,
+    lines: Integers,
+    reader: _Lines,
 ) -> None:
     """Refuse what is no finite value, and indices that are repeated, out of order or out of range."""
+    path, limit = reader.path, reader.limit
 
     def line(k: int) -> int:
         return int(lines[np.searchsorted(starts, k, "right") - 1])
@@ -153,8 +274,7 @@ def _check_entries(
     inner = np.ones(len(indices), dtype=bool)
     inner[starts[:-1][starts[:-1] < len(indices)]] = False
     for k in np.flatnonzero(~np.isfinite(values))[:1]:
-        message = f"feature {indices[k]} is {values[k]}"
-        raise DataError(message, "every value must be a finite number", path=path, line=line(k))
+        raise _not_finite(indices[k], values[k], path, line(k))
     for k in np.flatnonzero(indices < 1)[:1]:
         raise DataError("a feature has index 0", "svmlight indices begin at 1", path=path, line=line(k))
     for k in np.flatnonzero(inner & (steps <= 0))[:1]:
@@ -163,7 +283,7 @@ def _check_entries(
         raise DataError(message, _INCREASE, path=path, line=line(k))
     for k in np.flatnonzero(indices > limit)[:1]:
         message = f"index {indices[k]} is above {limit}"
-        what = "the most that is read" if is_open else "the number of features"
+        what = "the most that is read" if reader.is_open else "the number of features"
         raise DataError(f"{message}, {what}", "correct the index", path=path, line=line(k))
 
 
@@ -199,9 +319,13 @@ def _shown(token: bytes) -> str:
     return repr(text if len(text) <= 30 else text[:30] + "...")
 
 
-def _ints(values: array[int]) -> npt.NDArray[np.int64]:
+def _not_finite(index: int, value: float, path: Path, line: int) -> DataError:
+    return DataError(f"feature {index} is {value}", "every value must be a finite number", path=path, line=line)
+
+
+def _ints(values: array[int]) -> Integers:
     return np.array(values, dtype=np.int64)
 
 
-def _floats(values: array[float]) -> npt.NDArray[np.float64]:
+def _floats(values: array[float]) -> Array:
     return np.array(values, dtype=np.float64)

@@ -11,17 +11,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from mipfs.losses import LOSSES, get_loss
 from mipfs.report.numbers import number, percent
 from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
 
-LOSSES = {
-    "hinge": "C Σ max(0, 1 − mᵢ)",
-    "squared-hinge": "(C/2) Σ max(0, 1 − mᵢ)²",
-    "logistic": "C Σ log(1 + exp(−mᵢ))",
-    "structural": "C max over labellings of Δ − w'a",
-}
 TERMS = 10
 """Terms of a row, or names, that are written out."""
 BINDS = 1e-9
@@ -92,7 +87,8 @@ def problem_words(result: Result) -> list[str]:
     what = (
         "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
     )
-    loss = LOSSES.get(str(params.get("loss")), f"C times the loss {params.get('loss')}")
+    name = str(params.get("loss"))
+    loss = get_loss(name).formula if name in LOSSES else f"C times the loss {name}"
     if params.get("margin") == "rho":
         loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"
     bias = "a free intercept" if params.get("bias") else "no intercept"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.kernels.kinds import HINGE, SQUARED_HINGE
 from mipfs.svm.projection import project
 
 Array = npt.NDArray[np.float64]
@@ -72,8 +71,8 @@ def reduced(k: Integers, surplus: int) -> Integers:
     from mipfs.kernels import earned
     from mipfs.kernels.structures import given
 
-    one = given(np.ones(k.size))
-    earned.remove(k, one, SQUARED_HINGE, 0, one, 1.0, surplus)
+    one, open_end = given(np.ones(k.size)), given(np.full(k.size, np.inf))
+    earned.remove(k, open_end, 0, one, 1.0, surplus)
     return k
 
 
@@ -82,8 +81,8 @@ def _to_grid(alpha: Array, top: Array, whole: npt.NDArray[Any], y: Array | None 
     from mipfs.kernels import earned
     from mipfs.kernels.structures import given
 
-    kind, ends = (HINGE, given(top)) if np.isfinite(top[0]) else (SQUARED_HINGE, given(top[:0]))
-    q = int(earned.to_grid(given(alpha), ends, kind, finest(alpha.size), whole))
+    ends = given(top)
+    q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), whole))
     if y is not None:
-        earned.balance(whole, ends, kind, q, given(y))
+        earned.balance(whole, ends, q, given(y))
     return q

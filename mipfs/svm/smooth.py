@@ -29,8 +29,10 @@ class Solver(solver.Solver):
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
         from mipfs.kernels.newton import Rows, newton
+        from mipfs.kernels.structures import given
 
-        state = np.zeros(3)
+        state, kernels = np.zeros(3), self.loss.kernels
+        assert kernels is not None
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(Rows(A, c, k), self.loss.kernel, u, alpha, state, tol, SLICE, self._work)
+            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, SLICE, self._work)
         return rho, int(state[2])

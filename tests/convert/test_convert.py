@@ -26,7 +26,7 @@ from mipfs.convert import convert
 from mipfs.convert import transpose as room
 from mipfs.convert.spill import Buffer
 from mipfs.errors import DataError, LabelError, UsageError
-from mipfs.readers import svmlight_chunks, table_chunks
+from mipfs.readers import svmlight, table_chunks
 from mipfs.readers.store import check
 from mipfs.readers.svmlight import read_svmlight
 
@@ -36,7 +36,7 @@ INSTANCES = Path(__file__).parents[2] / "instances"
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pieces, runs and blocks so small that there are many of each."""
-    monkeypatch.setattr(svmlight_chunks, "PIECE", 700)
+    monkeypatch.setattr(svmlight, "PIECE", 700)
     monkeypatch.setattr(table_chunks, "CELLS", 40)
     monkeypatch.setattr(room, "MB", 1)  # "megabytes" are bytes then
     monkeypatch.setattr(room, "LEAST_MEMORY", 1)
@@ -201,9 +201,9 @@ def test_labels(tmp_path: Path) -> None:
 def killed(source: Path, store: Path, after: float) -> int:
     """Convert in another process, and kill that; its return code."""
     code = (
-        "import sys; from mipfs.readers import svmlight_chunks; from mipfs.convert import transpose as room\n"
+        "import sys; from mipfs.readers import svmlight; from mipfs.convert import transpose as room\n"
         "from mipfs.convert.spill import Buffer\n"
-        "svmlight_chunks.PIECE = 3000; room.MB = 1\n"
+        "svmlight.PIECE = 3000; room.MB = 1\n"
         "Buffer.capacity = property(lambda _: 400, lambda _, value: None)\n"
         "print('begun', flush=True); room.convert(sys.argv[1], sys.argv[2], block=4000)"
     )

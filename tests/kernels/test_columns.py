@@ -11,8 +11,8 @@ from scipy import sparse
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import follow, follow_curvature
 from mipfs.kernels.columns import add_columns, add_curvature, add_rows, both_ways, by_rows, dot_columns, few_rows, width
-from mipfs.kernels.kinds import HINGE
 from mipfs.kernels.structures import NEWTON, Path, Samples
+from mipfs.losses.hinge import LOSS
 
 N, K = 60, 9
 KINDS = ("dense", "no rows", "sparse")
@@ -72,7 +72,7 @@ def test_scores_and_curvature_follow_the_samples(kind: str) -> None:
     y = r.choice([-1.0, 1.0], N)
     cols, J = np.array([2, 1, 6, 5]), np.array([6, 2, 0])
     path, H, state = Path.of(N, 4, K), np.zeros((4, 4)), np.zeros(1, NEWTON)[0]
-    samples = Samples(y, np.ones(N), HINGE, True)
+    samples = Samples(y, np.ones(N), LOSS.kernels.unmade, True)
     beta, curve = r.random(N), np.zeros(N)
     for step in range(30):
         changed = r.random(N) < r.choice([0.0, 0.05, 0.3, 1.0])

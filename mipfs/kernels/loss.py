@@ -1,0 +1,90 @@
+"""A loss in compiled code: four functions over all samples that stand in its own file and are called by address.
+
+The kernels are compiled once for all losses, and have no branch on the loss: a call per vector over the samples, never
+one inside a loop over them. A new loss compiles its four functions only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from numba import types
+
+from mipfs.pointers import Step, StepType, caller
+
+_VECTOR, _GIVEN, _PLACES = (
+    types.Array(types.float64, 1, "C"),
+    types.Array(types.float64, 1, "C", readonly=True),
+    types.Array(types.int64, 1, "C"),
+)
+AT_MARGINS = StepType((_VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR, _VECTOR))
+SLOPE = StepType((types.float64, _VECTOR, _VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR))
+CURVATURE = StepType((_VECTOR, _GIVEN, types.float64, _PLACES, _VECTOR, _VECTOR))
+DUAL = StepType((_VECTOR, _GIVEN, _VECTOR))
+at_margins, slope, curvature, dual = caller(AT_MARGINS), caller(SLOPE), caller(CURVATURE), caller(DUAL)
+"""What kernels call: with the address of `LossSteps`, then with the arguments that `LossKernels` describes."""
+
+
+class LossSteps(NamedTuple):
+    """The addresses of a loss's functions, 0 where they are not compiled, and what steers the kernels.
+
+    The same type for every loss. `LossKernels` says what each is.
+    """
+
+    at_margins: int
+    slope: int
+    curvature: int
+    dual: int
+    is_smoothed: bool
+    is_steady: bool
+
+
+@dataclass(frozen=True)
+class LossKernels:
+    """The functions that make a loss known to the kernels, decorated with `mipfs.compiled.compiled`.
+
+    All vectors have an entry for every sample; c are the loss weights, and `sums` (2,) receives what is summed. α and ρ
+    are for losses that are smoothed: others do not read them.
+
+    Attributes
+    ----------
+    at_margins : at_margins(m, alpha, c, rho, beta, sums)
+        β = −L'(m) of the loss, or of the smoothed one; sums: L(m), not smoothed, and g(β).
+    slope : slope(t, m, move, alpha, c, rho, sums)
+        sums: the first derivative of t ↦ L(m + t·move), or of the smoothed one, and the second, which is not asked of
+        smoothed losses.
+    curvature : curvature(beta, c, rho, inner, curve, sums)
+        Writes the samples with L'' > 0 where −L' = β to `inner`, in rising order, and L'' of these to curve[i]; sums:
+        how many. A β on the dyadic grid is as near to the ends of its box as that lets it be.
+    dual : dual(alpha, c, sums)
+        sums: g(α), and the sum of the absolute terms that it is the sum of. No fastmath: the bound rests on it.
+    is_smoothed : bool
+        Whether ℓ' jumps: then β = clip(α + ρ(1 − m), 0, c), of an augmented Lagrangian.
+    is_steady : bool
+        Whether the curvature hardly changes from one Newton step to the next.
+    """
+
+    at_margins: Any
+    slope: Any
+    curvature: Any
+    dual: Any
+    is_smoothed: bool = False
+    is_steady: bool = False
+
+    @property
+    def steps(self) -> list[Step]:
+        """The functions, not compiled yet."""
+        functions = self.at_margins, self.slope, self.curvature, self.dual
+        return [Step(*one) for one in zip(functions, (AT_MARGINS, SLOPE, CURVATURE, DUAL), strict=True)]
+
+    @property
+    def unmade(self) -> LossSteps:
+        """What tells the kernels' types."""
+        return LossSteps(0, 0, 0, 0, self.is_smoothed, self.is_steady)
+
+    @property
+    def made(self) -> LossSteps:
+        """The functions in machine code, which is compiled now where none is kept."""
+        at_margins, slope, curvature, dual = (step.made().address for step in self.steps)
+        return LossSteps(at_margins, slope, curvature, dual, self.is_smoothed, self.is_steady)
