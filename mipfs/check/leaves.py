@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.dual_vectors import BLOCK
+from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, require, sum_below
 from mipfs.check.statement import Statement
 
@@ -214,7 +214,7 @@ class Costs:
         """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
         key = dual, multiplier, ends[0].tobytes() + ends[1].tobytes()
         if key not in self._sorted:
-            if len(self._sorted) * self.statement.p > BLOCK:
+            if len(self._sorted) * self.statement.p > NUMBERS_PER_BLOCK:
                 self._sorted.clear()
             g, row = self._row(dual)
             constants = [g]

@@ -18,9 +18,9 @@ from scipy import sparse
 from mipfs.check.rounding import Array, Integers, U, number, require
 from mipfs.data.instance import Instance
 
-CLOSE = 1e-9
+CLOSE_KNOTS = 1e-9
 """Knots of splines that are closer than this share of their range are one."""
-MEANS = 1e-12
+MEANS_ALLOWANCE = 1e-12
 """What the means of B-splines may be off by in a result: their values are at most 1."""
 
 
@@ -190,7 +190,7 @@ class Splines(Map):
         reached /= reached[-1]
         places = np.searchsorted(reached, np.linspace(0.0, 1.0, self.knots), side="left")
         at = x[order][np.minimum(places, self.n - 1)]
-        room, kept = CLOSE * float(at[-1] - at[0]), [float(at[0])]
+        room, kept = CLOSE_KNOTS * float(at[-1] - at[0]), [float(at[0])]
         if not 0.0 < room < math.inf:
             return np.empty(0)
         for knot in at[1:-1].tolist():
@@ -238,11 +238,11 @@ class Splines(Map):
         return {"knots": self.base(j).tolist(), "means": self.means(self.raw_columns(j)).tolist()}
 
     def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
-        """Exactly for knots, up to `MEANS` for means."""
+        """Exactly for knots, up to `MEANS_ALLOWANCE` for means."""
         own = self.stated(j)
         means = [number(value, "a mean") for value in said["means"]]
         close = len(means) == len(own["means"]) and all(
-            abs(a - b) <= MEANS for a, b in zip(means, own["means"], strict=True)
+            abs(a - b) <= MEANS_ALLOWANCE for a, b in zip(means, own["means"], strict=True)
         )
         return set(said) == set(own) and list(said["knots"]) == own["knots"] and close
 

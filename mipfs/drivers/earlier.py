@@ -18,13 +18,13 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = "earlier_"
 """What names of arrays begin with that are an earlier tree's, in the state of a run."""
-SAME = 1e-12
+SAME_CUTOFF = 1e-12
 """Cutoffs that differ by less than this, relative, are one."""
 
 
 def is_asked_for_more(cutoff: float, closed_at: float) -> bool:
     """Whether nodes were closed below the present cutoff of which more could be said."""
-    return cutoff > closed_at + SAME * abs(closed_at)
+    return cutoff > closed_at + SAME_CUTOFF * abs(closed_at)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
-BEYOND = 2.0**-36
+EXCESS_TOLERANCE = 2.0**-36
 """A row is exceeded from so much on, relative to its coefficients and end: well above anyone's round-off."""
 
 
@@ -68,7 +68,7 @@ class Propagation:
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
         self.sides = RowSides(
             part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float), ends,
-            np.concatenate([least, -most]), BEYOND * (np.concatenate([size, size]) + finite),
+            np.concatenate([least, -most]), EXCESS_TOLERANCE * (np.concatenate([size, size]) + finite),
             np.concatenate([most, -least]),
         )  # fmt: skip
 

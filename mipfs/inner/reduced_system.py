@@ -23,9 +23,9 @@ from mipfs.losses.terms import Terms
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-REGULAR = 1e-15
+LEAST_LIFT = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
-REFINEMENTS, EXACT = 2, 1e-10
+MOST_REFINEMENTS, EXACT_RESIDUAL = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
 
 
@@ -91,7 +91,7 @@ class Factor:
             return None
         root = 1.0 / np.sqrt(diagonal)
         scale_lower(M, root)
-        lift = REGULAR
+        lift = LEAST_LIFT
         while lift < 1e-4:
             np.fill_diagonal(M, 1.0 + lift)
             try:
@@ -245,14 +245,14 @@ class ReducedSystem:
         """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
         Z, y, D, k = self.Z, self.y, self.D, self.w.size
         dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
-        for turn in range(1 + REFINEMENTS):
+        for turn in range(1 + MOST_REFINEMENTS):
             left = f - self._times(dw) + Z.pull(d_alpha)
             if self.bias:
                 left = np.append(left, rb + float(y @ d_alpha))
             size = self._factored.size(left)
             if turn == 0:
                 first = size
-            elif size <= EXACT * first:
+            elif size <= EXACT_RESIDUAL * first:
                 break
             change = self._factored.solve(left)
             dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
@@ -265,12 +265,12 @@ class ReducedSystem:
         Z, y, D = self.Z, self.y, self.D
         base = self._apply_inverse(f)
         dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
-        for turn in range(1 + REFINEMENTS):
+        for turn in range(1 + MOST_REFINEMENTS):
             left = gamma - dm - d_alpha / D
             size = self._factored.size(left)
             if turn == 0:
                 first = size
-            elif size <= EXACT * first:
+            elif size <= EXACT_RESIDUAL * first:
                 break
             change = self._factored.solve(left)
             if self.bias:

@@ -25,10 +25,10 @@ from mipfs.compiled import compiled
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 
-BLOCK = 512
+ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
-EASY, HARD = 12, 30
-"""A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+EASY_STEPS, HARD_STEPS = 12, 30
+"""A minimisation of at most EASY_STEPS steps lets ρ grow; one of more than HARD_STEPS takes it back."""
 
 
 class Rows(NamedTuple):
@@ -308,8 +308,8 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
     if count >= d:
         # H = Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
         H = np.zeros((d, d))
-        for start in range(0, count, BLOCK):
-            size = min(BLOCK, count - start)
+        for start in range(0, count, ROWS_PER_BLOCK):
+            size = min(ROWS_PER_BLOCK, count - start)
             for r in range(size):
                 i = inner[start + r]
                 copy_row(A, i, rows[r])
@@ -416,7 +416,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     g, fixed, direction = work[4, :d], work[5, :d], work[6, :d]
     inner, rows = np.empty(n, np.int64), np.empty(n, np.int64)
     aside = np.empty(n, np.bool_)
-    block = np.empty((min(BLOCK, n), d))
+    block = np.empty((min(ROWS_PER_BLOCK, n), d))
     rho, steps = state[0], 0
     margins(A, u, m)
     for i in range(n):
@@ -524,9 +524,9 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
         if gap + slack <= tol * max(primal, 1e-300) or linear - 0.5 * dual_norm - slack >= until:
             state[1] = 1.0
             break
-        if tries <= EASY:
+        if tries <= EASY_STEPS:
             rho *= grow
-        elif tries > HARD:
+        elif tries > HARD_STEPS:
             rho /= grow
     state[0] = rho
     state[2] += steps
@@ -576,7 +576,7 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
     m, q, curve = work[0, :n], work[1, :n], work[2, :n]
     g, direction = work[4, :d], work[5, :d]
     inner, everything, sums = np.empty(n, np.int64), np.arange(n), np.empty(2)
-    block = np.empty((min(BLOCK, n), d))
+    block = np.empty((min(ROWS_PER_BLOCK, n), d))
     margins(A, u, m)
     for _ in range(max_steps):
         at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)

@@ -24,7 +24,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
 from mipfs.kernels.loss import LossSteps, at_margins
 
-SHRINK = 0.97
+STEP_CONSTANT_DECAY = 0.97
 """How much the step constant relaxes after every accepted step."""
 
 
@@ -294,7 +294,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
         stalls = changed <= change * abs(objective)
         objective = now
         momentum = following
-        L *= SHRINK
+        L *= STEP_CONSTANT_DECAY
         if moved <= tol * held or stalls:
             state[1] = 1.0
             break

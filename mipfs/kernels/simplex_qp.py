@@ -13,11 +13,11 @@ import numpy as np
 
 from mipfs.compiled import compiled
 
-PROXIMAL = 1e-9
+PROXIMAL_WEIGHT = 1e-9
 """δ, relative to the largest diagonal entry of G."""
-STILL = 1e-9
+LEAST_MOVEMENT = 1e-9
 """Movement of β at which the proximal steps end."""
-ROUNDS = 40
+MOST_PROXIMAL_STEPS = 40
 """Proximal steps at most."""
 
 
@@ -86,7 +86,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
     G : (K, K) positive semidefinite
     d : (K,)
     beta : (K,) point of the simplex
-    relative : proximal δ relative to max G_kk (`PROXIMAL`)
+    relative : proximal δ relative to max G_kk (`PROXIMAL_WEIGHT`)
     """
     K = d.size
     top, size_d = 0.0, 0.0
@@ -102,7 +102,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
         if beta[k] > 0.0:
             free[size], is_free[k] = k, True
             size += 1
-    for _ in range(ROUNDS):
+    for _ in range(MOST_PROXIMAL_STEPS):
         beta /= beta.sum()
         centre[:] = beta
         entered = -1
@@ -146,6 +146,6 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
         moved = 0.0
         for k in range(K):
             moved = max(moved, abs(beta[k] - centre[k]))
-        if moved <= STILL:
+        if moved <= LEAST_MOVEMENT:
             break
     return steps

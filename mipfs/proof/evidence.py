@@ -31,9 +31,9 @@ Parts = list[tuple[list[int], list[float]]]
 
 COMBINED_SLACK = 5e-10
 """The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
-WIDE = 1e5
+WIDE_WEIGHT_RATIO = 1e5
 """Largest weight over smallest from which on that rounding is measured: one grid has to hold all of α."""
-CACHE = 1 << 25
+CACHED_NUMBERS = 1 << 25
 """Numbers in the decoded dual vectors that are kept while combinations are made."""
 
 
@@ -161,7 +161,7 @@ class Combined:
 
     def rounding(self, problem: Problem) -> float:
         """What rounding costs the bound, at most, where weights are so far apart that the slack may not cover it."""
-        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
+        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE_WEIGHT_RATIO * np.min(problem.c_i):
             return 0.0
         return max(
             (self.dual_set.cost(problem, *pair) for pair in self.dual_set.rounded(self.duals, self.parts)), default=0.0
@@ -188,7 +188,7 @@ class Box:
             alpha = np.zeros(self.c.size)
             for d, weight in zip(ids, share, strict=True):
                 if d not in cached:
-                    if len(cached) * self.c.size > CACHE:
+                    if len(cached) * self.c.size > CACHED_NUMBERS:
                         cached.clear()
                     cached[d] = decoded(duals.get(d))
                 alpha += weight * cached[d]

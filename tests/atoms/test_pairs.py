@@ -173,7 +173,7 @@ def test_a_long_search_stops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_degree_three_is_refused_where_it_costs_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_search, "MOST", 1e3)
+    monkeypatch.setattr(triple_search, "MOST_PRODUCTS", 1e3)
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(30, 60)))
     for stored in (X, sparse.csc_array(X)):
         with pytest.raises(UsageError, match="degree 3 over 60 features takes up to"):

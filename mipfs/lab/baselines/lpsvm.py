@@ -45,11 +45,11 @@ ABOUT = About(
 )
 EPSILON, SHRINK, LEAST = 0.1, 0.1, 1e-9
 """The first ε, its factor from one minimisation to the next, and the smallest one that is tried."""
-STEPS = 200
+MOST_STEPS = 200
 """Newton steps of one minimisation at most."""
 RIDGE = 1e-12
 """Added to the diagonal of Newton's matrix, as a share of its largest entry, from which it grows where it fails."""
-STILL, POLISH = 1e-9, 2
+STILL_RESIDUAL, POLISH_STEPS = 1e-9, 2
 """Largest residual of the program's rows, ‖∇φ‖∞/ε, at which a minimisation ends, and further steps that then take off
 its round-off."""
 NOISE = 1e-12
@@ -154,13 +154,13 @@ class _Penalty:
         return np.asarray(g + self.data.y * float(self.data.y @ t) if self.bias else g)
 
     def minimise(self, alpha: Array, epsilon: float) -> tuple[Array, bool]:
-        """Generalised Newton steps from α; whether they came to an end before `STEPS`."""
+        """Generalised Newton steps from α; whether they came to an end before `MOST_STEPS`."""
         t = alpha / self.size
         omega, polished = self.omega(t), 0
-        for _ in range(STEPS):
+        for _ in range(MOST_STEPS):
             g = self.gradient(t, omega, epsilon)
-            polished += float(np.abs(g).max()) <= STILL * epsilon
-            if polished > POLISH:
+            polished += float(np.abs(g).max()) <= STILL_RESIDUAL * epsilon
+            if polished > POLISH_STEPS:
                 return t * self.size, True
             step = -self._solve(t, omega, g)
             along = self.omega(step)

@@ -26,15 +26,15 @@ from mipfs.solvers import highs
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-FIRST, ENTERING = 100, 100
+FIRST_FEATURES, MOST_ENTERING = 100, 100
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
 VIOLATION = 1e-9
 """|ω_j| may exceed r_j by this share."""
 ZERO = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
-RANGE = 1e5
+SEARCH_RANGE = 1e5
 """A parameter is searched up to this multiple of its start: nothing but round-off changes beyond."""
-OUTWEIGHS = 1e7
+MOST_WEIGHT_RATIO = 1e7
 """Largest ratio of c_i to r_j that HiGHS gets: from there on it would not tell the norm from its tolerances."""
 NOISE = 1e-6
 """Share of the largest possible score below which a score is round-off."""
@@ -115,10 +115,10 @@ class OneNorm:
             HiGHS finds no optimum.
         """
         if not self.ids.size:
-            self._enter(self._scores(balanced(c, self.data.y)), r, FIRST, 0.0)
+            self._enter(self._scores(balanced(c, self.data.y)), r, FIRST_FEATURES, 0.0)
         while True:
             vertex = self._restricted(c, r)
-            if not self._enter(self._scores(vertex.alpha), r, max(ENTERING, self.ids.size), 1.0 + VIOLATION):
+            if not self._enter(self._scores(vertex.alpha), r, max(MOST_ENTERING, self.ids.size), 1.0 + VIOLATION):
                 return vertex
 
     def _scores(self, alpha: Array) -> Array:
@@ -154,7 +154,7 @@ class OneNorm:
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
-        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, OUTWEIGHS))
+        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, MOST_WEIGHT_RATIO))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         self._lp.set_row_bounds(-ends, ends, first=1)
         solution = self._optimum()
@@ -217,7 +217,7 @@ def of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) ->
     known: dict[float, Linear] = {}
 
     def at(C: float) -> Linear:
-        C = min(C, RANGE * start)
+        C = min(C, SEARCH_RANGE * start)
         if C not in known:
             known[C] = fit(C)
         return known[C]

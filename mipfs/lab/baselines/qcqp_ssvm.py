@@ -30,7 +30,7 @@ ABOUT = About(
     limits="a conic program a round",
     library="Clarabel",
 )
-FIRST, ENTERING = 200, 200
+FIRST_FEATURES, MOST_ENTERING = 200, 200
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
 VIOLATION = 1e-4
 """|ω_j| may exceed its limit by this share: what an interior-point method leaves."""
@@ -70,7 +70,7 @@ def _priced(
     """w (p,), b and the objective, by programs over the features that are needed, the first ones in order."""
     p, declare = data.n_features, formulation.load("qcqp-ssvm").declare
     assert declare is not None
-    working = np.sort(order[: max(FIRST, 4 * M)])
+    working = np.sort(order[: max(FIRST_FEATURES, 4 * M)])
     while True:
         problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
@@ -82,7 +82,7 @@ def _priced(
         omega[working] = 0.0
         # the multiplier of ‖w‖₁² ≤ M t, which is the last constraint
         limit = 2.0 * float(declared.cvxpy.constraints[-1].dual_value) * float(np.abs(w).sum())
-        new = np.argsort(-omega, kind="stable")[: max(ENTERING, working.size)]
+        new = np.argsort(-omega, kind="stable")[: max(MOST_ENTERING, working.size)]
         new = new[omega[new] > limit * (1.0 + VIOLATION)]
         if not new.size:
             return w, b, float(declared.cvxpy.value)

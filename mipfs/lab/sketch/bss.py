@@ -23,7 +23,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.sketch.picks import Array, Integers, Picks, Progress, Promise, gathered
 from mipfs.lab.sketch.source import Source
 
-FIRST, MOST = 64, 1 << 22
+FIRST_ROWS, MOST_ENTRIES = 64, 1 << 22
 """Rows of the first product of a step (each next one has twice as many), and entries of one product at most."""
 DIGITS = 30
 """Binary digits that columns are compared by."""
@@ -172,7 +172,7 @@ def _rounded(values: Array) -> Array:
 
 def first_passing(V: Array, queue: Integers, test: Array) -> int | None:
     """The first place in a queue of rows (m,) whose form v'test v is not negative; None without one."""
-    start, width, most = 0, FIRST, max(FIRST, MOST // V.shape[1])
+    start, width, most = 0, FIRST_ROWS, max(FIRST_ROWS, MOST_ENTRIES // V.shape[1])
     while start < queue.size:
         rows = V[queue[start : start + width]]
         passing = np.flatnonzero(np.einsum("ij,ij->i", rows @ test, rows) >= 0.0)
@@ -184,7 +184,7 @@ def first_passing(V: Array, queue: Integers, test: Array) -> int | None:
 
 def best(V: Array, queue: Integers, test: Array) -> int:
     """The row of the largest form: what is taken where round-off lets none pass."""
-    most, found, largest = max(FIRST, MOST // V.shape[1]), -1, -math.inf
+    most, found, largest = max(FIRST_ROWS, MOST_ENTRIES // V.shape[1]), -1, -math.inf
     for start in range(0, queue.size, most):
         rows = V[queue[start : start + most]]
         values = np.einsum("ij,ij->i", rows @ test, rows)

@@ -23,7 +23,7 @@ from mipfs.lab.sketch.margin import rows_of, stored
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-FEW = 8
+SPARSE_RATIO = 8
 """Singular directions are found by `svds` where a sparse matrix has more rows and columns than this multiple
 of them."""
 TINY_ROW = 1e-140
@@ -98,7 +98,7 @@ class Source:
         DataError
             The decomposition does not fit into memory; what fits is named. A matrix of rank 0.
         """
-        few = self.limit is not None and FEW * self.limit < min(self.shape)
+        few = self.limit is not None and SPARSE_RATIO * self.limit < min(self.shape)
         if self.is_sparse and few:
             assert self.limit is not None
             return _leading(self._operator(), self.limit, self.norms)

@@ -63,8 +63,8 @@ def test_nmmkl_ranks_by_the_multipliers_of_its_qcqp(seed: int, bias: bool, loss:
 def test_qcqp_ssvm_is_that_of_its_program_on_all_features(
     bias: bool, loss: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qcqp_ssvm, "FIRST", 5)
-    monkeypatch.setattr(qcqp_ssvm, "ENTERING", 4)
+    monkeypatch.setattr(qcqp_ssvm, "FIRST_FEATURES", 5)
+    monkeypatch.setattr(qcqp_ssvm, "MOST_ENTERING", 4)
     for seed, M, C in ((0, 1, 1.0), (1, 3, 0.1), (2, 20, 1.0), (3, 2, 0.02)):
         data = draw(seed, 25, 40, sample_weight=np.random.default_rng(seed).uniform(0.5, 2.0, 25))
         c = C * data.sample_weight
