@@ -117,13 +117,13 @@ def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any],
     """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
     claimed = number(stated["objective"], f"the objective of {whose}")
     at = placed(statement, chosen, stated, claimed)
-    found, error = told(*value(statement, chosen, at), whose)
+    found, error = certain(*value(statement, chosen, at), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
     return replace(at, objective=max(found, claimed), error=error)
 
 
-def told(found: float, error: float, whose: str) -> tuple[float, float]:
+def certain(found: float, error: float, whose: str) -> tuple[float, float]:
     """A value and its error, after rounding was found to leave it in no doubt."""
     require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
     tells = error <= MOST_ERROR * abs(found)

@@ -38,6 +38,7 @@ class Duals:
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
@@ -87,6 +88,7 @@ class Duals:
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
         k = np.array([stored.decoded(self.arrays, d, self.n) for d in ids])
+        # Entries that a float holds, and n of which add up in 64 bits.
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
         if self.statement.stated.has_top:
@@ -193,9 +195,8 @@ def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
         return
     X = sparse.csc_array(X)
     while start < p:
-        most = X.indptr.dtype.type(
-            min(int(X.indptr[start]) + NUMBERS_PER_BLOCK, X.nnz)
-        )  # of the same type: no copy is made
+        # Of the type of indptr, so that the search makes no copy of it.
+        most = X.indptr.dtype.type(min(int(X.indptr[start]) + NUMBERS_PER_BLOCK, X.nnz))
         end = min(max(start + 1, int(np.searchsorted(X.indptr, most, "right")) - 1), start + COLUMNS_PER_BLOCK, p)
         ends, part = X.indptr[start : end + 1], slice(X.indptr[start], X.indptr[end])
         yield start, sparse.csc_array((X.data[part], X.indices[part], ends - ends[0]), shape=(n, end - start))

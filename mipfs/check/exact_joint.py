@@ -46,6 +46,7 @@ def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     one, sums = round(1 / unit), [0, *accumulate(others)]
     rising, total = others[::-1], 0
     for score in top:
+        # Of a positive at f_i the pairs with f_j > f_i − ½ count, each 1 − 2(f_i − f_j).
         swapped = len(rising) - bisect_right(rising, score - one // 2)
         total += swapped * (one - 2 * score) + 2 * sums[swapped]
     return total * unit

@@ -62,6 +62,7 @@ class Few:
         self._held[np.ix_(rows, here)] = costs[:, self.fixed[here] - first]
         for d, cost in zip(rows.tolist(), costs, strict=True):
             ids, kept = self._best[d]
+            # Once as many are held as needed, only costs below the largest of them matter.
             level = kept.max() if 0 < kept.size == self.keep else 0.0
             new = np.flatnonzero(cost < level)
             ids, kept = np.concatenate([ids, first + new]), np.concatenate([kept, cost[new]])

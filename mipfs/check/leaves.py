@@ -71,6 +71,7 @@ class Tree:
         at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
+        # Depth first, without recursion; a release undoes a fixing on the way back.
         reached, on_path, stack = [False] * len(feature), set[int](), [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:
@@ -153,11 +154,13 @@ class Fixings:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
             return
+        # The minimum takes the most negative free costs, as many as there is room for.
         room, free = self.M - self.n_inside, self.state < 0
         gains = order[free[order]]
         taken, rest = gains[: max(room, 0)], gains[max(room, 0) :]
         last = cost[taken[-1]] if taken.size and taken.size == room else 0.0  # what leaves for another one
         following = cost[rest[0]] if rest.size else 0.0  # what comes for one that leaves
+        # What the other value lifts it by: an atom in for the last that is taken, or the next in its place.
         other = cost - last if room > 0 else np.full(cost.size, math.inf)
         other[taken] = following - cost[taken]
         size = abs(bound) + np.abs(cost) + max(abs(last), abs(following))
@@ -275,6 +278,7 @@ def least_bound(
             told(done, tree.n_leaves)
         if bound == math.inf:
             continue
+        # A refuted leaf has the costs of its rows alone: where these are above 0 they are a Farkas ray.
         require(dual != REFUTED or bound > 0.0, f"nothing shows that leaf {value} holds no selection, as it says")
         if dual == REFUTED:
             continue

@@ -208,9 +208,11 @@ class Splines(Map):
         base, x, q = self.base(j), self.of_data(j), self.degree
         if not base.size:
             return np.zeros((self.n, 1))
+        # Beyond both ends the knots go on at the first and at the last distance.
         before = base[0] - (base[1] - base[0]) * np.arange(q, 0, -1)
         after = base[-1] + (base[-1] - base[-2]) * np.arange(1, q + 1)
         t = np.concatenate([before, base, after])
+        # Of degree 0: the piece that holds x, beyond the ends the outermost one.
         piece = np.clip(np.searchsorted(t, x, "right") - 1, q, q + base.size - 2)
         B = np.zeros((self.n, t.size - 1))
         B[np.arange(self.n), piece] = 1.0

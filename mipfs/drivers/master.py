@@ -173,21 +173,21 @@ class Master:
             node.bound = float(values[best] + self.penalty @ sigma)
             node.evidence = Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
-            self._close(node, is_told=node.settled)
+            self._close(node, is_final=node.settled)
             return None
         node.settled = True
         return Point(sigma, sigma, True)
 
-    def _close(self, node: Node, *, is_told: bool = False) -> None:
-        """Keep the bound of a node that is done; `is_told` where no more can be said of it."""
-        self._done(node.bound, is_told=is_told)
+    def _close(self, node: Node, *, is_final: bool = False) -> None:
+        """Keep the bound of a node that is done; `is_final` where nothing can lift it further."""
+        self._done(node.bound, is_final=is_final)
         if self.record is not None:
             self.record.close(node)
         self._current = None
 
-    def _done(self, bound: float, *, is_told: bool = False) -> None:
+    def _done(self, bound: float, *, is_final: bool = False) -> None:
         self.floor = min(self.floor, bound)
-        if not is_told:
+        if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
     def _refute(self, node: Node, ray: Multipliers | None) -> None:

@@ -145,6 +145,7 @@ class InteriorPoint(ReducedSystem):
         x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)
         x = x + (self.has_low & ~self.has_high) - (self.has_high & ~self.has_low)
         if len(A):
+            # Drawn towards the lower ends, so that every row keeps a tenth of its room.
             width = np.where(self.has_low & self.has_high, self.above - self.below, 1.0)
             use = np.abs(A) @ width
             room = np.where(self.polytope.equal, np.inf, self.polytope.u - A @ self.below)
@@ -185,6 +186,7 @@ class InteriorPoint(ReducedSystem):
         self.x = np.where(both, np.clip(self.x, self.below + room, self.above - room), self.x)
         self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
         self.z[places], self.v[places] = last.z, last.v
+        # Every product is lifted to its share of the excess.
         number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
         mu = max(last.mu, excess / number)
         self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
@@ -209,6 +211,7 @@ class InteriorPoint(ReducedSystem):
         left = self._linearised()
         if left is None:
             return False
+        # Predictor: towards products of zero; how far it gets says how much the corrector centres.
         first = self._direction(left, 0.0, None)
         reach = self._longest(left, first)
         center = max(1e-3, (1.0 - reach) ** 3)
@@ -216,6 +219,7 @@ class InteriorPoint(ReducedSystem):
         d_omega, slope = first.omega[self.free], self.slope[self.free]
         bent[self.free] = reach * d_omega * first.x[self.atom] * slope
         curved += np.bincount(self.atom, 0.5 * reach * np.square(d_omega) * slope, minlength=self.x.size)
+        # Mehrotra's second-order terms, times how far the predictor may go.
         second = Second(
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
@@ -244,6 +248,7 @@ class InteriorPoint(ReducedSystem):
         t, self.slope = regulariser.weight(self.omega), np.maximum(regulariser.curvature(self.omega), LEAST_CURVATURE)
         squares = np.bincount(self.atom, np.square(t[free]) / self.slope[free], minlength=self.x.size)
         worth = np.bincount(self.atom, regulariser.conjugate(self.omega)[free], minlength=self.x.size)
+        # q = Σ_g t²/κ + ζ with κ = σh''.
         q = squares / np.where(squares > 0, self.x, 1.0) + zeta
         self.q, self.zeta, self.kappa = q, zeta, sigma * self.slope
         self.h = -t[free] / self.kappa[free]
@@ -254,6 +259,7 @@ class InteriorPoint(ReducedSystem):
         )
         self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
+        # S = A Q⁻¹ A' + diag(slack over multiplier).
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
         self.D, self.S = D, S
@@ -267,6 +273,7 @@ class InteriorPoint(ReducedSystem):
     def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
         low, high, q, A, equal = self.has_low, self.has_high, self.q, self.polytope.A, self.polytope.equal
+        # What the products lack; z, v and the slacks of the rows are eliminated by it.
         cz, cv = target - self.z * left.gap_low, target - self.v * left.gap_high
         ct, rp, R = target - self.tau * self.r, left.apart, -left.rs
         if second is not None:

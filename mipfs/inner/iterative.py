@@ -75,6 +75,7 @@ class IterativeInteriorPoint(InteriorPoint):
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         k, border = self.w.size, int(self.bias)
+        # What a column adds to the diagonal of K, relative to D⁻¹; a column of one entry is exact there.
         part = (self._squares_turned @ D) / self.E
         part[self.lone] = 0.0
         core = np.flatnonzero(part > CORE_RATIO)

@@ -97,6 +97,7 @@ class Pricing:
             part, reduced = self.on_extra[self.unbounded].toarray(), -(self.on_extra @ y)[self.unbounded]
             ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
             must, may = ~np.isfinite(ends), y != 0.0
+            # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]
             for _ in range(2):  # the second takes off the rounding of the first
                 y[may] -= np.linalg.lstsq(part, part @ y[may], rcond=None)[0]
@@ -148,6 +149,7 @@ class Pricing:
         bounded = np.isfinite(ends)
         if np.any(np.abs(reduced[~bounded]) > ROUND_OFF_MULTIPLE * error[~bounded]):
             return None
+        # An error of a reduced cost counts with the largest size that its variable may have.
         far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in self.ends))
         parts = reduced[bounded] * ends[bounded]
         return float(parts.sum() - error @ far), float(np.abs(parts).sum())

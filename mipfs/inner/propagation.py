@@ -23,7 +23,8 @@ Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 EXCESS_TOLERANCE = 2.0**-36
-"""A row is exceeded from so much on, relative to its coefficients and end: well above anyone's round-off."""
+"""By how much a row must be exceeded to count as broken, relative to its coefficients and its end: well above anyone's
+round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class Propagation:
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
         with np.errstate(invalid="ignore"):
+            # What the extra variables add to a row at least and at most, within their own ends.
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
         self._side = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])

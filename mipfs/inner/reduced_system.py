@@ -148,6 +148,7 @@ class ReducedSystem:
         scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
         self.G = scaled
         if self.single:
+            # One column to a σ: 1/κ − h²/q = ζ/(κq), for q = t²/κ + ζ and h = −t/κ.
             self.E[self.free] = per / (own * q[atom])
         if not self.dual_form:
             return self._factor_primal(D, S)
@@ -177,6 +178,7 @@ class ReducedSystem:
         if inverse[1] is not None:
             M += inverse[1] @ inverse[1].T
         if len(S):
+            # The rows' part of B leaves by Woodbury: T = S + G'B0⁻¹G.
             self.BG = self._apply_inverse0(self.G)
             self.T = Factor.of(S + self.G.T @ self.BG)
             if self.T is None:
@@ -186,6 +188,7 @@ class ReducedSystem:
         M[np.arange(n), np.arange(n)] += 1.0 / D
         done = self._factor_of(M)
         if done and border:
+            # The intercept borders the factor: y'dα is put right by a multiple of F⁻¹y.
             self.Fy = self._factored.solve(self.y)
             self.yFy = float(self.y @ self.Fy)
         return done

@@ -101,6 +101,7 @@ class Watch:
             taken = self._taken(squares)
             scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
+            # The value at tα is g(tα) − t²·½Σs, and t is the best one.
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
@@ -128,6 +129,7 @@ class Watch:
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
             return value + float(phi(w, costs, forced, room, classes, tau))
         if plain and self.polytope.u.size:
+            # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
         else:
             over = self._violation(point.x)

@@ -82,7 +82,7 @@ class Record:
         places = self.tree.split(node.place, feature)
         if node.evidence is not None and not len(self.problem.selection.rows.extra):
             evidence = self._keep(node.evidence)
-            self.tree.bear(node.place, evidence.place, node.bound, evidence.multipliers)
+            self.tree.keep_bound(node.place, evidence.place, node.bound, evidence.multipliers)
         return places
 
     def close(self, node: Node) -> None:

@@ -80,6 +80,7 @@ class _Iterate:
     def _step(self) -> bool:
         """One step of Mehrotra's predictor and corrector; False where round-off leaves none."""
         A, s, beta = self.A, self.s, self.beta
+        # Slacks and β leave by D = β/s; what is left is one system in u and t.
         D, mu = beta / s, float(s @ beta) / s.size
         AD = A * D
         matrix = np.block([[np.diag(self.h) + AD @ A.T, AD.sum(axis=1)[:, None]], [AD.sum(axis=1)[None], D.sum()]])
@@ -98,6 +99,7 @@ class _Iterate:
         _, _, s_step, beta_step = towards(np.zeros(s.size))
         first = min(_longest(s, s_step), _longest(beta, beta_step))
         after = float((s + first * s_step) @ (beta + first * beta_step)) / s.size
+        # Corrector: Mehrotra's centring (after/μ)³, and his second-order term.
         u_step, t_step, s_step, beta_step = towards(mu * (after / mu) ** 3 - s_step * beta_step)
         step = min(1.0, BOUNDARY_SHARE * min(_longest(s, s_step), _longest(beta, beta_step)))
         if not step > LEAST_STEP:

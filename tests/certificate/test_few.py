@@ -120,7 +120,7 @@ def test_other_proofs_are_checked_over_all_atoms() -> None:
     root = Proof(N, P)
     d = root.add_dual(np.ones(N, dtype=np.int64), 2)
     nodes = np.array([1 << 30, -1]), np.array([[1, -1], [0, 0]]), np.array([d, d]), np.array([0.0, np.nan])
-    root.graft(root.root, *nodes)  # the root is screened
+    root.attach(root.root, *nodes)  # the root is screened
     assert not is_few(stated(data), root.arrays())
 
 
