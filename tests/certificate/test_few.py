@@ -70,7 +70,7 @@ def test_the_bound_is_that_of_all_costs(kind: str, seed: int, monkeypatch: pytes
     lam: Any = 0.25 if seed % 2 else rng.uniform(0, 3, P).tolist()
     forced = {"forced_in": names[: seed % 3], "forced_out": names[2 : 2 + seed % 2]}
     statement = stated(data, M=int(rng.integers(0, 7)), **{"lambda": lam}, **forced)
-    monkeypatch.setattr(few, "BLOCK", 2 * P)  # two dual vectors at a time
+    monkeypatch.setattr(few, "NUMBERS_PER_BLOCK", 2 * P)  # two dual vectors at a time
     monkeypatch.setattr(dual_vectors, "NUMBERS_PER_BLOCK", 64)  # and many blocks of columns
     arrays = proof.arrays()
     monkeypatch.setattr(dual_vectors, "COLUMNS_PER_BLOCK", 29)
@@ -145,7 +145,7 @@ def test_nothing_of_the_check_is_as_long_as_the_features_are_many(
     _ = data.sha256
     result = Result.load(tmp_path / "r.json")
     monkeypatch.setattr(dual_vectors, "COLUMNS_PER_BLOCK", 1 << 17)
-    monkeypatch.setattr(few, "WIDE", 1 << 17)
+    monkeypatch.setattr(few, "COLUMNS_PER_BLOCK", 1 << 17)
     tracemalloc.start()
     report = mipfs.verify(result, data)
     peak = tracemalloc.get_traced_memory()[1]
