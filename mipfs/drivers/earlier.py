@@ -53,7 +53,7 @@ class Earlier:
 
     @property
     def kept(self) -> Arrays:
-        """It as arrays, for the state of a run."""
+        """The earlier tree as arrays, by names that begin with `PREFIX`, for the state of a run."""
         return {f"{PREFIX}{name}": array for name, array in {**self.arrays, "bound": np.array(self.bound)}.items()}
 
 
@@ -63,5 +63,5 @@ def own(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 
 
 def better(one: Earlier | None, other: Earlier) -> Earlier:
-    """The one of the larger bound."""
+    """The earlier tree of the larger bound, of two of which one may be missing."""
     return other if one is None or other.bound > one.bound else one

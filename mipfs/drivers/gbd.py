@@ -236,7 +236,7 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
 
 
 def _subproblem(run: Run, by: str) -> Subproblem:
-    """The subproblem by that method."""
+    """The subproblem by a method: "newton", or Clarabel's."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
     needs_ridge(run.problem, f"subproblem = {by!r}")
@@ -245,7 +245,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """The user's support as σ."""
+    """The user's support as σ (count,) of bool, which is in S."""
     sigma = np.zeros(run.problem.atoms.count, dtype=bool)
     sigma[run.problem.atoms_of(names)] = True
     if not run.oracle.contains(sigma):

@@ -100,7 +100,7 @@ class Master:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no node is open."""
+        """Whether the tree has no open node any more."""
         return not self._heap and self._plunge is None and self._current is None
 
     def add(self, cut: Cut) -> None:
@@ -290,7 +290,7 @@ class Master:
 
     @cached_property
     def _rows_alone(self) -> SelectionModel:
-        """The relaxed S, without cuts."""
+        """HiGHS's model of the relaxed S, without cuts."""
         return selection_model(self.selection, relaxed=True, presolve=False)
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
@@ -344,7 +344,7 @@ class Master:
         return worst.size > 0
 
     def _insert(self, i: int) -> None:
-        """Make pool cut i a row of the LP."""
+        """Make cut i of the pool a row of the LP."""
         largest = self._epigraph.add(float(self.pool.constants[i]), self.pool.slopes[i])
         self._cuts.append(i)
         self._row_scales = np.append(self._row_scales, largest)

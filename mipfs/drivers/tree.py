@@ -148,7 +148,7 @@ class Tree(TreeProof):
         return heapq.heappop(self._heap)[2]
 
     def push(self, node: Node) -> None:
-        """Keep an open node."""
+        """Put a node among the open ones, by its bound."""
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
 
     def enter(self, node: Node) -> None:
@@ -413,7 +413,7 @@ class Tree(TreeProof):
 
     @property
     def n_open(self) -> int:
-        """Number of open nodes."""
+        """The number of open nodes."""
         return len(self._heap)
 
     def finish(self) -> Proof | None:

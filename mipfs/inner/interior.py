@@ -199,7 +199,7 @@ class InteriorPoint(ReducedSystem):
 
     @property
     def point(self) -> Point:
-        """Where the iteration is."""
+        """The current iterate."""
         return Point(self.w, self.b, self.x, self.loss.alpha, self.tau, self.steps)
 
     def step(self) -> bool:

@@ -117,7 +117,7 @@ class IterativeInteriorPoint(InteriorPoint):
         return u - self.D_hat * shift, db
 
     def _applied(self, v: Array) -> Array:
-        """K v."""
+        """Kv (n,), of v (n,)."""
         return v / self.D + self.Z.times(self._apply_inverse(self.Z.pull(v)))
 
     def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:

@@ -134,7 +134,7 @@ class ReducedSystem:
     rows: Factor | None
 
     def _rows_solve(self, right: Array) -> Array:
-        """S⁻¹ right."""
+        """S⁻¹ right, right (r,) or (r, k); without rows `right` itself."""
         return right if self.rows is None else self.rows.solve(right)
 
     def _factor(self, D: Array, S: Array, kappa: Array) -> bool:
@@ -229,7 +229,7 @@ class ReducedSystem:
         return out
 
     def _apply_inverse(self, f: Array) -> Array:
-        """B⁻¹ f."""
+        """B⁻¹f (k,), of f (k,), rows included."""
         out = self._apply_inverse0(f)
         if self.T is not None:
             out = out - self.BG @ self.T.solve(self.G.T @ out)
@@ -285,7 +285,7 @@ class ReducedSystem:
         return dw, db, d_alpha, dm
 
     def _times(self, w: Array) -> Array:
-        """B w."""
+        """Bw (k,), of w (k,)."""
         out = self.E * w
         if not self.single:
             inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q

@@ -10,6 +10,9 @@ rows J with 0 < β_i < c_i, so a step costs one pass over the rows and one small
 minimisations α ← β and ρ grows (Hestenes 1969, Powell 1969; for machine learning: Li, Sun, Toh 2018).
 Rows that are clearly on one side are put aside (shrinking) and checked with a full pass before a
 minimisation counts. A is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
+
+Throughout, m (n,) are the margins a_i'u, q (n,) how a direction moves them, alpha, beta and c (n,) multipliers, dual
+vector and loss weights, g (d,) a gradient, `rows` and `inner` positions of rows, and H (d, d) a lower triangle.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class Line(NamedTuple):
 
 
 def n_rows(A: Any) -> int:
-    """Rows of A."""
+    """The number of rows of A."""
     raise NotImplementedError
 
 

@@ -6,6 +6,9 @@ At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ,
 into one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j,
 Φ'_j = ±τ_j) and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of
 rows make negative penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
+
+The functions take weights w (d,) and penalties c (d,), those of the `forced` features first, and K, how many of the
+others may be in; cls (d,) int64 and tau (d,) receive classes and thresholds. `size` are the |w| of the free features.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class Path(NamedTuple):
 
     @classmethod
     def of(cls, n: int, q: int, k: int) -> Path:
-        """A path that has not begun."""
+        """A path over n samples, q columns in play and k columns that are alive, before its first step."""
         return cls(
             np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
             np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
@@ -331,7 +331,7 @@ class Piece(NamedTuple):
 
     @classmethod
     def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> Piece:
-        """Room for several pieces."""
+        """Empty pieces of `count` explorations of m nodes, k columns and `rows` rows, with room for places and bytes."""
         return cls(
             np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),
             np.empty((count, places), PLACE), np.empty((count, m), DUAL), np.zeros((count, m, rows)),

@@ -81,7 +81,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
 
 @compiled(nogil=True, inline="always")
 def piece_of(pieces, of):  # type: ignore[no-untyped-def]
-    """One of several pieces."""
+    """The piece at position `of` of pieces whose arrays have a leading axis."""
     return Piece(
         pieces.nodes[of], pieces.states[of], pieces.weights[of], pieces.places[of], pieces.duals[of],
         pieces.prices[of], pieces.packed[of], pieces.offers[of], pieces.sums[of], pieces.totals[of],

@@ -86,7 +86,7 @@ class Record:
         return places
 
     def close(self, node: Node) -> None:
-        """Close a node with what its bound rests on."""
+        """Close a node of the proof with the combination of cuts and the multipliers that its bound rests on."""
         evidence = self._keep(node.evidence)
         self.tree.close(node.place, evidence.place, evidence.multipliers)
 
@@ -114,7 +114,7 @@ class Record:
         return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
     def _keep(self, evidence: Evidence | None) -> Evidence:
-        """The evidence with a place among those used."""
+        """The evidence, numbered among those that the proof uses; in place of none the one that proves nothing."""
         evidence = self._nothing if evidence is None else evidence
         if evidence.place < 0:
             evidence.place = len(self.used)
@@ -153,7 +153,7 @@ class Combined:
         return replace(self, tree=self.tree.trimmed(bound))
 
     def some(self, ids: Iterable[int]) -> Any:
-        """A store of some of the dual vectors."""
+        """A store of the dual vectors `ids`, combined from those of the cuts."""
         store = copy.deepcopy(self.tree.duals)
         for dual in self.dual_set.combinations(self.duals, [self.parts[d] for d in ids]):
             store.add(*dual)

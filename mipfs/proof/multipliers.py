@@ -52,7 +52,7 @@ def cancelled(selection: Selection, y: Array) -> Multipliers | None:
 
 
 def _column(matrix: Any, j: int) -> dict[int, Fraction]:
-    """The non-zeros of a column by row, exactly."""
+    """The non-zeros of column j, by row, as fractions."""
     found = matrix[:, [j]].tocoo()
     return {int(r): Fraction(a) for r, a in zip(found.row, found.data.tolist(), strict=True) if a}
 

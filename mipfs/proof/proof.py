@@ -422,7 +422,7 @@ class Proof:
         return place
 
     def _grow(self, count: int) -> int:
-        """Room for more nodes; returns the first of them."""
+        """Make room for `count` more nodes; returns the position of the first."""
         first, self._size = self._size, self._size + count
         if self._size > self._feature.size:
             capacity = max(2 * self._feature.size, self._size)

@@ -27,7 +27,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def cut(r: np.random.Generator) -> None:
         for module, name, most in (
-            (pair_search, "HEADS", 8), (pair_search, "WIDE", 9), (pair_search, "LONG", 9), (triple_search, "LEVEL_FEATURES", 4)
+            (pair_search, "HEADS", 8), (pair_search, "WIDE", 9), (pair_search, "LONG", 9),
+            (triple_search, "LEVEL_FEATURES", 4),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, int(r.integers(1, most)))
         monkeypatch.setattr(pair_search, "ROOM", 3)
