@@ -78,6 +78,7 @@ class TreeSearch:
         if self._before is None:
             return None
         tree, (v_before, sizes) = self.tree, self._before
+        # ‖X_g'v‖ changes by at most ‖X_g‖_F ‖v − v_before‖, beside what both were rounded by.
         away = self._norms * (float(np.linalg.norm(v - v_before)) * ROUNDING_FACTOR)
         away = away + omega_radius(v, *tree.radii) + omega_radius(v_before, *tree.radii)
         low = tree.scale * np.maximum(sizes / ROUNDING_FACTOR - away, 0.0)

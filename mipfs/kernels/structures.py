@@ -331,7 +331,7 @@ class Piece(NamedTuple):
 
     @classmethod
     def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> Piece:
-        """Empty pieces of `count` explorations of m nodes, k columns and `rows` rows, with room for places and bytes."""
+        """Empty pieces of `count` explorations of m nodes, k columns and `rows` rows, with their places and bytes."""
         return cls(
             np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),
             np.empty((count, places), PLACE), np.empty((count, m), DUAL), np.zeros((count, m, rows)),

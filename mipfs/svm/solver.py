@@ -140,6 +140,7 @@ class Solver(ABC):
         SVM
         """
         ids = np.asarray(ids, dtype=np.int64)
+        # The kernels see columns √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
         n, d = self.data.n_samples, ids.size + int(self.bias)
         A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._room)
