@@ -269,14 +269,14 @@ def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float3
 
 def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> tuple[npt.NDArray[np.float32], float]:
     """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
-    from mipfs.kernels.scores import CHUNKS, Scaled, column_sums
+    from mipfs.kernels.scores import PARALLEL_CHUNKS, Scaled, column_sums
 
-    bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(CHUNKS)
+    bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
     by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
     stored = Scaled(*values, by, divided, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),
-        CHUNKS,
+        PARALLEL_CHUNKS,
         threads if values.data.size > PARALLEL_READ_ENTRIES else 1,
     )
     return bounds, float(np.sqrt(most.max()))

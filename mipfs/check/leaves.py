@@ -23,7 +23,7 @@ REFUTED, SCREENED = -2, 1 << 30
 LEAF, RELEASE, SCREEN, RESTORE = -1, -2, -3, -4
 """In place of an atom in the steps through a tree."""
 _NONE = np.empty(0, dtype=np.int64)
-CACHED = 8
+CACHED_BLOCKS = 8
 """Blocks of costs that are kept."""
 
 Visitor = Callable[["Fixings", float], None]
@@ -235,7 +235,7 @@ class Costs:
         number = dual // self.duals.per_block
         if number not in self._blocks:
             self._blocks[number] = self.duals.costs(number)
-            if len(self._blocks) > CACHED:
+            if len(self._blocks) > CACHED_BLOCKS:
                 self._blocks.popitem(last=False)
         self._blocks.move_to_end(number)
         ids, g, cost = self._blocks[number]

@@ -32,9 +32,9 @@ ABOUT = About(
 )
 FIRST_FEATURES, MOST_ENTERING = 200, 200
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
-VIOLATION = 1e-4
+VIOLATION_SHARE = 1e-4
 """|ω_j| may exceed its limit by this share: what an interior-point method leaves."""
-CARD = 1e-4
+COUNTED_SHARE = 1e-4
 """Tan 2010 and Chan 2007 count the weights of at least this share of the largest one."""
 
 
@@ -60,7 +60,7 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     if float(np.abs(w).sum()) ** 2 > M * float(w @ w):
         order = np.argsort(-np.abs(w), kind="stable")
         w, b, value = _priced(data, int(M), C, bias, loss, order)
-    ids = np.flatnonzero(np.abs(w) > CARD * np.abs(w).max(initial=0.0))
+    ids = np.flatnonzero(np.abs(w) > COUNTED_SHARE * np.abs(w).max(initial=0.0))
     return linear(data, ids, w[ids], b, float(C), objective=value)
 
 
@@ -83,7 +83,7 @@ def _priced(
         # the multiplier of ‖w‖₁² ≤ M t, which is the last constraint
         limit = 2.0 * float(declared.cvxpy.constraints[-1].dual_value) * float(np.abs(w).sum())
         new = np.argsort(-omega, kind="stable")[: max(MOST_ENTERING, working.size)]
-        new = new[omega[new] > limit * (1.0 + VIOLATION)]
+        new = new[omega[new] > limit * (1.0 + VIOLATION_SHARE)]
         if not new.size:
             return w, b, float(declared.cvxpy.value)
         working = np.sort(np.concatenate([working, new]))

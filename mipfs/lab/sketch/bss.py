@@ -25,7 +25,7 @@ from mipfs.lab.sketch.source import Source
 
 FIRST_ROWS, MOST_ENTRIES = 64, 1 << 22
 """Rows of the first product of a step (each next one has twice as many), and entries of one product at most."""
-DIGITS = 30
+COMPARED_DIGITS = 30
 """Binary digits that columns are compared by."""
 
 
@@ -166,7 +166,7 @@ def preference(V: Array, norms: Array) -> Integers:
 def _rounded(values: Array) -> Array:
     """Nine significant digits of every value, so that what is equal but for round-off is equal."""
     mantissa, exponent = np.frexp(values)
-    rounded: Array = np.ldexp(np.round(mantissa * 2.0**DIGITS), exponent - DIGITS)
+    rounded: Array = np.ldexp(np.round(mantissa * 2.0**COMPARED_DIGITS), exponent - COMPARED_DIGITS)
     return rounded
 
 

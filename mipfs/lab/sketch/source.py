@@ -30,7 +30,7 @@ TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
 """Share of ‖X‖² that may lie outside V where V is called whole."""
-WORK, LONGEST = 6e-10, 300.0
+SECONDS_PER_WORK, MOST_SECONDS = 6e-10, 300.0
 """Seconds of a decomposition on one core, over the square of the smaller side times the larger; and how many are waited
 for, as LAPACK can neither be interrupted nor say how far it is."""
 REMEDY = "choose by approx-bss with fewer projections, by fewer rows (supervised), or ask for the leading ones by rank"
@@ -104,8 +104,8 @@ class Source:
             return _leading(self._operator(), self.limit, self.norms)
         n, p = self.shape
         self._fits(8 * (2 * n * p + p * min(n, p)), "its singular vectors")
-        seconds = WORK * min(n, p) ** 2 * max(n, p)
-        if seconds > LONGEST:
+        seconds = SECONDS_PER_WORK * min(n, p) ** 2 * max(n, p)
+        if seconds > MOST_SECONDS:
             raise DataError(
                 f"{n} rows of {p} columns: its singular vectors would take about {seconds / 3600:.1f} hours", REMEDY
             )
