@@ -36,6 +36,7 @@ from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
 from mipfs.regularisers.ridge import RIDGE
+from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
 from mipfs.svm.dyadic import PIECE, pieces
@@ -99,6 +100,7 @@ class Problem:
     regulariser : Regulariser or str
         The term of a weight, ½w² by default: one of `mipfs.regularisers.REGULARISERS`, by its name or made by
         `mipfs.regularisers.get_regulariser`. Another one is about single features, as they are.
+    derived : sequence of ChvatalGomory, rows that follow from the others (`strengthened`), no part of the problem
 
     Raises
     ------
@@ -123,6 +125,7 @@ class Problem:
     k: int | None = None
     formulation: str | None = None
     regulariser: Regulariser = RIDGE
+    derived: Sequence[ChvatalGomory] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.data, Instance):
@@ -200,6 +203,7 @@ class Problem:
     def _take_regulariser(self) -> None:
         """Settle the regulariser, which is one of single features unless it is the ridge."""
         found = get_regulariser(self.regulariser)
+        found.check(self.atoms.count)
         object.__setattr__(self, "regulariser", found)
         if not found.is_ridge and self.atoms.kind != "features":
             raise UsageError(
@@ -262,7 +266,7 @@ class Problem:
         if isinstance(self.atoms, Pairs):
             rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
         else:
-            rows = self.rows.of_features(ids)
+            rows = self.selection.rows.of_features(ids)  # what is derived is given to the part
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,
@@ -275,6 +279,7 @@ class Problem:
             forced_out=tuple(name for name in self.forced_out if name in names),
             cardinality=self.M is not None,
             formulation=None,
+            derived=(),
         )
 
     @property
@@ -327,6 +332,10 @@ class Problem:
         assert self.rows is not None
         return self.replace(rows=self.rows.stack(Rows.given(A, lb, ub, names, self.atoms.count, len(self.rows))))
 
+    def strengthened(self, family: Family) -> Problem:
+        """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
+        return self.replace(derived=(*self.derived, *family(self.selection.given)))
+
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
         assert self.rows is not None
@@ -345,15 +354,9 @@ class Problem:
         assert self.rows is not None
         assert self.forced_in is not None
         assert self.forced_out is not None
-        inside, outside = self.atoms_of(self.forced_in), self.atoms_of(self.forced_out)
-        return Selection(
-            self.atoms.count,
-            self.M,
-            tuple(int(j) for j in inside),
-            tuple(int(j) for j in outside),
-            self.rows,
-            self.atoms.names,
-        )
+        inside, outside = (tuple(self.atoms_of(names).tolist()) for names in (self.forced_in, self.forced_out))
+        given = Selection(self.atoms.count, self.M, inside, outside, self.rows, self.atoms.names)
+        return given.with_derived(self.derived)
 
     @cached_property
     def penalty(self) -> Array:

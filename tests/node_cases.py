@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from mipfs.inner.boolean_node import FREE, INSIDE, Outcome, Relaxation, Warm
 from mipfs.kernels import boolean_newton as kernel
-from mipfs.kernels import node, perspective
+from mipfs.kernels import perspective
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point
+from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point, steering_of
 from mipfs.pointers import Step
 
 Array = npt.NDArray[np.float64]
@@ -49,9 +49,11 @@ def solve(
     start = np.zeros(1, NEWTON)[0]
     beta, penalty = alpha / relaxation.size, relaxation.penalty[columns] / relaxation.size
     best, found = beta, -np.inf
-    start["rho"], start["intercept"], start["prox"] = warm.rho, warm.b, node.PROXIMAL
+    start["rho"], start["intercept"], start["prox"] = warm.rho, warm.b, relaxation.settings.proximal
     in_play = InPlay(columns, inside.size, room, penalty)
-    goal, steps = Goal(cutoff / relaxation.size, float(tol), float(share), known / relaxation.size, relaxation.stop), 0
+    steering, steps = steering_of(relaxation.settings), 0
+    ends = cutoff / relaxation.size, float(tol), float(share), known / relaxation.size
+    goal = Goal(*ends, relaxation.stop, steering)
     for _ in range(SLICES):
         dual = np.empty(beta.size)
         try:
@@ -65,7 +67,7 @@ def solve(
         steps += int(start["steps"])
         if start["lower"] > found:
             best, found = dual, start["lower"]
-        if start["why"] != kernel.STALLED or start["steps"] < kernel.SLICE or relaxation.stop[0]:
+        if start["why"] != kernel.STALLED or start["steps"] < relaxation.settings.slice or relaxation.stop[0]:
             break
     if not np.all(np.isfinite(w)):
         w[:], start["rho"], start["intercept"] = 0.0, warm.rho, 0.0
@@ -76,7 +78,7 @@ def solve(
     sigma[inside] = 1.0
     sigma[free] = _sigma(w[inside.size :], penalty[inside.size :], room)
     bound, fixed_in, fixed_out = relaxation.bound(whole, q, states, cutoff)
-    after = Warm(weights, float(start["intercept"]), max(0.5, node.BACK * float(start["rho"])))
+    after = Warm(weights, float(start["intercept"]), max(0.5, relaxation.settings.back * float(start["rho"])))
     return Outcome(bound, whole, q, after, sigma, fixed_in, fixed_out, steps)
 
 

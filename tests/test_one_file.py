@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from mipfs.lab import baselines, sketch
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.readers import files
+from mipfs.selection.derived import ChvatalGomory
 
 Array = npt.NDArray[np.float64]
 
@@ -388,6 +390,162 @@ def test_a_formulation(place: Path) -> None:
     assert mipfs.verify(found, make()).accepted
 
 
+def conflicting(seed: int = 0) -> Problem:
+    """The five best features are pairwise in conflict, and so are three others."""
+    r = np.random.default_rng(seed)
+    X = r.normal(size=(60, 9))
+    y = np.where(X[:, :5].sum(axis=1) + 0.5 * r.normal(size=60) > 0, 1, -1)
+    edges = [*itertools.combinations(range(5), 2), (5, 6), (6, 7), (5, 7)]
+    A = np.array([np.isin(np.arange(9), edge) for edge in edges], dtype=float)
+    return Problem(Instance.from_arrays(X, y), M=4, C=1.0).with_rows(A, -np.inf, 1.0)
+
+
+def test_a_family_of_cuts(place: Path, tmp_path: Path) -> None:
+    problem = conflicting()
+    strong = problem.strengthened(importlib.import_module("toy_cuts").cuts)
+    rows = strong.selection.rows
+    assert (len(problem.selection.rows), len(rows)) == (13, 13 + 11)
+    for r in range(13, len(rows)):
+        assert sorted(rows.matrix[[r]].toarray().ravel().tolist()) == [0.0] * 6 + [1.0] * 3
+        assert (rows.lb[r], rows.ub[r]) == (-np.inf, 1.0)
+    for sigma in itertools.product([False, True], repeat=9):  # they restrict nothing
+        chosen = np.array(sigma)
+        assert problem.selection.contains(chosen) == strong.selection.contains(chosen)
+    least = min(
+        mipfs.solve(Problem(data_on(problem, s), M=len(s), C=1.0), "gbd", gap=1e-9).objective
+        for size in range(1, 5)
+        for s in itertools.combinations(range(9), size)
+        if problem.selection.contains(np.isin(np.arange(9), s))
+    )
+    for driver in ("branch", "gbd"):
+        plain, result = (mipfs.solve(one, driver, gap=1e-7) for one in (problem, strong))
+        assert result.status is mipfs.Status.OPTIMAL, driver
+        assert result.selected == plain.selected
+        assert result.objective == pytest.approx(least, rel=1e-6)
+        report = mipfs.verify(result, problem.data)
+        assert report.accepted, report.reason
+        assert not any("derived" in line for line in report.statement)
+        result.save(tmp_path / f"{driver}.json")
+        loaded = mipfs.Result.load(tmp_path / f"{driver}.json")
+        assert loaded.certificate is not None
+        assert len(loaded.certificate["derived"]) == 11
+        assert mipfs.verify(loaded, problem.data).accepted
+    weak, tight = (mipfs.solve(one, "kelley", relaxation="box", gap=1e-7).bound for one in (problem, strong))
+    assert tight > weak * (1 + 1e-3)
+
+
+def data_on(problem: Problem, chosen: tuple[int, ...]) -> Instance:
+    """The data with some of its columns."""
+    return Instance.from_arrays(problem.data.X[:, list(chosen)], problem.data.y)
+
+
+FORGED = {
+    "rhs": ("ub", lambda value: value - 1),
+    "coefficient": ("terms", lambda terms: {name: value + 1 for name, value in terms.items()}),
+    "another feature": ("terms", lambda terms: {"x9": 1, **terms}),
+    "a term less": ("terms", lambda terms: dict([*terms.items()][1:])),
+    "multiplier": ("rows", lambda rows: [[r, "2/3"] for r, _ in rows]),
+    "negative": ("rows", lambda rows: [[r, "-1/2"] for r, _ in rows]),
+    "no row": ("rows", lambda rows: [[99, "1/2"] for r, _ in rows]),
+    "a row less": ("rows", lambda rows: rows[1:]),
+    "no number": ("rows", lambda rows: [[r, "half"] for r, _ in rows]),
+    "a float": ("rows", lambda rows: [[r, 0.5] for r, _ in rows]),
+    "cardinality": ("cardinality", lambda value: "-1/9"),
+    "bounds": ("bounds", lambda value: {"x1": "-1/2"}),
+    "kind": ("kind", lambda value: "split"),
+    "fraction": ("ub", lambda value: 0.5),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_derivation_is_refused(place: Path, how: str) -> None:
+    problem = conflicting()
+    result = mipfs.solve(problem.strengthened(importlib.import_module("toy_cuts").cuts), "branch", gap=1e-7)
+    assert result.claim is not None
+    document, (name, change) = json.loads(result.to_json()) | dict(result.stated), FORGED[how]
+    arrays, entry = result.claim.proof.arrays(), result.claim.entry()
+    for k in (0, 10):
+        forged = [dict(one) for one in entry["derived"]]
+        assert check(document | {"certificate": entry}, arrays, problem.data).accepted
+        forged[k][name] = change(forged[k][name])
+        report = check(document | {"certificate": entry | {"derived": forged}}, arrays, problem.data)
+        assert not report.accepted
+        assert f"derived row {k + 1}" in report.reason
+    weaker = [one | {"ub": one["ub"] + 1} for one in entry["derived"]]  # follows too, but proves less
+    assert "derived" not in check(document | {"certificate": entry | {"derived": weaker}}, arrays, problem.data).reason
+
+
+def exact_row(A: Array, ub: Array, derivation: ChvatalGomory, M: int) -> tuple[list[int], int]:
+    """⌊Σ⌋ of rows, of the cardinality row and of bounds, in rational arithmetic."""
+    a = [Fraction(derivation.cardinality) + derivation.bounds.get(j, 0) for j in range(A.shape[1])]
+    end = derivation.cardinality * M + sum(derivation.bounds.values())
+    for r, value in derivation.rows.items():
+        a = [v + value * Fraction(entry) for v, entry in zip(a, A[r].tolist(), strict=True)]
+        end += value * Fraction(ub[r])
+    return [math.floor(v) for v in a], math.floor(end)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_derived_rows_hold_for_every_selection(seed: int) -> None:
+    """Of random rows and multipliers: enumerated, derived again, and read by the checker."""
+    r = np.random.default_rng(seed)
+    p, M, A = 6, int(r.integers(1, 6)), r.integers(-3, 6, (3, 6)) / r.choice([1.0, 2.0, 3.0, 10.0])
+    ub = np.array([A.sum(axis=1) * r.uniform(0.3, 0.9, 3)]).ravel()
+    data = Instance.from_arrays(r.normal(size=(12, p)), np.where(np.arange(12) % 2, 1, -1))
+    problem = Problem(data, M=M).with_rows(A, -np.inf, ub)
+    third = [Fraction(int(v), 6) for v in r.integers(0, 13, 10)]
+    given = [
+        ChvatalGomory({0: third[0], 1: third[1]}, third[2], {int(r.integers(p)): third[3]}),
+        ChvatalGomory({2: third[4]}, bounds={j: third[5] for j in range(p)}),
+    ]
+    strong = problem.strengthened(lambda selection: given)
+    rows = strong.selection.rows
+    for k, one in enumerate(given):
+        a, end = exact_row(A, problem.selection.rows.high, one, M)
+        assert (rows.matrix[[3 + k]].toarray().ravel().tolist(), rows.ub[3 + k]) == (a, end)
+    for sigma in itertools.product([False, True], repeat=p):
+        if problem.selection.contains(np.array(sigma)):
+            assert strong.selection.contains(np.array(sigma))
+    result = mipfs.solve(strong, "branch", gap=1e-6)
+    report = mipfs.verify(result, data)
+    assert report.accepted, report.reason
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_cover_is_a_derived_row(seed: int) -> None:
+    """Σ over a cover ≤ its size less one: t times the row, and 1 − t·a times σ ≤ 1."""
+    r = np.random.default_rng(seed)
+    a, p = r.integers(1, 30, 6) / 10.0, 6
+    limit = float(r.uniform(0.3, 0.9) * a.sum())
+    X = r.normal(size=(12, p))
+    data = Instance.from_arrays(X, np.where(np.arange(12) % 2, 1, -1))
+    problem = Problem(data, M=p).with_rows(a[None, :], -np.inf, limit)
+    high = Fraction(problem.selection.rows.high[0])
+    cover = next(s for n in range(1, p + 1) for s in itertools.combinations(range(p), n) if a[list(s)].sum() > limit)
+    excess = sum(Fraction(a[j]) for j in cover) - high
+    t = min(1 / excess, 1 / Fraction(a.max())) / 2
+    strong = problem.strengthened(lambda _: [ChvatalGomory({0: t}, bounds={j: 1 - t * Fraction(a[j]) for j in cover})])
+    rows = strong.selection.rows
+    assert rows.matrix[[1]].toarray().ravel().tolist() == [float(j in cover) for j in range(p)]
+    assert rows.ub[1] == len(cover) - 1
+    for driver in ("branch", "gbd"):
+        report = mipfs.verify(mipfs.solve(strong, driver, gap=1e-6), data)
+        assert report.accepted, report.reason
+
+
+def test_derivations_that_do_not_fit_are_refused() -> None:
+    problem = conflicting()
+    for wrong in (
+        ChvatalGomory({0: Fraction(-1)}),
+        ChvatalGomory({99: Fraction(1)}),
+        ChvatalGomory({0: Fraction(1)}, Fraction(-1)),
+        ChvatalGomory({}, bounds={0: Fraction(-1)}),
+        ChvatalGomory({0: Fraction(2) ** 60}),
+    ):
+        with pytest.raises(UsageError, match="derived row"):
+            problem.strengthened(lambda selection, wrong=wrong: [wrong])  # type: ignore[misc]
+
+
 def test_a_reader(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(files.FORMATS, ".json", "json")
     monkeypatch.setitem(readers.READERS, "json", importlib.import_module("toy_reader").read_json)
@@ -427,6 +585,6 @@ def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_all_examples_are_run() -> None:
     kinds = (
         "loss", "regulariser", "measure", "atom", "driver", "formulation", "baseline", "reader", "command",
-        "sketch", "branching", "executor",
+        "sketch", "branching", "executor", "cuts",
     )  # fmt: skip
     assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

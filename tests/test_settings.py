@@ -17,7 +17,15 @@ from mipfs import settings
 from mipfs.drivers import DRIVERS
 from mipfs.drivers.branch import Options
 from mipfs.run.run import Run
-from mipfs.settings import BranchSettings, DriverSettings, GbdSettings, KelleySettings, SwapSettings, TreeSettings
+from mipfs.settings import (
+    BranchSettings,
+    DriverSettings,
+    GbdSettings,
+    KelleySettings,
+    NodeSettings,
+    SwapSettings,
+    TreeSettings,
+)
 
 DRIVER_RECORDS = (DriverSettings, *DriverSettings.__subclasses__())
 STEPS = sorted(
@@ -34,15 +42,16 @@ def problem(seed: int = 0) -> mipfs.Problem:
 
 def test_every_field_says_what_it_is() -> None:
     assert settings.__file__ is not None
-    tree, seen = ast.parse(Path(settings.__file__).read_text(encoding="utf-8")), 0
-    for record in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+    files, seen = sorted(Path(settings.__file__).parent.glob("*.py")), 0
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
+    for record in (node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)):
         for field, line in zip(record.body, [*record.body[1:], None], strict=True):
             if isinstance(field, ast.AnnAssign):
                 seen += 1
                 said = isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) and line.value.value
                 assert isinstance(said, str), f"{record.name}.{ast.unparse(field.target)}"
                 assert said.endswith("."), said
-    assert seen > 60
+    assert seen > 150
 
 
 @pytest.mark.parametrize("record", [*DRIVER_RECORDS, *STEPS], ids=lambda one: one.__name__)
@@ -53,6 +62,19 @@ def test_what_lies_out_of_range_is_refused(record: Any) -> None:
                 record(**{field.name: value})
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(record(), dataclasses.fields(record)[0].name, 1)
+
+
+def test_numbers_of_nodes_reach_the_kernels_and_change_no_optimum() -> None:
+    r = np.random.default_rng(3)
+    X = r.normal(size=(60, 20))
+    y = np.where(X[:, 0] - X[:, 1] + r.normal(size=60) > 0, 1.0, -1.0)
+    asked = mipfs.Problem(mipfs.Instance.from_arrays(X, y), M=5, C=1.0)
+    usual = mipfs.solve(asked, "branch")
+    other = mipfs.solve(asked, "branch", settings=BranchSettings(nodes=NodeSettings(slice=3, entering=2, aim=0.5)))
+    assert usual.status == other.status == mipfs.Status.OPTIMAL
+    assert other.objective == pytest.approx(usual.objective, rel=2e-4)
+    assert other.trace[-1].bound != usual.trace[-1].bound
+    assert other.settings.changed() == {"nodes.slice": 3, "nodes.entering": 2, "nodes.aim": 0.5}
 
 
 def test_pairs_that_contradict_are_refused() -> None:

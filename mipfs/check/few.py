@@ -85,7 +85,7 @@ def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement,
     """What `least_bound` needs of a plain proof, over a few atoms; of any other one, and of a small one, as it is."""
     leaves = [node for j, node in tree.steps if j == LEAF]
     used = np.unique([tree.dual[node] for node in leaves if tree.dual[node] >= 0]).astype(np.int64)
-    plain = statement.atoms.single and statement.atoms.scale is None and not (statement.rows or statement.extra)
+    plain = statement.atoms.single and statement.atoms.scale is None and not (statement.lb.size or statement.extra)
     plain = plain and SCREENED not in tree.feature and all(tree.multiplier[node] < 0 for node in leaves)
     split = np.array([j for j, _ in tree.steps if j >= 0], dtype=np.int64)
     fixed = np.union1d(split, statement.fixed)

@@ -23,6 +23,8 @@ class Stated(Protocol):
     """r and h of every feature j, exactly: r is convex, r(0) = 0 ≤ r, and h its conjugate."""
 
     words: str
+    is_homogeneous: bool
+    """Whether r(tw) = t²r(w) for t ≥ 0: then the ρ-form is −1/(4v)."""
 
     def value(self, j: int, w: Fraction) -> Fraction | None:
         """r_j(w); None where w is not allowed."""

@@ -64,8 +64,9 @@ def _sigma(statement: Statement, relaxed: Mapping[str, Any]) -> tuple[Integers, 
     x = statement.witness((values[name] for name in statement.extra), fractional=True)
     broken = statement.holds(ids, x, sigma)
     require(not broken, f"the relaxation's σ is not allowed: {broken}")
-    plain = not (statement.rows or statement.extra)
-    return ids, sigma, "over the hull of all selections" if plain else "over the rows with 0 ≤ σ ≤ 1"
+    plain = not (statement.lb.size or statement.extra)
+    derived = ", and what is derived from them," if statement.lb.size > len(statement.rows) else ""
+    return ids, sigma, "over the hull of all selections" if plain else f"over the rows{derived} with 0 ≤ σ ≤ 1"
 
 
 def _mixed(statement: Statement, mixture: Any, ids: Integers, sigma: Array) -> tuple[Integers, Array]:

@@ -124,8 +124,10 @@ class Statement:
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
         self.regulariser = stated_regulariser(params)
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
-        plain = features and self.is_sum and self.margin == "unit"
-        require(self.regulariser is None or plain, "a regulariser of its own is about single features and their sums")
+        plain = self.regulariser is None or (features and self.is_sum)
+        require(plain, "a regulariser of its own is about single features and sums over the samples")
+        scales = self.margin == "unit" or self.regulariser is None or self.regulariser.is_homogeneous
+        require(scales, "the ρ-form is that of a homogeneous regulariser")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
         self.fixed, self.n_inside = np.union1d(inner, outer), np.unique(inner).size
         self.forced = np.broadcast_to(np.int8(-1), (self.p,))  # one entry for each atom, without memory
@@ -169,7 +171,7 @@ class Statement:
         numbers = np.abs(np.concatenate([self.A.data, lb[np.isfinite(lb)], ub[np.isfinite(ub)]]))
         inside = np.all(numbers <= LARGEST) and np.all(np.abs(self.A.data[self.A.data != 0]) >= 1.0 / LARGEST)
         require(inside, f"a row has a number that is not of a size from {1.0 / LARGEST:g} to {LARGEST:g}")
-        self.lb, self.ub = _with_allowance(lb, ub, abs(self.A[:, : self.p]))
+        self.lb, self.ub = with_allowance(lb, ub, abs(self.A[:, : self.p]))
         low, high = _ends(self.extra.values())
         for one in self.extra.values():
             require(type(one["integer"]) is bool, "whether an extra variable is whole is neither true nor false")
@@ -297,7 +299,7 @@ class Statement:
         return np.asarray(np.nextafter(reduced - lost, -math.inf))
 
 
-def _with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
+def with_allowance(lb: Array, ub: Array, sizes: Any) -> tuple[Array, Array]:
     """The bounds between which a row holds: lb − δ(a + |lb|), ub + δ(a + |ub|), a = max |a_j| of the atoms."""
     a = sizes.max(axis=1).toarray().ravel() if sizes.shape[0] else np.empty(0)
     low = np.nextafter(lb - ALLOWANCE * (a + np.where(np.isfinite(lb), np.abs(lb), 0.0)), -math.inf)

@@ -12,6 +12,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     regulariser.py   the term of a weight where it is not ½w²
     words.py         (P) in words, and the data's description
     known.py         the names that a result may use
+    derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
 
@@ -33,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check import classifier, words
+from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
@@ -148,6 +149,7 @@ def _check(
     if made is not None:
         document, data = made.document, made.data
     statement = reading[0](document, data)
+    derived.append(statement, certificate.get("derived", ()))
     described = words.in_words(statement)
     found |= {"status": status, "statement": described, "differs": words.compare(statement, given)}
     found |= {} if made is None else {"statement": made.in_words(described)}

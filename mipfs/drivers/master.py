@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from mipfs.drivers.master_node import Node, Point
 from mipfs.inner.epigraph import Epigraph
-from mipfs.kernels.bound import added, rounded_down, traded
+from mipfs.kernels.bound import added, gains, rounded_down, traded
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -169,9 +169,10 @@ class Master:
             return None
         values = self.pool.values(sigma)
         best = int(np.argmax(values))
-        if values[best] + self.penalty @ sigma > node.bound:
-            node.bound = float(values[best] + self.penalty @ sigma)
-            node.evidence = Evidence(np.array([best]), np.ones(1))
+        gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
+        bound = added(float(self.pool.constants[best]), -gain)
+        if bound > node.bound:
+            node.bound, node.evidence = bound, Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
             self._close(node, is_final=node.settled)
             return None

@@ -154,7 +154,7 @@ class MostViolated:
         root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDED)
         if root * root > squares * (1.0 + NEAR):
             return None
-        return np.empty(0, dtype=np.int64), np.empty(0), g - 0.5 * root * root * (1.0 + ROUNDED)
+        return np.empty(0, dtype=np.int64), np.empty(0), added(g, -0.5 * root * root * (1.0 + ROUNDED))
 
     def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
         """lower of a feasible dual vector, at hand where that is the best so far, and of `Pairs` its best atoms."""

@@ -79,14 +79,14 @@ class Tree(TreeProof):
         """The node solver on some of the atoms."""
         run = self.run
         stops = (lambda: run.must_stop), self.stop
-        return RowsRelaxation(run.problem, alive, *stops, run.settings.relaxation, self.rule)
+        return RowsRelaxation(run.problem, alive, *stops, run.settings.relaxation, self.rule, run.settings.nodes)
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
         problem, alive = self.run.problem, self.relaxation.alive
         if self.is_plain:
             problem, alive = problem.restricted(alive), np.arange(alive.size)
-        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching])
+        return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], self.run.settings.nodes)
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""

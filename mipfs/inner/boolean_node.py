@@ -28,11 +28,12 @@ from mipfs.kernels.bound import gains, screened
 from mipfs.kernels.columns import both_ways, by_rows, two_at_least
 from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given
+from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
 from mipfs.losses import get_loss
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
+from mipfs.settings import NodeSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
@@ -154,15 +155,23 @@ class Relaxation:
     alive : (k,) positions of the features that no screening has excluded
     stop : (1,) int8, set from outside to give up in the middle of a node
     rule : a branching rule, a compiled function of `mipfs.branching`
+    settings : NodeSettings, optional
 
     Notes
     -----
     Holds y∘(X − z) of the alive columns, scaled, by columns and by rows: twice as many bytes as they have in the data.
     """
 
-    def __init__(self, problem: Problem, alive: Integers, stop: States, rule: Any = largest_weight.choose) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        alive: Integers,
+        stop: States,
+        rule: Any = largest_weight.choose,
+        settings: NodeSettings = NodeSettings(),
+    ) -> None:
         data = problem.data
-        self.problem, self.alive, self.stop, self.rule = problem, alive, stop, rule
+        self.problem, self.alive, self.stop, self.rule, self.settings = problem, alive, stop, rule, settings
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
@@ -229,7 +238,7 @@ class Relaxation:
         if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
             self.bits = int(min(self.bits, max(2, math.ceil(least / 8.0)) * 8))
-            self.coarse = n * self.size * 2.0**-node.COARSE + square * 4.0**-node.COARSE
+            self.coarse = n * self.size * 2.0**-self.settings.coarse + square * 4.0**-self.settings.coarse
 
     @property
     def budget(self) -> int:
@@ -275,7 +284,9 @@ class Relaxation:
         c, most = self.problem.c_i, -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop)
+        work = Work.of(
+            c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, steering_of(self.settings)
+        )
         return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work
 
     def _steps(self, handed: Handed) -> Steps:
@@ -284,7 +295,7 @@ class Relaxation:
         model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0)
         minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
-        goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop)
+        goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop, work.steering)
         point = structures.Point(work.w, work.best, work.best)
         relax = Step.of(boolean_newton.relax, minimise, alive.Z, samples, in_play, goal, point, work.newton[0])
         price = Step.of(node.price_further, alive.Z, samples, sides, work, 0, False, 0, 0.0)

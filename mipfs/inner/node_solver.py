@@ -21,6 +21,7 @@ from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
+from mipfs.settings import NodeSettings
 
 Integers = npt.NDArray[np.int64]
 Found = Piece | RowsOutcome
@@ -49,10 +50,15 @@ class NodeSolver:
     alive : (k,) positions of the atoms that no screening has excluded
     loss : float, as of `Relaxation.coarsen`
     rule : str, the module of a branching rule
+    nodes : NodeSettings
     """
 
-    def __init__(self, problem: Problem, alive: Integers, loss: float, rule: str) -> None:
-        self.problem, self.alive, self.loss, self.rule = problem, alive, loss, rule
+    def __init__(self, problem: Problem, alive: Integers, loss: float, rule: str, nodes: NodeSettings) -> None:
+        self.problem = problem
+        self.alive = alive
+        self.loss = loss
+        self.rule = rule
+        self.nodes = nodes
         self.version = compiled.key()
         self._made: RowsRelaxation | None = None
 
@@ -72,7 +78,7 @@ class NodeSolver:
         with MAKING:
             if self._made is None:
                 never, rule = np.zeros(1, dtype=np.int8), import_module(self.rule).choose
-                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule)
+                self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
                 self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
 

@@ -32,7 +32,7 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
-from mipfs.settings import RelaxationSettings
+from mipfs.settings import NodeSettings, RelaxationSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -86,7 +86,7 @@ class Ask:
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
-    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count)))
+    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count), derived=()))
 
 
 class RowsRelaxation:
@@ -100,6 +100,7 @@ class RowsRelaxation:
     stop : as for `Relaxation`, which solves the plain nodes
     settings : RelaxationSettings, optional
     rule : a branching rule, a compiled function of `mipfs.branching`
+    nodes : NodeSettings, optional, of the compiled nodes
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class RowsRelaxation:
         stop: States,
         settings: RelaxationSettings = RelaxationSettings(),
         rule: Any = largest_weight.choose,
+        nodes: NodeSettings = NodeSettings(),
     ) -> None:
         self.problem, self.alive, self.must_stop, self.settings = problem, alive, must_stop, settings
         self.rule = rule
@@ -117,7 +119,7 @@ class RowsRelaxation:
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
-        self.kernel = Relaxation(problem, alive, stop, rule) if prices_suffice(problem) else None
+        self.kernel = Relaxation(problem, alive, stop, rule, nodes) if prices_suffice(problem) else None
 
     def stopped_by(self, stop: States) -> RowsRelaxation:
         """A copy that shares the columns and gives up when `stop` says so."""
@@ -147,7 +149,7 @@ class RowsRelaxation:
         other.alive, other.penalty = self.alive[keep], self.penalty[keep]
         other.propagation = Propagation(self.problem.selection, other.alive)
         if self.kernel is not None:
-            other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule)
+            other.kernel = Relaxation(self.problem, other.alive, self.kernel.stop, self.rule, self.kernel.settings)
         return other
 
     def solve_root(self, states: States, tol: float) -> tuple[RowsOutcome, Cut]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,7 @@ class Watch:
 
     def __call__(self, point: Point) -> bool:
         lower = self._lower(point)
+        point = self._allowed(point)
         upper = self._upper(point)
         if lower > self.lower:
             self.lower, self.best = lower, point
@@ -115,6 +116,14 @@ class Watch:
         box -= EXTRA_RANGE * float(np.sum(np.abs(reduced[~bounded]) * (1.0 + np.abs(point.x[~bounded]))))
         g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
         return g + box - float(polytope.u @ point.multipliers)
+
+    def _allowed(self, point: Point) -> Point:
+        """The point with its weights between the ends that the regulariser has, of their σ."""
+        if self.regulariser.is_ridge:
+            return point
+        own, (low, high) = np.ones(point.w.size), self.regulariser.ends
+        own[self.movable] = np.clip(point.x, 1e-12, 1.0)[self.columns.atom[self.movable]]
+        return replace(point, w=np.clip(point.w, low * own, high * own))
 
     def _upper(self, point: Point) -> float:
         w, sigma = point.w, np.clip(point.x, 1e-12, 1.0)

@@ -25,26 +25,6 @@ from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 """Why the kernel stopped: bound above the cutoff, gap closed, clearly below the cutoff, no progress."""
-SLICE, GROWTH = 30, 2.0
-"""Newton steps of a call, after which the caller may look elsewhere, and the factor of ρ between minimisations."""
-EASY, HARD = 6, 15
-"""A minimisation of at most EASY steps lets ρ grow and the proximal term fall; one of more than HARD turns back."""
-AIM, AIM_FALL, AIM_LEAST = 0.1, 0.1, 2e-3
-"""A minimisation ends at this share of the gap; it falls, down to the least, where the bound does not rise."""
-ENTERING = 40
-"""Features of weight zero in a working set at most."""
-MOST, LITTLE = 0.25, 1e-2
-"""A node that must rise is left with so much of its rise, or within so little of its distance to the cutoff."""
-DEAR = 64
-"""Features from which on a curvature that hardly changes is made once for the steps on a working set."""
-STALLS = 2
-"""Directions that do not descend, in a call, until it gives up."""
-PROX_LEAST = 1e-9
-"""The proximal weight falls no further."""
-SEARCHES = 12
-"""Points of a line search at most."""
-SMOOTH_STEPS = 3
-"""Steps on one working set where nothing is smoothed."""
 
 
 @compiled(nogil=True)
@@ -167,11 +147,11 @@ def slope_of_loss(samples, alpha, path, state, t):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True, inline="always")
-def search(samples, in_play, alpha, path, face, state):  # type: ignore[no-untyped-def]
+def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no-untyped-def]
     """A step in (0, 1] at which the slope of the true function is small; `state.first` < 0 is the slope at zero."""
     first = state.first
     t, low, high = 1.0, 0.0, 1.0
-    for _ in range(SEARCHES):
+    for _ in range(goal.steering.searches):
         now = slope_of_loss(samples, alpha, path, state, t) + state.start + t * state.bend
         now += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
         if now <= -0.1 * first and (t == 1.0 or now >= 0.5 * first):
@@ -204,15 +184,15 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     elif gap <= goal.tol * abs(state.upper):
         state.why = SOLVED
     elif away > 0.0:
-        # upper − lower ≤ (1 − MOST)(upper − known) says that MOST of upper − known is proven.
-        missing = (1.0 - MOST) * (state.upper - goal.known)
-        if gap <= min(goal.share * away, max(LITTLE * away, missing)):
+        # upper − lower ≤ (1 − most)(upper − known) says that the share `most` of upper − known is proven.
+        missing = (1.0 - goal.steering.most) * (state.upper - goal.known)
+        if gap <= min(goal.share * away, max(goal.steering.little * away, missing)):
             state.why = CLEAR
 
 
 @compiled(nogil=True)
 def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
-    """Solve the relaxation of a node, or stop where its fate is clear, after at most SLICE steps.
+    """Solve the relaxation of a node, or stop where its fate is clear, after at most `slice` steps of its settings.
 
     Parameters
     ----------
@@ -221,15 +201,17 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
     samples, in_play, goal, point : as in `mipfs.kernels.structures`
     state : NEWTON of `mipfs.kernels.structures`, in and out
     """
-    path = begin(Z, samples, in_play, point, state)
+    path = begin(Z, samples, in_play, goal, point, state)
     while True:
         look(Z, samples, in_play, goal, point, path, state)
         if state.why > 0:
             return
         if samples.loss.is_smoothed:
-            let_go(point, path, state)
+            let_go(goal.steering, point, path, state)
         mu = threshold_level(path.tau, in_play.penalty, in_play.forced)
-        size = working_set(path.omega, point.w, mu, in_play.penalty, in_play.forced, ENTERING, path.chosen)
+        size = working_set(
+            path.omega, point.w, mu, in_play.penalty, in_play.forced, goal.steering.entering, path.chosen
+        )
         if size == 0 and not samples.bias:  # nothing to move but the multipliers
             state.steps += 1
             state.moved = 0
@@ -245,12 +227,12 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
 
 
 @compiled(nogil=True, inline="always")
-def begin(Z, samples, in_play, point, state):  # type: ignore[no-untyped-def]
+def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
     """The margins of a warm start, and scratch for the steps."""
     n, q = samples.y.size, in_play.cols.size
     state.lower, state.upper, state.seen_lower, state.seen_upper = -np.inf, np.inf, -np.inf, np.inf
     state.why, state.steps, state.stalls, state.moved, state.listed = 0, 0, 0, 0, 0
-    state.damping, state.aim = 0.0, AIM
+    state.damping, state.aim = 0.0, goal.steering.aim
     state.base = in_play.penalty[: in_play.forced].sum()
     path = Path(
         np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
@@ -283,25 +265,26 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
     judge(samples, in_play, goal, point, path, state)
     state.rose = state.lower > state.seen_lower
     state.seen_lower, state.seen_upper = state.lower, state.upper
-    if state.why == 0 and (state.steps >= SLICE or state.stalls > STALLS or goal.stop[0] != 0):
+    steering = goal.steering
+    if state.why == 0 and (state.steps >= steering.slice or state.stalls > steering.stalls or goal.stop[0] != 0):
         state.why = STALLED
-        if samples.loss.is_smoothed and state.moved > HARD:  # the next call would go on with the same one
-            state.rho /= GROWTH
-            state.prox *= GROWTH
+        if samples.loss.is_smoothed and state.moved > steering.hard:  # the next call would go on with the same one
+            state.rho /= steering.growth
+            state.prox *= steering.growth
 
 
 @compiled(nogil=True, inline="always")
-def let_go(point, path, state):  # type: ignore[no-untyped-def]
+def let_go(steering, point, path, state):  # type: ignore[no-untyped-def]
     """Take β as multipliers; the smoothing and the proximal term fall after easy minimisations."""
     point.alpha[:] = path.beta
-    if state.steps > 0 and state.moved <= EASY and not state.rose and state.aim > AIM_LEAST:
-        state.aim *= AIM_FALL
-    elif state.steps > 0 and state.moved <= EASY:
-        state.rho *= GROWTH
-        state.prox = max(state.prox / GROWTH, PROX_LEAST)
-    elif state.moved > HARD:
-        state.rho /= GROWTH
-        state.prox *= GROWTH
+    if state.steps > 0 and state.moved <= steering.easy and not state.rose and state.aim > steering.aim_least:
+        state.aim *= steering.aim_fall
+    elif state.steps > 0 and state.moved <= steering.easy:
+        state.rho *= steering.growth
+        state.prox = max(state.prox / steering.growth, steering.prox_least)
+    elif state.moved > steering.hard:
+        state.rho /= steering.growth
+        state.prox *= steering.growth
 
 
 @compiled(nogil=True, inline="always")
@@ -322,7 +305,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
     gap, top = max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
     state.moved, state.lift = 0, 1.0
-    while state.steps < SLICE and goal.stop[0] == 0:
+    while state.steps < goal.steering.slice and goal.stop[0] == 0:
         values(samples, point, path, state)
         follow(Z, in_play.cols, path)
         if state.moved > 0 and is_decided(samples, in_play, goal, point, path, face, state):
@@ -331,9 +314,9 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         # Inexact minimisation: to a share of the node's gap, and no further than its goal asks for.
         if state.moved > 0 and error <= max(state.aim * gap, 0.3 * goal.tol * top):
             return
-        if not samples.loss.is_smoothed and state.moved >= SMOOTH_STEPS:
+        if not samples.loss.is_smoothed and state.moved >= goal.steering.smooth_steps:
             return
-        if not samples.loss.is_steady or state.moved == 0 or face.w.size <= DEAR:
+        if not samples.loss.is_steady or state.moved == 0 or face.w.size <= goal.steering.steady:
             model(Z, samples, path, face, state)
         local = Model(
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
@@ -344,7 +327,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         state.moved += 1
         slope_at_zero(Z, samples, in_play, point, path, face, state)
         if state.first < -1e-15 * top:
-            advance(samples, in_play, point, path, face, state)
+            advance(samples, in_play, goal, point, path, face, state)
         # No descent on the true function: the model is damped, and minimised once more.
         elif state.damping < 1e-3 and state.first > 0.0:
             state.damping = max(1e-8, state.damping * 100.0)
@@ -413,10 +396,10 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
 
 
 @compiled(nogil=True, inline="always")
-def advance(samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
+def advance(samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Take the step as far as the true function falls."""
     state.damping *= 0.1
-    t = search(samples, in_play, point.alpha, path, face, state)
+    t = search(samples, in_play, goal, point.alpha, path, face, state)
     for r in range(face.w.size):
         # A full step that ends at zero but for round-off ends at zero, where the feature is out.
         moved = face.w[r] + t * face.d[r]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.kernels.boolean_newton import SLICE, STALLED
+from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
 from mipfs.kernels.perspective import IN, classify
@@ -18,19 +18,6 @@ from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, Point
 from mipfs.pointers import call
-
-SLICES = 4
-"""Calls of `relax` per node at most."""
-PROXIMAL, BACK = 0.1, 0.5
-"""The proximal weight that a warm start begins with, and its share of the last ρ."""
-RHO_LEAST = 0.5
-"""A warm start begins with a ρ of at least this: a smaller one smooths the loss away."""
-EXACT = 1e-10
-"""Relative gap to which a node is solved whose relaxation is integral and whose fate is not clear; leaves, a tenth."""
-WORTH = 0.03
-"""A step of the prices must promise to close this share of a node's distance to the cutoff; a second brings nothing."""
-COARSE, FAR_BELOW = 16, 3e-3
-"""Bits of a dual vector whose node is left open so far below the cutoff that they cost this share of the distance."""
 
 
 @compiled(nogil=True, inline="always")
@@ -65,7 +52,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     root = np.sqrt(grid.size)
     for t in range(now.count):
         work.w[t] = piece.weights[chosen, work.columns[t]] / root
-    newton.rho, newton.intercept, newton.prox = abs(node.rho), node.intercept, PROXIMAL
+    newton.rho, newton.intercept, newton.prox = abs(node.rho), node.intercept, work.steering.proximal
     newton.why = 0
     now.bound, now.gain, now.missing = -np.inf, 0.0, 0.0
     work.y[:] = piece.prices[node.parent]
@@ -90,11 +77,11 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     # Whether the cardinality row binds: it is then one of the rows of the step.
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
     call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
-    if now.gain < WORTH * (limit.cutoff - now.bound):
+    if now.gain < work.steering.worth * (limit.cutoff - now.bound):
         return
     work.fixed_first[:count] = work.fixed[:count]
     now.constant = price(sides, work.y_next, alive.penalty, work.priced, work.dense)
-    newton.rho, newton.prox = max(RHO_LEAST, BACK * newton.rho), PROXIMAL
+    newton.rho, newton.prox = max(work.steering.rho_least, work.steering.back * newton.rho), work.steering.proximal
     relax_node(steps, alive, samples, grid, limit, piece, work, slot)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
@@ -124,7 +111,7 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
 def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: ignore[no-untyped-def]
     """Solve the relaxation of a node from a dual vector, so far that its fate is clear.
 
-    One whose relaxation is integral is solved to EXACT where its fate is not clear, for it has no feature to split on.
+    One whose relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
     """
     now, newton, node, count = work.now[0], work.newton[0], piece.nodes[work.now[0].node], work.now[0].count
     size = grid.size
@@ -141,10 +128,10 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     now.lower, now.upper = -np.inf, np.inf
     tol, share = limit.tol, limit.share
     if now.is_leaf:
-        tol, share = 0.1 * EXACT, 0.0
+        tol, share = 0.1 * work.steering.exact, 0.0
     for _attempt in range(2):
         if node.rho > 0.0:
-            goal = Goal(now.edge / size + rounding, tol, share, known, work.stop)
+            goal = Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering)
             relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
         # Weights that overflowed are nothing to go on from.
@@ -154,9 +141,9 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
         now.undecided, now.sum = relaxed_of(
             work.w[:count], work.costs[:count], now.forced, now.room, work.sigma, work.classes[:count], work.tau[:count]
         )
-        if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= EXACT:
+        if now.is_leaf or now.undecided > 0 or now.lower * size >= now.edge or tol <= work.steering.exact:
             return
-        tol, share = EXACT, 0.0
+        tol, share = work.steering.exact, 0.0
 
 
 @compiled(nogil=True, inline="always")
@@ -165,14 +152,14 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
     now, newton = work.now[0], work.newton[0]
     point = Point(work.w[: in_play.cols.size], alpha, np.empty(alpha.size))
     now.steps = 0
-    for _ in range(SLICES):
+    for _ in range(work.steering.slices):
         call(steps.relax, steps.minimise_model, Z, samples, in_play, goal, point, newton)
         now.steps += newton.steps
         if newton.lower > now.lower:
             now.lower = newton.lower
             work.best[:] = point.best
         now.upper = min(now.upper, newton.upper)
-        if newton.why != STALLED or newton.steps < SLICE or goal.stop[0] != 0:
+        if newton.why != STALLED or newton.steps < work.steering.slice or goal.stop[0] != 0:
             return
 
 
@@ -218,7 +205,8 @@ def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-d
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
     now, columns = work.now[0], work.columns[: work.now[0].count]
     alpha = work.alphas[slot]
-    few = COARSE if grid.coarse <= FAR_BELOW * (now.edge - grid.size * now.lower) < np.inf else grid.bits
+    lost = work.steering.far_below * (now.edge - grid.size * now.lower)
+    few = work.steering.coarse if grid.coarse <= lost < np.inf else grid.bits
     now.exponent = round_dual(samples, grid, work.best, few, work.wholes[slot], alpha, work.v)
     scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
     g = value_below(alpha, grid.c, samples.loss)

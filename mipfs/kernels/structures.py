@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from mipfs.kernels.loss import LossSteps
 from mipfs.pointers import Step
+from mipfs.settings.nodes import NodeSettings
 
 
 def given(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -49,8 +51,9 @@ class Goal(NamedTuple):
     cutoff : it is given up once its bound reaches this
     tol : relative gap at which it counts as solved
     share : stop once upper − lower ≤ share·(cutoff − upper)
-    known : a bound that the node has already: stop only if MOST of what it can rise to is earned; −inf for none
+    known : a bound that the node has already: stop only if most of what it can rise to is earned; −inf for none
     stop : (1,) int8, set from outside to give up: heard after every step
+    steering : STEERING
     """
 
     cutoff: float
@@ -58,6 +61,7 @@ class Goal(NamedTuple):
     share: float
     known: float
     stop: npt.NDArray[Any]
+    steering: Any
 
 
 class Columns(NamedTuple):
@@ -81,7 +85,7 @@ class Grid(NamedTuple):
 
     c, top : (n,) loss weights, and upper ends of the dual box, inf where there are none
     size : the largest weight; weighted : whether they differ
-    bits : of the largest entry; coarse : what COARSE bits take off a bound at most, about
+    bits : of the largest entry; coarse : what `steering.coarse` bits take off a bound at most, about
     """
 
     c: npt.NDArray[Any]
@@ -151,6 +155,17 @@ least value, why it stopped, and its steps. Within: both values when it last loo
 penalties of the forced columns; loss and g(β); damping of the model, share of the gap that a minimisation aims at, size
 of the curvature; slope along a step, its proximal part and that one's bend; steps that did not descend, steps on the
 working set, rows with curvature, and rows whose curvature the model holds."""
+
+
+STEERING = np.dtype(
+    [(one.name, np.int64 if isinstance(one.default, int) else np.float64) for one in dataclasses.fields(NodeSettings)]
+)
+"""The numbers of `mipfs.settings.NodeSettings`, as kernels read them."""
+
+
+def steering_of(settings: NodeSettings) -> Any:
+    """A record of the settings of a node, for the kernels."""
+    return np.array([dataclasses.astuple(settings)], STEERING)[0]
 
 
 class Point(NamedTuple):
@@ -235,7 +250,7 @@ class Work(NamedTuple):
     alphas, wholes : (budget + 2, n) dual vectors of a piece, and one at the end to try
     columns, w, costs, sigma, classes, tau, fixed, fixed_first, s : (k,), of the columns in play in their order
     priced, dense, atoms, behind : (k,) of all columns;  best, v : (n,);  y, y_next : (rows,);  idle : (2·rows,)
-    now, newton : (1,) NOW and NEWTON;  stop : (1,) int8, set from outside to give up
+    now, newton : (1,) NOW and NEWTON;  stop : (1,) int8, set from outside to give up;  steering : STEERING
     """
 
     first: npt.NDArray[Any]
@@ -262,16 +277,17 @@ class Work(NamedTuple):
     now: npt.NDArray[Any]
     newton: npt.NDArray[Any]
     stop: npt.NDArray[Any]
+    steering: Any
 
     @classmethod
-    def of(cls, n: int, k: int, rows: int, budget: int, count: int, stop: npt.NDArray[Any]) -> Work:
+    def of(cls, n: int, k: int, rows: int, budget: int, count: int, stop: npt.NDArray[Any], steering: Any) -> Work:
         """Room for explorations from `count` nodes."""
         return cls(
             np.empty((count, n)), np.empty((budget + 2, n)), np.empty((budget + 2, n), np.int64),
             np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64), np.empty(k),
             np.empty(k, np.int8), np.empty(k, np.int8), np.empty(k), np.empty(k), np.empty(k), np.empty(k, np.int64),
             np.empty(k, np.int64), np.empty(n), np.empty(n), np.zeros(rows), np.zeros(rows),
-            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON), stop,
+            np.empty(2 * rows, np.bool_), np.zeros(1, NOW), np.zeros(1, NEWTON), stop, steering,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import pack
-from mipfs.kernels.node import BACK, RHO_LEAST, enter, place_to_split, solve
+from mipfs.kernels.node import enter, place_to_split, solve
 from mipfs.kernels.prices import missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
@@ -22,13 +22,6 @@ OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
 prices of its rows are others' and seem to lose much."""
 REFUTED = -2
 """In place of a dual vector: the rows leave a place no selection."""
-AGED, LOST = 4, 60.0
-"""Nodes on the way down that inherit prices at least, and how many times a node's distance to the cutoff these must
-seem to lose until they are found anew."""
-FAR = 0.5
-"""A stalled node is stuck where upper − lower is more than this share of the distance to the cutoff."""
-DUST = 1e-3
-"""Among features of like weight the one of larger σ is offered first: σ counts this much beside |w|."""
 
 
 @compiled(nogil=True)
@@ -178,7 +171,7 @@ def offer(grid, piece, work):  # type: ignore[no-untyped-def]
     piece.offers[at] = 0.0
     root = np.sqrt(grid.size)
     for t in range(now.count):
-        size = np.inf if t < now.forced else abs(work.w[t]) * root + DUST * work.sigma[t]
+        size = np.inf if t < now.forced else abs(work.w[t]) * root + work.steering.dust * work.sigma[t]
         piece.offers[at, work.columns[t]] = size
     piece.sums[at] = now.sum
 
@@ -190,7 +183,7 @@ def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
     if now.is_leaf:
         return LEAF
     stalled = work.newton[0].why == STALLED and node.rho > 0.0 and np.isfinite(limit.cutoff)
-    return STUCK if stalled and now.upper - now.lower > FAR * (now.edge / grid.size - now.lower) else OPEN
+    return STUCK if stalled and now.upper - now.lower > work.steering.far * (now.edge / grid.size - now.lower) else OPEN
 
 
 @compiled(nogil=True, inline="always")
@@ -201,7 +194,7 @@ def hand_down(grid, piece, work):  # type: ignore[no-untyped-def]
         piece.weights[now.node, work.columns[t]] = work.w[t] * root
     node.intercept = newton.intercept
     if not now.is_leaf:
-        node.rho = max(RHO_LEAST, BACK * newton.rho)
+        node.rho = max(work.steering.rho_least, work.steering.back * newton.rho)
 
 
 @compiled(nogil=True, inline="always")
@@ -263,10 +256,10 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
     now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
     columns = work.columns[: now.count]
-    if sides.indptr.size > 1 and node.age >= AGED:
+    if sides.indptr.size > 1 and node.age >= work.steering.aged:
         # What new prices could gain: what the last step of them fell short of, or complementarity misses.
         lost = max(now.missing, missed(sides, work.y, columns, work.sigma, work.dense))
-        if lost > LOST * (limit.cutoff - node.bound):
+        if lost > work.steering.lost * (limit.cutoff - node.bound):
             node.why = DEAR
             return
     relaxed = RelaxedNode(columns, work.w[: now.count], work.sigma[: now.count], node.bound, limit.cutoff)

@@ -14,7 +14,7 @@ from mipfs.errors import UsageError
 if TYPE_CHECKING:
     from mipfs.regularisers.base import Regulariser
 
-REGULARISERS = {"ridge": "mipfs.regularisers.ridge"}
+REGULARISERS = {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"}
 """The module of every regulariser, by its name: ``KIND`` is its class there, ``STATED`` what the checker has of it."""
 
 

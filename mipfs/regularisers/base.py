@@ -33,8 +33,6 @@ class Regulariser(ABC):
     ----------
     name : str, as it stands in the table and in results
     formula : str, r(w) in words
-    is_homogeneous : bool, whether r(tw) = t²r(w), and h so too: v scales with the square of the margin that is asked
-        for (the ρ-form), and the best multiple of a dual vector has a closed form
     has_kernels : bool, whether the compiled kernels know it; nodes and SVMs are interior points else
     is_ridge : bool, whether it is ½w²: then the scores ω² of atoms say all, and their searches serve
     rounding : float, units of rounding that `conjugate` may be off, relative
@@ -42,7 +40,6 @@ class Regulariser(ABC):
 
     name: ClassVar[str]
     formula: ClassVar[str]
-    is_homogeneous: ClassVar[bool] = False
     has_kernels: ClassVar[bool] = False
     is_ridge: ClassVar[bool] = False
     rounding: ClassVar[float] = 8.0
@@ -50,7 +47,14 @@ class Regulariser(ABC):
     @property
     def stated(self) -> dict[str, Any]:
         """Its name and parameters, as a result states them."""
-        return {"name": self.name} | {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}  # type: ignore[arg-type]
+        given = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return {"name": self.name} | {name: [*one] if isinstance(one, tuple) else one for name, one in given.items()}
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether r(tw) = t²r(w) for t ≥ 0, and h so too: v scales with the square of the margin that is asked for (the
+        ρ-form), and the best multiple of a dual vector has a closed form."""
+        return False
 
     @abstractmethod
     def value(self, w: Array) -> Array:
@@ -76,6 +80,9 @@ class Regulariser(ABC):
     def at(self, ids: Integers) -> Regulariser:
         """That of some of the features alone."""
         return self
+
+    def check(self, count: int) -> None:  # noqa: B027  (nothing to refuse is a default)
+        """Refuse, with a `UsageError`, parameters that are not those of so many features."""
 
     def scaled(self, size: float) -> Regulariser:
         """r(w·√size)/size: that of (P) divided by `size`, over columns that are multiplied by its root."""

@@ -15,7 +15,12 @@ class Ridge(Regulariser):
     """½w²."""
 
     name, formula = "ridge", "½w²"
-    is_homogeneous = has_kernels = is_ridge = True
+    has_kernels = is_ridge = True
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """It is."""
+        return True
 
     def value(self, w: Array) -> Array:
         """½w²."""
@@ -33,11 +38,16 @@ class Ridge(Regulariser):
         """1."""
         return np.ones(omega.shape)
 
+    def perspective(self, w: Array, sigma: Array | float) -> Array:
+        """½w²/σ: one rounding less."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.divide(0.5 * np.square(w), sigma, out=np.zeros(w.shape), where=w != 0.0))
+
 
 class Stated:
     """½w², for the checker."""
 
-    words = "½w²"
+    words, is_homogeneous = "½w²", True
 
     def value(self, j: int, w: Fraction) -> Fraction:
         """r(w) of feature j."""

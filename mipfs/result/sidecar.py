@@ -52,6 +52,7 @@ class Claim:
     less : callable, optional
         What is claimed where the leaves prove a bound (unit margin): it leaves room for rounding. Without it no weaker
         bound can be claimed (`mipfs.result.fitted`).
+    derived : rows that multipliers are about beside the user's, with their derivations (`mipfs.selection.derived`)
     """
 
     source: Proof | Combined
@@ -59,6 +60,7 @@ class Claim:
     bound: float | None
     gap: float
     less: Callable[[float], float] | None = None
+    derived: Sequence[Mapping[str, Any]] = ()
 
     @cached_property
     def proof(self) -> Proof:
@@ -67,7 +69,8 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
-        return {"kind": self.kind, "bound": None if self.bound is None else _finite(self.bound), "gap": self.gap}
+        claimed = {"kind": self.kind, "bound": None if self.bound is None else _finite(self.bound), "gap": self.gap}
+        return claimed | ({"derived": [*self.derived]} if self.derived else {})
 
     def packed(self) -> bytes:
         """The contents of the sidecar."""

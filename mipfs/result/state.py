@@ -118,8 +118,7 @@ class State:
 
 def stamp_of(problem: Problem) -> str:
     """SHA-256 of everything that a problem states."""
-    rows = problem.rows
-    assert rows is not None
+    rows = problem.selection.rows
     told = [
         *(problem.atoms.stamp, problem.loss, problem.bias, problem.C, problem.M, problem.margin),
         *(problem.measure, problem.beta, problem.k, problem.forced_in, problem.forced_out),

@@ -106,7 +106,7 @@ def claim_of(run: Run) -> Claim | None:
     if run.infeasible:
         empty = proof or emptiness(problem)
         if empty is not None:
-            return Claim(empty, outcome.proof_kind, None, gap)
+            return Claim(empty, outcome.proof_kind, None, gap, derived=problem.selection.stated_derived())
     if isinstance(problem.atoms, Pairs):
         proof = bare_proof(run) if proof is None or not math.isfinite(run.bound) else proof
     elif proof is None or not math.isfinite(run.bound):
@@ -117,7 +117,8 @@ def claim_of(run: Run) -> Claim | None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     if outcome.proof is not None and run.bound_source == "dual":
         run.bound = bound
-    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed)
+    derived = problem.selection.stated_derived()
+    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, derived)
 
 
 def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:

@@ -31,6 +31,8 @@ from mipfs.errors import NumericalError
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
+from mipfs.proof.evidence import empty_proof, no_dual
+from mipfs.regularisers.base import Regulariser
 from mipfs.run.beside import compile_beside, missing
 from mipfs.run.run import Run
 from mipfs.svm.projection import project
@@ -73,6 +75,8 @@ class Kind:
     is_centred: bool
     is_plain: bool
     has_penalty: bool
+    has_kernels: bool
+    regulariser: Regulariser = dataclasses.field(compare=False)
 
 
 def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
@@ -99,6 +103,8 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         block.is_centred,
         problem.selection.is_plain,
         problem.has_penalty,
+        problem.regulariser.has_kernels,
+        problem.regulariser,
     )
     client = getattr(options, "client", None)
     if kind in _compiled and client is None:
@@ -217,6 +223,7 @@ def _compile(kind: Kind, asked: Asked) -> None:
         problem = tiny(kind, share)
         equal_rows(problem.data.block().values, problem.data.y)  # which runs with few samples leave out
         project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
+        empty_proof(problem).duals.add(*no_dual(problem))  # as a proof does after the clock
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:
@@ -250,7 +257,8 @@ def tiny(kind: Kind, share: float) -> Problem:
 
 def _posed(kind: Kind, data: Instance) -> Problem:
     """The problem of the kind on such data."""
-    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, **dict(kind.problem))
+    own = kind.regulariser.at(np.zeros(data.n_features, dtype=np.int64))
+    problem = Problem(data, M=2, C=10.0, lam=0.01 * kind.has_penalty, regulariser=own, **dict(kind.problem))
     return problem if kind.is_plain else problem.with_rows(np.ones((1, data.n_features)), -np.inf, 2.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.kernels.bound import rounded_down
+from mipfs.selection.derived import ChvatalGomory, rows_of
 from mipfs.selection.rows import Extras, Rows
 from mipfs.selection.scaled_rows import ScaledRows, scaled
 from mipfs.settings import OracleSettings
@@ -106,7 +108,9 @@ class Selection:
     M : int or None, no cardinality row when None
     forced_in, forced_out : tuple of int
     rows : Rows
+        The user's, and behind them those that are derived.
     feature_names : sequence of str, for messages
+    derived : sequence of ChvatalGomory, the proofs of the rows that are derived
     """
 
     n_features: int
@@ -115,6 +119,23 @@ class Selection:
     forced_out: tuple[int, ...]
     rows: Rows
     feature_names: Sequence[str] = ()
+    derived: Sequence[ChvatalGomory] = ()
+
+    @cached_property
+    def given(self) -> Selection:
+        """The set as its user states it, without derived rows: the same selections."""
+        kept = range(len(self.rows) - len(self.derived))
+        return dataclasses.replace(self, rows=self.rows.take(kept), derived=()) if self.derived else self
+
+    def with_derived(self, derived: Sequence[ChvatalGomory]) -> Selection:
+        """The set with derived rows, too; it must have none."""
+        assert not self.derived
+        rows = self.rows.stack(rows_of(self, derived)) if derived else self.rows
+        return dataclasses.replace(self, rows=rows, derived=derived)
+
+    def stated_derived(self) -> list[dict[str, Any]]:
+        """The derived rows with their derivations, as a certificate has them."""
+        return [one.stated(self.given) for one in self.derived]
 
     @property
     def is_plain(self) -> bool:
@@ -195,4 +216,4 @@ class Selection:
         """
         from mipfs.selection.conflict import smallest_conflict
 
-        return smallest_conflict(self, must_stop)
+        return smallest_conflict(self.given, must_stop)

@@ -20,10 +20,11 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
 from mipfs.settings.inner import LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
 from mipfs.settings.kinds import Part, Tolerance
+from mipfs.settings.nodes import NodeSettings
 
 __all__ = [
     "BranchSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings", "KelleySettings",
-    "LayerSettings", "ListSettings", "MasterSettings", "OracleSettings", "Part", "ProximalSettings",
+    "LayerSettings", "ListSettings", "MasterSettings", "NodeSettings", "OracleSettings", "Part", "ProximalSettings",
     "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
     "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
@@ -284,6 +285,8 @@ class BranchSettings(DriverSettings):
 
     tree: TreeSettings = TreeSettings()
     """Its tree."""
+    nodes: NodeSettings = NodeSettings()
+    """Its nodes, in compiled code."""
     search: SearchSettings = SearchSettings()
     """The search for incumbents beside it."""
     root: RootSettings = RootSettings()

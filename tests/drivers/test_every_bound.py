@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from mipfs.atoms.top import TopFeatures
 from mipfs.drivers import conic, milp_master
 from mipfs.drivers.master import Master
 from mipfs.drivers.most_violated import MostViolated
@@ -20,6 +21,7 @@ from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE
 from mipfs.inner.prices import Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.kernels import bound
 from mipfs.kernels import prices as kernel
 from mipfs.proof.cuts import Cut
 from mipfs.proof.multipliers import inner_below
@@ -91,10 +93,10 @@ def test_a_cut_over_a_cardinality_row(kind: str) -> None:
         pool = SimpleNamespace(constants=np.array([cut.constant]), slopes=cut.slopes[None, :])
         better = milp_master._better(None, problem, pool, 0)
         assert better is not None
-        boolean = SimpleNamespace(problem=problem, low=np.zeros(one.p), high=np.zeros(one.p))
-        boolean.low[one.inside] = boolean.high[one.inside] = boolean.high[one.free] = 1.0
+        at = SimpleNamespace(problem=problem, low=np.zeros(one.p), high=np.zeros(one.p))
+        at.low[one.inside] = at.high[one.inside] = at.high[one.free] = 1.0
         pricing = Pricing(problem.selection)
-        priced, _ = Boolean._priced(boolean, cut, pricing.none)
+        priced, _ = Boolean._priced(at, cut, pricing.none)
         for value in (*found, better[0], priced):
             check(value, *exact, times=12)
 
@@ -207,8 +209,8 @@ def test_multipliers_of_rows(kind: str) -> None:
         assert Fraction(prices.constant) <= ends
         penalties = prices.penalties(problem.penalty)
         assert all(Fraction(a) <= Fraction(c) - b for a, b, c in zip(penalties, pulled, problem.penalty, strict=True))
-        boolean = SimpleNamespace(problem=problem, low=low, high=high)
-        check(Boolean._priced(boolean, cut, prices)[0], exact, size, count, times=40)
+        at = SimpleNamespace(problem=problem, low=low, high=high)
+        check(Boolean._priced(at, cut, prices)[0], exact, size, count, times=40)
 
         states = np.full(one.p, OUTSIDE, dtype=np.int8)
         states[one.inside], states[one.free] = INSIDE, FREE
@@ -272,6 +274,62 @@ def test_combined_cuts_of_the_master(kind: str) -> None:
         size = sum((a * abs(Fraction(b)) for a, b in zip(share, constants.tolist(), strict=True)), Fraction(0))
         size += sum(s, Fraction(0)) + sum(map(Fraction, one.problem.penalty.tolist()), Fraction(0))
         check(value, exact, size, p + k, times=40)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide", "tiny")])
+def test_the_best_cut_of_a_leaf_of_the_master(kind: str) -> None:
+    for one in drawn(kind, 7):
+        r, p = one.r, one.p
+        k = int(r.integers(1, 6))
+        slopes, constants = np.abs(np.array([numbers(r, kind, p) for _ in range(k)])), numbers(r, kind, k)
+        master, sigma = object.__new__(Master), r.integers(0, 2, p).astype(np.int8)
+        master._oracle = SimpleNamespace(contains=said(True))  # type: ignore[assignment]
+        values = constants - 0.5 * (slopes @ sigma)
+        master.penalty = one.problem.penalty
+        master.pool = SimpleNamespace(slopes=slopes, constants=constants, values=said(values))  # type: ignore[assignment]
+        node: Any = SimpleNamespace(lb=sigma, bound=-np.inf, settled=False)
+        master._leaf(node, np.inf)
+        best = int(node.evidence.cuts[0])
+        assert best == int(np.argmax(values))
+        gain = [Fraction(a) / 2 - Fraction(c) for a, c in zip(slopes[best], one.problem.penalty, strict=True)]
+        held = [gain[j] for j in np.flatnonzero(sigma)]
+        check(node.bound, *exactly(constants[best], held, [], 0), times=8)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "wide", "tiny")])
+def test_a_dual_vector_near_one_that_was_searched(kind: str) -> None:
+    """At α itself, whose scores are known by the bound that they gave: the bound of another is no larger."""
+    for one in drawn(kind, 8):
+        total_of = float(one.cut.slopes.sum())
+        oracle = SimpleNamespace(problem=one.problem, top=object.__new__(TopFeatures))
+        oracle.top.largest_norm, oracle.top.largest_center = 1.0, 0.0
+        zero = np.zeros(1)
+        found = MostViolated._near(oracle, zero, zero, 1.0, total_of, one.cut.constant)
+        assert found is not None
+        exact = [Fraction(one.cut.constant), -Fraction(total_of) / 2]
+        check(found[2], sum(exact, Fraction(0)), sum(map(abs, exact), Fraction(0)), 2, times=8)
+
+
+def plain_sum(*terms: Any) -> float:
+    return float(np.hstack(terms).sum())
+
+
+def plain_value(value: Any, size: Any, count: Any) -> Any:
+    return value
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "mutant"),
+    [(conic, "added", plain_sum), (milp_master, "added", plain_sum), (bound, "rounded_down", plain_value)],
+)
+def test_a_use_without_its_slack_is_caught(
+    module: Any, name: str, mutant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, mutant)
+    monkeypatch.setattr("mipfs.selection.oracle.added", plain_sum)
+    with pytest.raises(AssertionError, match="too large"):
+        for kind in KINDS:
+            test_a_cut_over_a_cardinality_row(kind)
 
 
 def test_the_linear_oracle() -> None:

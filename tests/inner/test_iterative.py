@@ -17,6 +17,7 @@ from mipfs.inner.iterative import IterativeInteriorPoint
 from mipfs.inner.reduced_system import Polytope, cardinality
 from mipfs.losses import get_loss
 from mipfs.problem import Problem
+from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.selection import Rows
 from mipfs.settings import RelaxationSettings
 from tests.references import relaxation_reference
@@ -142,7 +143,7 @@ def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> 
             points = []
             for kind in (IterativeInteriorPoint, InteriorPoint):
                 loss = get_loss("hinge").terms(np.ones(n), np.full(n, 0.5))
-                method = kind(Z, y, loss, bias, np.arange(k), np.zeros(k), polytope)
+                method = kind(Z, y, loss, bias, np.arange(k), np.zeros(k), polytope, regulariser=RIDGE)
                 for _ in range(4):
                     assert method.step()
                 points.append(method.point)

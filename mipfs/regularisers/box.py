@@ -1,0 +1,132 @@
+"""The box: ½w² with low ≤ w ≤ high, low ≤ 0 ≤ high. With t = clip(ω, low, high): h(ω) = ωt − ½t², w(ω) = t.
+
+Signs are the box [0, ∞) or (−∞, 0], which is a cone: h is homogeneous there, and with no other end. An end is forgiven
+2^−40 of itself, as rows are, so that a weight may be rounded to the user's scale and back: that is part of what the box
+is, in both classes. Incumbents keep the ends themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mipfs.errors import UsageError
+from mipfs.regularisers.base import Array, Integers, Regulariser
+
+End = float | None
+WIDER = 1.0 + 2.0**-40
+"""What an end is multiplied by."""
+
+
+@dataclass(frozen=True)
+class Box(Regulariser):
+    """½w² on a box.
+
+    Parameters
+    ----------
+    low, high : float <= 0 and float >= 0, None for no end; or one of these for every feature
+    """
+
+    low: End | tuple[End, ...] = None
+    high: End | tuple[End, ...] = None
+    name, formula = "box", "½w², low ≤ w ≤ high"
+
+    def __post_init__(self) -> None:
+        for name, sign in (("low", -1.0), ("high", 1.0)):
+            given = getattr(self, name)
+            if isinstance(given, Sequence):
+                object.__setattr__(self, name, tuple(given))
+            for end in given if isinstance(given, Sequence) else (given,):
+                is_number = isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end)
+                if end is not None and not (is_number and sign * end >= 0.0):
+                    what = "at most 0" if sign < 0 else "at least 0"
+                    raise UsageError(f"box: {name} = {end!r} must be a number of {what}, or None for no end")
+
+    def check(self, count: int) -> None:
+        """Refuse ends that are not one for every feature."""
+        for name in ("low", "high"):
+            given = getattr(self, name)
+            if isinstance(given, tuple) and len(given) != count:
+                raise UsageError(f"box: {name} has {len(given)} ends, for {count} features")
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """low and high, infinite where there is none."""
+        return _numbers(self.low, -math.inf), _numbers(self.high, math.inf)
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether it holds signs alone."""
+        return all(bool(np.all(np.isinf(end) | (end == 0.0))) for end in self.ends)
+
+    def at(self, ids: Integers) -> Box:
+        """The ends of some of the features."""
+        low, high = (one if not isinstance(one, tuple) else tuple(one[j] for j in ids) for one in (self.low, self.high))
+        return Box(low, high)
+
+    def value(self, w: Array) -> Array:
+        """½w², inf outside."""
+        low, high = self.ends
+        return np.where((w >= WIDER * low) & (w <= WIDER * high), 0.5 * np.square(w), np.inf)
+
+    def conjugate(self, omega: Array) -> Array:
+        """ωt − ½t²."""
+        t = self.weight(omega)
+        return np.asarray(t * (omega - 0.5 * t))
+
+    def weight(self, omega: Array) -> Array:
+        """t."""
+        low, high = self.ends
+        return np.clip(omega, WIDER * low, WIDER * high)
+
+    def curvature(self, omega: Array) -> Array:
+        """1 where no end is in the way."""
+        low, high = self.ends
+        return ((omega > low) & (omega < high)).astype(float)
+
+
+def _numbers(given: Any, absent: float) -> Array:
+    """Ends as floats."""
+    listed = given if isinstance(given, tuple) else (given,)
+    found = np.array([absent if end is None else float(end) for end in listed])
+    return found if isinstance(given, tuple) else found[0]
+
+
+class Stated:
+    """The box, for the checker."""
+
+    def __init__(self, low: Any, high: Any) -> None:
+        sides = [(one if isinstance(one, list) else [one], isinstance(one, list)) for one in (low, high)]
+        for (side, _), sign in zip(sides, (-1, 1), strict=True):
+            if any(end is not None and (type(end) not in (int, float) or sign * end < 0) for end in side):
+                raise ValueError("an end has the wrong sign, or is no number")
+        forgiven = 1 + Fraction(1, 2**40)
+        exact = [([None if end is None else Fraction(end) * forgiven for end in side], many) for side, many in sides]
+        self.low, self.high = exact
+        self.is_homogeneous = all(end is None or end == 0 for side, _ in exact for end in side)
+        self.words = f"½w², {'low' if sides[0][1] else low!r} ≤ w ≤ {'high' if sides[1][1] else high!r}"
+
+    def ends(self, j: int) -> tuple[Fraction | None, Fraction | None]:
+        """Of feature j."""
+        (low, many), (high, more) = self.low, self.high
+        return low[j if many else 0], high[j if more else 0]
+
+    def value(self, j: int, w: Fraction) -> Fraction | None:
+        """r(w) of feature j."""
+        low, high = self.ends(j)
+        return None if (low is not None and w < low) or (high is not None and w > high) else w * w / 2
+
+    def conjugate(self, j: int, omega: Fraction) -> Fraction:
+        """h(ω) of feature j."""
+        low, high = self.ends(j)
+        t = omega if low is None else max(omega, low)
+        t = t if high is None else min(t, high)
+        return t * (omega - t / 2)
+
+
+KIND, STATED = Box, Stated
