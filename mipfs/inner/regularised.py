@@ -25,7 +25,7 @@ from mipfs.svm.solver import SVM, TakenOff
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-INNER_GAP_SHARE = 0.3
+NEARER = 0.3
 """The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
 
@@ -66,7 +66,7 @@ class RegularisedSolver:
         away = self._off[ids]
         Z = np.asfortranarray((data.block(ids).dense(away)) * (np.sqrt(self.size) * self.y[:, None]))
         regulariser = self.problem.regulariser.at(ids).scaled(self.size)
-        seen = Seen(self, Dense(Z, self.must_stop), regulariser, share, INNER_GAP_SHARE * tol)
+        seen = Seen(self, Dense(Z, self.must_stop), regulariser, share, NEARER * tol)
         method = InteriorPoint(
             seen.Z, self.y, self.loss.terms(self.c, 0.5 * self.c), self.problem.bias, np.full(ids.size, -1),
             np.zeros(0), cardinality(0, None), regulariser=regulariser, share=share,

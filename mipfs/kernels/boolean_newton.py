@@ -167,11 +167,13 @@ def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no
 
 @compiled(nogil=True)
 def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
-    """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node."""
+    """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node.
+
+    lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is what a free
+    intercept could still lower the value by.
+    """
     forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
-    # A free intercept that misses y'β = 0 could lower the value by about that times |b|.
     slack = abs((samples.y * path.beta).sum()) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
-    # lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others.
     lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
     value = phi(point.w, penalty, forced, K, path.cls, path.tau) + state.loss + state.base
     state.upper = min(state.upper, value)
@@ -370,8 +372,8 @@ def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     state.inner = np.int64(path.sums[0])
     follow_curvature(Z, samples, face.J, face.G, path, state)
     face.H[:, :] = face.G
-    # Without a sample that has curvature the intercept's pivot would be zero.
     if samples.bias and state.inner == 0:
+        # Without a sample that has curvature the intercept's pivot would be zero.
         face.H[size, size] = 1.0
     state.lift = 1.0
     for t in range(face.H.shape[0]):

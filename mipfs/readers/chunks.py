@@ -18,7 +18,7 @@ from mipfs.readers import files
 
 Array = npt.NDArray[np.float64]
 
-BYTES_AT_ONCE = 1 << 24
+PIECE = 1 << 24
 """Bytes of text that are read at a time."""
 
 
@@ -72,7 +72,7 @@ class Hashed(io.RawIOBase):
 
     def digest(self) -> str:
         """Read what is left, and tell the digest of all."""
-        while piece := self._stream.read(BYTES_AT_ONCE):
+        while piece := self._stream.read(PIECE):
             self.sha.update(piece)
         return self.sha.hexdigest()
 
@@ -86,7 +86,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
 
     with files.plainly_opened(path) as raw:
         hashed, suffix = Hashed(raw), path.suffix.lower()
-        stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)
+        stream: Any = io.BufferedReader(hashed, PIECE)
         try:
             if suffix == ".gz":
                 stream = gzip.GzipFile(fileobj=stream, mode="rb")
@@ -102,7 +102,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
 def skip(stream: IO[bytes], size: int, path: Path) -> None:
     """Pass over bytes that were read before."""
     while size:
-        found = stream.read(min(size, BYTES_AT_ONCE))
+        found = stream.read(min(size, PIECE))
         if not found:
             message = "it is shorter than when it was first read"
             raise DataError(message, "begin anew: remove the unfinished store", path=path)

@@ -20,7 +20,7 @@ from mipfs.result.prediction import scores_on
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-SEARCH_FACTOR = 4.0
+FACTOR = 4.0
 """Step in C until a wanted number of features is bracketed."""
 MOST_FITS = 30
 """Fits of one search at most."""
@@ -181,13 +181,7 @@ def bracket(
             break
         if low >= most:
             break
-        C = (
-            C / SEARCH_FACTOR
-            if low == 0.0
-            else min(most, C * SEARCH_FACTOR)
-            if math.isinf(high)
-            else math.sqrt(low * high)
-        )
+        C = C / FACTOR if low == 0.0 else min(most, C * FACTOR) if math.isinf(high) else math.sqrt(low * high)
     return below, above
 
 

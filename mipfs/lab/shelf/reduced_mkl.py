@@ -24,7 +24,7 @@ from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
 Array = npt.NDArray[np.float64]
 
-EXACT_GAP = 1e-10
+EXACT = 1e-10
 """Relative gap of the SVM at the mixture that the conic solver found."""
 
 
@@ -65,7 +65,7 @@ class Conic:
             raise NumericalError(f"Clarabel does not solve the restricted problem: {status}")
         mu = np.append(mu, np.zeros(len(pool) - mu.size))
         mu = mu / mu.sum() if mu.sum() > 0.0 else np.full(mu.size, 1.0 / mu.size)
-        solved = self._subproblem.solve(pool.mixture(mu, count), EXACT_GAP)
+        solved = self._subproblem.solve(pool.mixture(mu, count), EXACT)
         ids = problem.atoms.columns(solved.ids).ids
         self._last = Solution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
         return self._last
