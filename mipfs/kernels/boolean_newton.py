@@ -169,8 +169,8 @@ def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no
 def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
     """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node.
 
-    lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is what a free
-    intercept could still lower the value by.
+    lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is
+    what a free intercept could still lower the value by.
     """
     forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
     slack = abs((samples.y * path.beta).sum()) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
