@@ -40,8 +40,8 @@ ALL_REGULARISERS, RIDGE = Registered(REGULARISERS), ("ridge",)
 STORED = ("features", "scaled features", "groups", "trees")
 ATOMS = (*STORED, "made groups")
 """What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
-PAIRS = ("pairs", "pairs with heredity")
-"""Monomials of features, too many to hold: a driver that carries them says so."""
+PAIRS = ("pairs", "pairs with heredity", "searched atoms")
+"""Monomials of features, and others that are too many to hold: a driver that carries them says so."""
 SELECTION = ("rows", "extra variables", "forced features", "penalties")
 """What a problem may say about its selection beside M."""
 

@@ -19,11 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Atoms, merged, same_data, split_squares
-from mipfs.atoms.additive import Additive
 from mipfs.atoms.features import Features
-from mipfs.atoms.made import Made
-from mipfs.atoms.pairs import Pairs
-from mipfs.atoms.restricted import restricted
 from mipfs.data.block import Block
 from mipfs.data.checks import anywhere, as_numbers
 from mipfs.data.instance import Instance, nearest
@@ -182,22 +178,17 @@ class Problem:
 
     def _take_atoms(self) -> Instance:
         """Settle atoms and data; whose rows and forced names hold: of functions of features those of the features."""
-        if isinstance(self.atoms, Made):
-            object.__setattr__(self, "data", self.atoms.view)
-            object.__setattr__(self, "atoms", None)
-        source = self.data
-        if isinstance(self.atoms, Additive):
-            source = self.atoms.raw
-            if same_data(source, self.data):
-                object.__setattr__(self, "data", self.atoms.data)
-        if self.atoms is None:
-            object.__setattr__(self, "atoms", Features(self.data))
-        elif isinstance(self.atoms, Pairs):
-            self._take_pairs(self.atoms)
-        elif not (hasattr(self.atoms, "columns") and hasattr(self.atoms, "count")):
-            raise UsageError(f"atoms = {shown(self.atoms)} must be atoms, as mipfs.atoms.make makes them")
-        elif not same_data(self.atoms.data, self.data):
+        given: Any = Features(self.data) if self.atoms is None else self.atoms
+        if not isinstance(given, Atoms):
+            raise UsageError(f"atoms = {shown(given)} must be atoms, as mipfs.atoms.make makes them")
+        if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
+        source, atoms = self.data if given.raw is given.data else given.raw, given.settled
+        if not same_data(atoms.data, self.data):
+            object.__setattr__(self, "data", atoms.data)
+        object.__setattr__(self, "atoms", atoms)
+        if not atoms.is_held:
+            self._check_searched(atoms)
         return source
 
     def _take_regulariser(self) -> None:
@@ -218,19 +209,16 @@ class Problem:
             raise UsageError("the data's rows and forced features are about single features, not about atoms")
         return Rows.empty(self.atoms.count)
 
-    def _take_pairs(self, atoms: Pairs) -> None:
-        """The problem is over the columns that are made of these data; nothing is said of them one by one."""
-        if not (same_data(atoms.data, self.data) or same_data(atoms.base, self.data)):
-            raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
-        object.__setattr__(self, "data", atoms.data)
+    def _check_searched(self, atoms: Atoms) -> None:
+        """Nothing is said, one by one, of atoms that nobody holds all of."""
         zero = isinstance(self.lam, (int, float)) and self.lam == 0
         if not zero or (self.rows is not None and len(self.rows)) or (self.forced_in or self.forced_out):
             raise UsageError(
-                "products of features are too many for rows, penalties and forced ones; give M alone, or "
-                "heredity='strong' or 'weak' to the atoms"
+                f"{atoms.called} are too many for rows, penalties and forced ones; give M alone, or, where they take "
+                "it, heredity='strong' or 'weak' to the atoms"
             )
         if not self.cardinality or (self.M is None and self.data.select.M is None):
-            raise UsageError("products of features are selected by their number; give M")
+            raise UsageError(f"{atoms.called} are selected by their number; give M")
 
     def _check_structural(self) -> None:
         if self.bias:
@@ -261,12 +249,12 @@ class Problem:
         assert self.rows is not None
         assert self.forced_in is not None
         assert self.forced_out is not None
-        atoms = restricted(self.atoms, ids) if atoms is None else atoms
+        atoms = self.atoms.restricted(ids) if atoms is None else atoms
         names = set(atoms.names)
-        if isinstance(self.atoms, Pairs):
-            rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
-        else:
+        if self.atoms.is_held:
             rows = self.selection.rows.of_features(ids)  # what is derived is given to the part
+        else:
+            rows = implied(atoms.names, self.atoms.parts(ids), self.atoms.heredity)
         assert names.issuperset(self.forced_in), "a forced atom is left out"
         return dataclasses.replace(
             self,
@@ -301,7 +289,7 @@ class Problem:
     @property
     def selects_features(self) -> bool:
         """Whether the atoms are the single features."""
-        return isinstance(self.atoms, Features)
+        return self.atoms.are_features
 
     @cached_property
     def _places(self) -> Mapping[str, int]:

@@ -277,6 +277,11 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             report = mipfs.verify(found, data)
             assert report.accepted, report.reason
         assert len({nodes[name, rule] for rule in branching.RULES}) > 1, f"{name}: the rules did not matter"
+    monkeypatch.setitem(branching.RULES, "plain", "toy_baseline")
+    monkeypatch.setattr(importlib.import_module("toy_baseline"), "choose", max, raising=False)
+    with pytest.raises(UsageError, match="decorate choose of toy_baseline"):
+        mipfs.solve(problem, "branch", branching="plain")
+    monkeypatch.delitem(branching.RULES, "plain")
     known = "one of largest-weight, most-fractional, first"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")
@@ -366,6 +371,38 @@ def test_an_atom(place: Path) -> None:
     rows = Problem(data, atoms=Squares(data), M=3).with_rows(np.ones((1, 6)), 0.0, 1.0)
     assert len(mipfs.solve(rows).selected) == 1
     assert not mipfs.verify(best, Squares(new).view).accepted
+
+
+def test_atoms_that_are_searched(place: Path) -> None:
+    """Never held, and found by their search: the optimum and the relaxation of all of them as stored columns."""
+    Distances = importlib.import_module("toy_implicit").Distances
+    r = np.random.default_rng(5)
+    X = r.normal(size=(130, 24))
+    y = np.where(np.abs(X[:, 1] - X[:, 4]) + np.abs(X[:, 2] - X[:, 9]) + 0.1 * r.normal(size=130) > 2.2, 1, -1)
+    data, new = (Instance.from_arrays(X[part], y[part]) for part in (slice(120), slice(120, 130)))
+    atoms = Distances(data)
+    left, right = np.triu_indices(24, 1)
+    stored = Instance.from_arrays(np.abs(data.X[:, left] - data.X[:, right]), data.y, feature_names=atoms.names)
+    for loss in ("hinge", "squared-hinge", "logistic"):
+        searched, held = Problem(data, atoms=atoms, M=2, C=0.1, loss=loss), Problem(stored, M=2, C=0.1, loss=loss)
+        exact, wanted = mipfs.solve(searched, gap=1e-7), mipfs.solve(held, gap=1e-7)
+        assert (exact.status, exact.driver, exact.selected) == (wanted.status, "branch", wanted.selected)
+        assert exact.status is mipfs.Status.OPTIMAL
+        assert exact.objective == pytest.approx(wanted.objective, rel=1e-6)
+        assert exact.bound <= wanted.objective * (1 + 1e-9)
+        assert exact.counters["active"] < exact.counters["atoms"] == 276
+        relaxed, same = (mipfs.solve(one, "kelley", gap=1e-5) for one in (searched, held))
+        assert relaxed.status is same.status
+        assert relaxed.bound == pytest.approx(same.bound, rel=3e-5)
+        assert relaxed.bound <= wanted.objective * (1 + 1e-9)
+    names, places = list(exact.selected), [atoms.names.index(name) for name in exact.selected]
+    scores = atoms.on(new).made(np.array(places)) @ [exact.weights[name] for name in names] + exact.intercept
+    np.testing.assert_allclose(exact.decision_function(atoms.on(new).data), scores, rtol=1e-12)
+    assert exact.claim is None, "no checker searches them anew"
+    with pytest.raises(UsageError, match="too many for rows"):
+        Problem(data, atoms=atoms, M=2, forced_in=(names[0],))
+    with pytest.raises(UsageError, match="made on other data"):
+        Problem(new, atoms=atoms, M=2)
 
 
 def test_columns_that_are_made_are_those_of_the_stored_matrix() -> None:
@@ -584,7 +621,7 @@ def test_a_command(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 def test_all_examples_are_run() -> None:
     kinds = (
-        "loss", "regulariser", "measure", "atom", "driver", "formulation", "baseline", "reader", "command",
+        "loss", "regulariser", "measure", "atom", "implicit", "driver", "formulation", "baseline", "reader", "command",
         "sketch", "branching", "executor", "cuts",
     )  # fmt: skip
     assert {*EXAMPLES} == {f"toy_{kind}" for kind in kinds}

@@ -8,9 +8,10 @@ An atom is a set of columns with one scale λ_g (Tan 2014, section 4): a feature
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -70,29 +71,77 @@ def split_squares(columns: Columns, ids: Integers, w: Array, part: Array) -> flo
     return float(each @ each)
 
 
-class Atoms(Protocol):
-    """What a driver may ask of the things to be selected."""
+class BestSearch(Protocol):
+    """Finds the best atoms of one column each again and again, for changing v."""
+
+    largest_norm: float | None
+    """The largest norm of a column, where it is known; else None."""
+    largest_center: float
+    """The largest |center| of a column."""
+
+    def best(self, v: Array, B: int, must_stop: Callable[[], bool] = bool) -> tuple[Integers, Array]:
+        """At most B atoms of largest positive score, and their |λω|; of equal ones the lowest id first."""
+
+    def radius(self, v: Array) -> float:
+        """A bound on |computed − exact| of every |λω|."""
+
+
+class ScoreSearch(Protocol):
+    """Finds the best atoms of several columns each again and again, without the scores that a bound shows too small."""
+
+    scored: int
+    """Scores that were computed."""
+    saved: int
+    """Scores that a bound saved."""
+
+    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
+        """At most B atoms of largest positive score, best first, of equal ones the lowest id first; their scores."""
+
+    def error(self, v: Array, best: float) -> float:
+        """A bound on |computed − exact| of every score, where `best` is the largest one."""
+
+
+class Atoms(ABC):
+    """What a driver may ask of the things to be selected; defaults are for atoms that are held.
+
+    Attributes
+    ----------
+    data : Instance, whose columns the atoms are made of
+    is_held : bool, whether vectors with an entry for every atom are held; else the best are found by a search
+    is_checkable : bool, whether a certificate over them can be checked: the checker makes anew what is made
+    are_features : bool, whether atom j is column j of the data
+    called : str, what messages call them
+    heredity : {"weak", "strong"} or None, whether an atom asks for some, or all, of the features that it is made of
+    """
+
+    data: Instance
+    is_held = True
+    is_checkable = True
+    are_features = False
+    called = "atoms"
+    heredity: Literal["weak", "strong"] | None = None
 
     @property
-    def data(self) -> Instance:
-        """The instance whose columns the atoms are made of."""
-
-    @property
+    @abstractmethod
     def count(self) -> int:
         """Number of atoms, the length of σ."""
 
     @property
+    @abstractmethod
     def names(self) -> Sequence[str]:
         """A name for every atom."""
 
     @property
+    @abstractmethod
     def kind(self) -> str:
         """What `mipfs.capability` calls them."""
 
     @property
+    @abstractmethod
     def stamp(self) -> str:
         """SHA-256 of the data and of what the atoms are: equal for atoms that are the same on the same data."""
 
+    @abstractmethod
     def on(self, data: Instance) -> Atoms:
         """These atoms on other data with the same features: a column for each of theirs, with the λ that it has here.
 
@@ -102,20 +151,78 @@ class Atoms(Protocol):
             The data has other features.
         """
 
+    @abstractmethod
     def scores(self, v: Array) -> Array:
         """s_g(v) = λ_g² ‖X_g'v‖² of every atom, shape (count,); v has shape (n,)."""
 
+    @abstractmethod
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (count,).
 
         `scores` are those of v where they are at hand: no pass over the data is needed then.
         """
 
+    @abstractmethod
     def best(self, v: Array, B: int) -> Integers:
         """At most B atoms of largest positive score, best first, of equal ones the lowest id first."""
 
+    @abstractmethod
     def columns(self, ids: Ids) -> Columns:
         """The columns of X that the atoms `ids` use."""
+
+    @property
+    def raw(self) -> Instance:
+        """The user's own data, which rows, predictions and certificates are about."""
+        return self.data
+
+    @property
+    def settled(self) -> Atoms:
+        """The atoms that a problem works on in their place."""
+        return self
+
+    def restricted(self, ids: Integers, data: Instance | None = None) -> Atoms:
+        """The atoms `ids` alone, ascending, with their columns, scales and names, on data of these columns alone.
+
+        They are groups; a column that two atoms hold is shared there too. Features take `data` that has these columns.
+        """
+        from mipfs.atoms.features import Features
+        from mipfs.atoms.groups import Groups
+
+        if not ids.size:  # which may be of any kind
+            return Features(self.data.only(ids))
+        columns = self.columns(ids)
+        used, place = np.unique(columns.ids, return_inverse=True)
+        parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
+        scale = np.zeros(ids.size)
+        scale[columns.atom] = columns.scale
+        members = dict(zip((self.names[g] for g in ids), parts, strict=True))
+        return Groups(self.data.only(used), members, scale)
+
+    def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
+        """A search for the best ones where that saves looking at every column; `client`: Dask's, of features."""
+        return None
+
+    def score_search(self) -> ScoreSearch | None:
+        """A search for the best ones where that saves scores."""
+        return None
+
+    def closed(self, ids: Integers) -> Integers:
+        """These atoms with those that heredity asks for beside them, ascending."""
+        return ids
+
+    def parts(self, ids: Integers) -> list[list[str]]:
+        """The names of the features that atoms are made of, where they have heredity."""
+        return [[] for _ in ids]
+
+    def document(self, ids: Integers) -> dict[str, Any] | None:
+        """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
+        columns = self.columns(np.arange(self.count))
+        scale = np.zeros(self.count)
+        scale[columns.atom] = columns.scale
+        names, ends = self.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=self.count))
+        parts = np.split(columns.ids, ends[:-1])
+        listed = [[names[j] for j in part] for part in parts]
+        return {"names": list(self.names), "columns": listed, "scale": scale.tolist()}
 
 
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
 from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
@@ -33,7 +33,7 @@ from mipfs.errors import DataError, UsageError
 Array = npt.NDArray[np.float64]
 
 
-class Additive(ABC):
+class Additive(Atoms, ABC):
     """One atom for every feature of an instance: the columns that a map makes of it.
 
     ``Problem(data, atoms=Splines(data))`` is the problem over an instance whose features are these columns (`data`),
@@ -61,7 +61,7 @@ class Additive(ABC):
     def __init__(self, raw: Instance, scaling: Scaling = "none") -> None:
         if raw.n_features == 0:
             raise UsageError("there is no feature to make functions of")
-        self.raw = raw
+        self._raw = raw
         self.sizes = self._sizes()
         self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
         self._last: tuple[Array, Array] | None = None
@@ -91,7 +91,7 @@ class Additive(ABC):
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Any:
         """The columns (m, d) of new values (m,) of a feature, from what `options` and `stated` gave."""
 
-    def _fit(self) -> None:  # noqa: B027 (most need nothing)
+    def _fit(self) -> None:
         """What needs the columns of all features, once."""
 
     def _squares(self, v: Array) -> Array:
@@ -118,6 +118,16 @@ class Additive(ABC):
         most = max(1, BLOCK // max(1, self.raw.n_samples))
         cuts = np.flatnonzero(np.diff(self.starts[1:] // most)) + 1
         return np.split(np.arange(self.count, dtype=np.int64), cuts)
+
+    @property
+    def raw(self) -> Instance:
+        """What the columns are made of."""
+        return self._raw
+
+    def document(self, ids: Integers) -> dict[str, Any] | None:
+        """How the columns of the atoms `ids` are made, and λ."""
+        scale = None if isinstance(kept_scaling(self.scale), str) else self.scale.tolist()
+        return {"names": None, "columns": None, "scale": scale, "made": self.made(ids)}
 
     @property
     def count(self) -> int:

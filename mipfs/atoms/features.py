@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, BestSearch, Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.parts import largest
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
@@ -26,7 +26,7 @@ SMALLEST_NORM = 1e-150
 _BLOCK = 1 << 20
 
 
-class Features:
+class Features(Atoms):
     """The columns of one instance.
 
     Parameters
@@ -41,8 +41,10 @@ class Features:
         An unknown scaling, or numbers that are no scales.
     """
 
+    are_features = True
+
     def __init__(self, data: Instance, scaling: Scaling = "none") -> None:
-        self.data = data
+        self.data: Instance = data
         self.scale = scales(scaling, lambda: np.sqrt(centred_squares(data)), data.n_features)
 
     @property
@@ -117,6 +119,23 @@ class Features:
     def name(self, atom: int) -> str:
         """The name of an atom."""
         return self.data.feature_names[atom]
+
+    def restricted(self, ids: Integers, data: Instance | None = None) -> Features:
+        """The features `ids` alone, with their scales."""
+        kept = kept_scaling(self.scale)
+        alone = self.data.only(ids) if data is None else data
+        return Features(alone, kept if isinstance(kept, str) else self.scale[ids])
+
+    def best_search(self, client: Any, must_stop: Callable[[], bool]) -> BestSearch | None:
+        """Part after part of the matrix, by the workers of a Dask client where there is one."""
+        from mipfs.atoms.spread import Spread
+        from mipfs.atoms.top import TopFeatures
+
+        return TopFeatures(self, None if client is None else Spread(self, client, must_stop))
+
+    def document(self, ids: Integers) -> dict[str, Any] | None:
+        """λ; None where all are 1."""
+        return {"names": None, "columns": None, "scale": self.scale.tolist()} if self.is_scaled else None
 
 
 def sum_error(scores: Array, radius: Array, sizes: npt.NDArray[np.number]) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -28,7 +28,7 @@ from mipfs.plumbing.declared import declared
 Array = npt.NDArray[np.float64]
 
 
-class Groups:
+class Groups(Atoms):
     """Groups of the columns of one instance: s_g(v) = λ_g² Σ_{j in g} ω_j².
 
     Groups may overlap: a column is duplicated when two groups that hold it are selected, and only then. Its
@@ -67,7 +67,7 @@ class Groups:
         given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
         if not given:
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
-        self.data, self.names = data, tuple(given)
+        self.data, self._names = data, tuple(given)
         members = [_positions(data, name, given[name]) for name in given]
         self.sizes = np.array([ids.size for ids in members], dtype=np.int64)
         self._members = np.concatenate(members)
@@ -75,6 +75,11 @@ class Groups:
         self._features = Features(data)
         self.overlapping = bool(np.any(np.bincount(self._members, minlength=1) > 1))
         self.scale = scales(scaling, lambda: np.sqrt(self._sums(centred_squares(data))), self.count)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for every atom."""
+        return self._names
 
     @property
     def count(self) -> int:

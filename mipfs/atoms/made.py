@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers
+from mipfs.atoms import Atoms, Columns, Ids, Integers
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
@@ -18,7 +18,7 @@ from mipfs.data.made import MadeMatrix
 Array = npt.NDArray[np.float64]
 
 
-class Made(ABC):
+class Made(Atoms, ABC):
     """Columns that are made from those of an instance. A subclass says their number, their names, and how.
 
     ``Problem(data, atoms=Squares(data))`` is the problem over `view`, an instance whose features are the atoms: drivers
@@ -63,6 +63,16 @@ class Made(ABC):
     def features(self) -> Features:
         """The atoms as the features of `view`, which a `Problem` takes in their place."""
         return Features(self.view)
+
+    @property
+    def raw(self) -> Instance:
+        """What certificates and rows are about."""
+        return self.view
+
+    @property
+    def settled(self) -> Features:
+        """The features of `view`."""
+        return self.features
 
     @property
     def count(self) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.atoms.implicit import Search
 from mipfs.atoms.monomials import Monomials
 from mipfs.errors import StoppedError
 from mipfs.kernels.bound import U
@@ -104,7 +105,7 @@ class Scope:
         return 4.0 * (self.v.size + 16) * U * self.factor * self.most**2
 
 
-class PairSearch:
+class PairSearch(Search):
     """Finds the best monomials of degree 2 again and again, for changing v.
 
     Parameters
@@ -171,12 +172,8 @@ class PairSearch:
             products(X, part, v, sums[start : start + step])
         return np.abs(sums) * self.monomials.factors(members)
 
-    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
-        """At most B monomials of largest positive score, and their |ω|; of equal ones the lowest number first."""
-        return self.search(v, B)
-
     def search(
-        self, v: Array, B: int, least: float = 0.0, must_stop: Callable[[], bool] = lambda: False
+        self, v: Array, B: int, least: float = 0.0, must_stop: Callable[[], bool] = bool
     ) -> tuple[Integers, Array]:
         """At most B monomials of largest |ω| ≥ `least`, and their |ω|. All others are below the last, or below `least`.
 

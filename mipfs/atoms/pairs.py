@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.atoms import Integers, check_features
-from mipfs.atoms.features import Features
+from mipfs.atoms.implicit import Implicit
 from mipfs.atoms.monomials import POWERS, TIMES, MonomialNames, Monomials
 from mipfs.atoms.pair_search import PairSearch
 from mipfs.atoms.triple_search import TripleSearch
-from mipfs.data.instance import Instance, SelectDefaults
-from mipfs.data.made import MadeMatrix
+from mipfs.data.instance import Instance
 from mipfs.data.matrix import LARGEST
 from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
@@ -31,7 +30,7 @@ COUNTED = 1 << 53
 """Monomials at most: their numbers are exact as floats too."""
 
 
-class Pairs(Features):
+class Pairs(Implicit):
     """The monomials of the polynomial kernel (γ x'z + r)²: r, √(2γr) x_j, γ x_j² and √2 γ x_j x_k (Tan 2014).
 
     ``Problem(data, atoms=Pairs(data), M=3)`` selects among them. With r = 0 there are squares and products alone. A
@@ -57,6 +56,9 @@ class Pairs(Features):
         Numbers out of their range, centred sparse data, names that could be those of products, too many monomials.
     """
 
+    is_checkable = True
+    called = "products of features"
+
     @declared
     def __init__(
         self,
@@ -77,7 +79,8 @@ class Pairs(Features):
                 f"{COUNTED:.3g} can be numbered: take degree 2 or fewer features"
             )
         self._check_size()
-        super().__init__(self._view())
+        names = MonomialNames(self.monomials, data.feature_names, data.index)
+        super().__init__(data, names, f"monomials {data.sha256} {data.scaling} {gamma!r} {r!r} {degree}")
 
     def _check_size(self) -> None:
         X = self.base.X
@@ -87,23 +90,6 @@ class Pairs(Features):
             raise UsageError(
                 f"values up to {most:g} make monomials beyond {LARGEST:g}; scale the data: 'standard' or 'unit'"
             )
-
-    def _view(self) -> Instance:
-        """The instance whose features are the monomials: nothing of it is as long as they are many."""
-        base, count = self.base, self.monomials.count
-        none, one = np.broadcast_to(0.0, count), np.broadcast_to(1.0, count)
-        X = MadeMatrix((base.n_samples, count), self.made)
-        names = MonomialNames(self.monomials, base.feature_names, base.index)
-        view = base.over(
-            X, names, center=none, shift=none, scale=one, scaling="none", values_sha256=self._values_sha256
-        )
-        object.__setattr__(view, "select", SelectDefaults(M=base.select.M))
-        return view
-
-    @property
-    def _values_sha256(self) -> str:
-        stated = f"monomials {self.base.sha256} {self.base.scaling} {self.gamma!r} {self.r!r} {self.degree}"
-        return hashlib.sha256(stated.encode()).hexdigest()
 
     def made(self, ids: Integers) -> Array:
         """The columns of monomials, (n, k) in Fortran order."""
@@ -117,7 +103,7 @@ class Pairs(Features):
     @cached_property
     def stamp(self) -> str:
         """See `mipfs.atoms.Atoms`."""
-        stated = f"{self.kind} {self.heredity} {self._values_sha256}"
+        stated = f"{self.kind} {self.heredity} {self.data.values_sha256}"
         return hashlib.sha256(stated.encode()).hexdigest()
 
     def on(self, data: Instance) -> Pairs:
@@ -130,16 +116,6 @@ class Pairs(Features):
         kind = PairSearch if self.degree == 2 else TripleSearch
         return kind(self.base.block().values, self.monomials)
 
-    def scores(self, v: Array) -> Array:
-        """ω² of every one of them, (count,), where that fits into memory."""
-        if self.count > 1 << 24:
-            raise UsageError(f"{self.count:.3g} scores do not fit into memory; `search` finds the best of them")
-        return super().scores(v)
-
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B of largest positive score, best first, of equal ones the lowest number first."""
-        return self.search().best(v, B)[0]
-
     def single(self, ids: Integers) -> Integers:
         """The numbers of the single features of which monomials are made, ascending."""
         used = np.unique(self.monomials.members(ids))
@@ -147,12 +123,16 @@ class Pairs(Features):
         padded[:, -1] = used
         return np.unique(self.monomials.ids(padded[used >= 0]))
 
+    def closed(self, ids: Integers) -> Integers:
+        """These with the single features of which they are made, where heredity asks for them."""
+        return np.union1d(ids, self.single(ids)) if self.heredity else ids
+
     def parts(self, ids: Integers) -> list[list[str]]:
         """The names of the features of monomials, each as often as it stands there."""
         names = self.base.feature_names
         return [[names[j] for j in members if j >= 0] for members in self.monomials.members(ids).tolist()]
 
-    def stated(self, ids: Integers) -> dict[str, Any]:
+    def document(self, ids: Integers) -> dict[str, Any]:
         """The monomials `ids` for the JSON of a result, with what says which others there are."""
         names = [self.names[int(g)] for g in ids]
         made = {
@@ -176,11 +156,6 @@ def pairs(data: Instance, **options: Any) -> Pairs:
     (465, 'mean radius × mean texture')
     """
     return Pairs(data, **options)
-
-
-def some(ids: Integers) -> Integers:
-    """These monomials, or the first one where there are none: a proof is over at least one."""
-    return ids if ids.size else np.zeros(1, dtype=np.int64)
 
 
 def _check(data: Instance, gamma: Any, r: Any, degree: Any, heredity: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,12 @@ class TopFeatures:
         self.features, self._search = features, search or search_of(features)
         if self._search is None:
             center = np.abs(features.data.center) * features.scale
-            self.largest_norm = float(np.max(features.scale * features.norms, initial=0.0))
+            self.largest_norm: float | None = float(np.max(features.scale * features.norms, initial=0.0))
             self.largest_center = float(np.max(center, initial=0.0))
         else:
             self.largest_norm, self.largest_center = self._search.norm, self._search.center
 
-    def best(self, v: Array, B: int) -> tuple[Integers, Array]:
+    def best(self, v: Array, B: int, must_stop: Callable[[], bool] = bool) -> tuple[Integers, Array]:
         """At most B features of largest positive score, and their |λω|; of equal ones the lowest id first."""
         if self._search is None:
             scores = self.features.scores(v)
@@ -48,6 +49,7 @@ class TopFeatures:
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |λω|."""
         gamma = (v.size + 4) * U
+        assert self.largest_norm is not None
         norms = self.largest_norm * float(np.linalg.norm(v))
         if self.largest_center > 0.0:
             norms += self.largest_center * float(np.abs(v).sum())

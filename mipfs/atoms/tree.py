@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, Integers, ScoreSearch, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -27,7 +27,7 @@ from mipfs.errors import UsageError
 Array = npt.NDArray[np.float64]
 
 
-class Tree:
+class Tree(Atoms):
     """A forest over the features: every node stands for the group of all features below it.
 
     Atoms 0 … p−1 are the features, the leaves; the inner nodes follow. Two groups are disjoint or one holds the
@@ -74,7 +74,7 @@ class Tree:
             self._parent, inner = _by_name(data, parents)
         else:
             self._parent, inner = _by_position(data, parents, names)
-        self.names = (*data.feature_names, *inner)
+        self._names = (*data.feature_names, *inner)
         p = data.n_features
         if len(set(self.names)) < len(self.names):
             taken = set(data.feature_names)
@@ -91,6 +91,11 @@ class Tree:
         self._features = Features(data)
         self.scale = scales(scaling, lambda: np.sqrt(self.sums_below(centred_squares(data))), self.count)
         self.visited = self.pruned = self.last_pruned = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for every atom."""
+        return self._names
 
     @property
     def count(self) -> int:
@@ -152,6 +157,12 @@ class Tree:
         self.visited += looked_at
         self.pruned += self.last_pruned
         return kept
+
+    def score_search(self) -> ScoreSearch | None:
+        """Without the scores below nodes that a bound rules out."""
+        from mipfs.atoms.tree_search import TreeSearch
+
+        return TreeSearch(self)
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""

@@ -35,7 +35,10 @@ def get_rule(name: str) -> Any:
     Raises
     ------
     UsageError
-        No rule of that name.
+        No rule of that name, or one that is not compiled.
     """
     check_rule(name)
-    return import_module(RULES[name]).choose
+    rule = import_module(RULES[name]).choose
+    if not hasattr(rule, "py_func"):
+        raise UsageError(f"branching = {shown(name)}: decorate choose of {RULES[name]} with mipfs.compiled.compiled")
+    return rule

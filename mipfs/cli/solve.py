@@ -166,7 +166,7 @@ def with_lp_rows(problem: Problem, path: str) -> Problem:
     """The problem with the rows of an LP file on top of its own."""
     from mipfs.readers.lp_rows import read_rows
 
-    rows = read_rows(path, getattr(problem.atoms, "raw", problem.data))  # of functions of features the features
+    rows = read_rows(path, problem.atoms.raw)  # of functions of features the features
     return problem.replace(rows=rows if problem.rows is None else problem.rows.stack(rows))
 
 

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.pairs import Pairs, some
-from mipfs.drivers.searched import Searched, closed, searched
+from mipfs.atoms.implicit import some
+from mipfs.drivers.searched import Searched, searched
 from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
@@ -135,7 +135,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
             run.closed = part.closed and not missing.size
             run.early = None if run.closed else part.stop()
             break
-        held = closed(problem, np.union1d(held, missing))
+        held = problem.atoms.closed(np.union1d(held, missing))
         assert run.incumbent is not None
         start = tuple(problem.atoms.names[int(g)] for g in run.incumbent.selected)
     run.outcome.proof = _proof(run, root, best)
@@ -144,7 +144,7 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
 def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
     problem, options = run.problem, run.options
-    if isinstance(problem.atoms, Pairs):
+    if not problem.atoms.is_held:
         root = searched(run)
         named = problem.atoms_of([*(options.start or ()), *(options.active or ())])
         return root, root.first(named, run.settings.growth.least)
@@ -170,8 +170,8 @@ def _check(run: Run) -> None:
     UsageError
     """
     problem, options = run.problem, run.options
-    if isinstance(problem.atoms, Pairs) and problem.loss == "structural":
-        raise UsageError("products of features go with losses that are a sum over the samples; take another loss")
+    if not problem.atoms.is_held and problem.loss == "structural":
+        raise UsageError(f"{problem.atoms.called} go with losses that are a sum over the samples; take another loss")
     if problem.is_one_master:
         raise UsageError(
             "active takes neither the structural loss nor whole extra variables; leave it out, or where atoms are made "
@@ -204,7 +204,7 @@ def _proof(run: Run, root: Root | Searched, part: Grown | None) -> Proof | None:
     if isinstance(root, Searched):
         chosen = [] if run.incumbent is None else [run.incumbent.selected]
         inside = [] if part is None else [part.held]
-        held = run.outcome.held = closed(problem, some(np.unique(np.concatenate([root.top, *chosen, *inside]))))
+        held = run.outcome.held = problem.atoms.closed(some(np.unique(np.concatenate([root.top, *chosen, *inside]))))
     elif root.prices.y.any():
         shown = cancelled(problem.selection, root.prices.y) if len(problem.selection.rows.extra) else root.prices.y
         if shown is None:

@@ -19,8 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs import formulation
-from mipfs.atoms.features import Features
-from mipfs.atoms.pairs import Pairs
 from mipfs.capability import ALL_REGULARISERS, ATOMS, POINTWISE, Capability, needs_ridge
 from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
@@ -47,7 +45,10 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(
-    losses=POINTWISE, bound="earned, certified", atoms=(*ATOMS, "pairs"), regularisers=ALL_REGULARISERS
+    losses=POINTWISE,
+    bound="earned, certified",
+    atoms=(*ATOMS, "pairs", "searched atoms"),
+    regularisers=ALL_REGULARISERS,
 )
 
 
@@ -110,7 +111,7 @@ def refuse(problem: Problem, options: Options) -> None:
     ------
     UsageError
     """
-    if isinstance(problem.atoms, Pairs) or not (takes_the_best(problem) and isinstance(problem.atoms, Features)):
+    if not (problem.atoms.is_held and takes_the_best(problem) and problem.selects_features):
         raise UsageError(
             "client scores single features under a cardinality row alone; leave it out with rows, penalties, groups, "
             "trees and products"
@@ -166,7 +167,7 @@ def run(run: Run) -> Steps:
     del method  # what it holds of every sample
     if last is not None and best is not None:
         run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, *best, options.relaxation == "box"), last.alpha
-        if not isinstance(problem.atoms, Pairs):  # a program has a variable for every atom
+        if problem.atoms.is_held:  # a program has a variable for every atom
             run.outcome.declare = partial(_declared, problem, tuple(pool.members))
         run.outcome.selections = pool.members
         if options.refit:
@@ -235,8 +236,8 @@ def _tolerance(run: Run) -> float:
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
     problem, options = run.problem, run.options
-    if isinstance(problem.atoms, Pairs) and options.restricted not in ("auto", "proximal", "interior"):
-        raise UsageError(f"restricted = {options.restricted!r} holds all products of features; leave it at 'auto'")
+    if not problem.atoms.is_held and options.restricted not in ("auto", "proximal", "interior"):
+        raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
     loss = get_loss(problem.loss)
     if options.restricted in ("face", "proximal", "conic", "simple-mkl"):
         needs_ridge(problem, f"restricted = {options.restricted!r}")

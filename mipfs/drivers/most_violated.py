@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import Features
-from mipfs.atoms.pair_search import PairSearch
-from mipfs.atoms.pairs import Pairs
-from mipfs.atoms.spread import Spread
-from mipfs.atoms.top import TopFeatures
-from mipfs.atoms.tree import Tree
-from mipfs.atoms.tree_search import TreeSearch
+from mipfs.atoms import BestSearch, ScoreSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
 from mipfs.kernels.bound import U, added, gains, lower
@@ -53,7 +47,7 @@ class MostViolated:
 
     Attributes
     ----------
-    top : TopFeatures, where the best features are found without a score of every one
+    top : BestSearch, where the best features are found without a score of every one
     is_wide : bool, whether the next best atoms are wanted too
     next_best : (k,) ndarray, these at the last dual vector, best first
     """
@@ -67,15 +61,11 @@ class MostViolated:
         self._loss = get_loss(run.problem.loss)
         problem = run.problem
         self._by_best = takes_the_best(problem)
-        self.top: TopFeatures | PairSearch | None = None
-        self._search: TreeSearch | None = None
-        if isinstance(problem.atoms, Pairs):
-            self.top = problem.atoms.search()
-        elif self._by_best and isinstance(problem.atoms, Features):
-            search = None if client is None else Spread(problem.atoms, client, self._must_stop)
-            self.top = TopFeatures(problem.atoms, search)
-        elif self._by_best and isinstance(problem.atoms, Tree):
-            self._search = TreeSearch(problem.atoms)
+        self.top: BestSearch | None = None
+        self._search: ScoreSearch | None = None
+        if self._by_best or not problem.atoms.is_held:
+            self.top = problem.atoms.best_search(client, self._must_stop)
+            self._search = problem.atoms.score_search()
 
     @property
     def best(self) -> tuple[float, Array | Combination | None]:
@@ -144,7 +134,7 @@ class MostViolated:
         The root of the sum of the M largest scores is a norm of v, at most √M max_j ‖λ_j x_j‖ ‖v‖: at `exact` it is at
         most √squares, that at `wanted`, and √M max_j ‖λ_j x_j‖ ‖exact − wanted‖.
         """
-        if not isinstance(self.top, TopFeatures):
+        if self.top is None or self.top.largest_norm is None:
             return None
         M = self.problem.atoms.count if self.problem.M is None else self.problem.M
         apart = (exact[at] - multiple * alpha[at] for at in pieces(exact.size))
@@ -157,10 +147,10 @@ class MostViolated:
         return np.empty(0, dtype=np.int64), np.empty(0), added(g, -0.5 * root * root * (1.0 + ROUNDED))
 
     def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
-        """lower of a feasible dual vector, at hand where that is the best so far, and of `Pairs` its best atoms."""
+        """lower of a feasible dual vector, at hand where that is the best so far, and the best of searched atoms."""
         lower, dual, multiple = self._best
         at_hand = isinstance(dual, np.ndarray) and multiple == 1.0 and np.array_equal(dual, exact)
-        if at_hand and not isinstance(self.problem.atoms, Pairs):
+        if at_hand and self.problem.atoms.is_held:
             return np.empty(0, dtype=np.int64), lower
         ids, _, lower = self.at(exact * self.problem.data.y, g)
         return ids, lower
@@ -181,10 +171,9 @@ class MostViolated:
         problem, count = self.problem, self.problem.atoms.count
         M = count if problem.M is None else min(problem.M, count)
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
-            top, wide = self.top, self._wide(M)
-            ids, sizes = top.search(v, wide, must_stop=must_stop) if isinstance(top, PairSearch) else top.best(v, wide)
-            ids, self.next_best = ids[:M], ids[M:]
-            return self._of_best(g, ids, np.square(_filled(sizes[:M], M) + self.top.radius(v)))
+            ids, sizes = self.top.best(v, self._wide(M), must_stop)
+            ids, sizes, self.next_best = ids[:M], sizes[:M], ids[M:]
+            return self._of_best(g, ids, np.square(_filled(sizes, M) + self.top.radius(v)))
         if self._search is not None:
             ids, found = self._search.best(v, M)
             return self._of_best(g, ids, _filled(found, M) + self._search.error(v, float(found.max(initial=0.0))))

@@ -8,10 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.features import Features, kept_scaling
-from mipfs.atoms.pair_search import PairSearch
-from mipfs.atoms.restricted import restricted
-from mipfs.atoms.top import TopFeatures
+from mipfs.atoms import BestSearch
 from mipfs.inner.alike import AT_A_TIME, alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
@@ -33,12 +30,12 @@ class Rounding:
     Parameters
     ----------
     run : Run
-    top : TopFeatures or PairSearch, optional
+    top : BestSearch, optional
         Finds the best features: incumbents are looked for among these and those that the relaxation uses, so nothing
         is as long as all features are. By default all atoms are looked at.
     """
 
-    def __init__(self, run: Run, top: TopFeatures | PairSearch | None = None) -> None:
+    def __init__(self, run: Run, top: BestSearch | None = None) -> None:
         count, M = run.problem.atoms.count, run.problem.M
         self.run = run
         self.settings: RoundingSettings = run.settings.rounding
@@ -113,9 +110,7 @@ class Merged(Part):
         if self.alike is None:
             return problem.restricted(held)
         data = self.alike.instance(problem.data.sample_weight)
-        assert isinstance(problem.atoms, Features)
-        kept = kept_scaling(problem.atoms.scale)
-        return problem.restricted(held, Features(data, kept if isinstance(kept, str) else problem.atoms.scale[held]))
+        return problem.restricted(held, problem.atoms.restricted(held, data))
 
 
 def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | None = None) -> list[Array]:
@@ -135,9 +130,9 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
     sizes, gain = np.zeros(sigma.size), np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
-    at_a_time = AT_A_TIME if isinstance(problem.atoms, Features) else max(1, used.size)
+    at_a_time = AT_A_TIME if problem.selects_features else max(1, used.size)
     few = (used[start : start + at_a_time] for start in range(0, used.size, at_a_time))
-    scores = np.concatenate([np.empty(0), *(restricted(problem.atoms, ids).scores(v) for ids in few)])
+    scores = np.concatenate([np.empty(0), *(problem.atoms.restricted(ids).scores(v) for ids in few)])
     gain[place] = gains(scores, problem.penalty[used])
     return [sizes, sigma, gain, *([sigma - 0.5] if problem.has_penalty else [])]
 

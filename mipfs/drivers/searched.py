@@ -2,7 +2,7 @@
 
 A      some atoms, those of largest score first
 repeat α = the dual vector of the relaxation over A
-       find the best atoms of all for α (`mipfs.atoms.pair_search`): lower(α) bounds the relaxation over all of them
+       find the best atoms of all for α (`mipfs.atoms.implicit.Search`): lower(α) bounds the relaxation over all of them
        A takes them in
 until  the relaxation over A lies no further above lower(α) than it was solved to
 """
@@ -10,12 +10,12 @@ until  the relaxation over A lies no further above lower(α) than it was solved 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.pair_search import TINY, PairSearch
-from mipfs.atoms.pairs import Pairs
+from mipfs.atoms.implicit import Implicit, Search
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.kernels.bound import U, gains, lower
 from mipfs.losses import get_loss
@@ -27,6 +27,9 @@ from mipfs.selection.selection import Rows
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+TINY = float(np.finfo(float).tiny)
+"""What a computed |ω| may be that a search takes for zero."""
+
 
 @dataclass(frozen=True, eq=False)
 class Searched:
@@ -34,8 +37,8 @@ class Searched:
 
     Attributes
     ----------
-    problem : Problem over `Pairs`
-    search : PairSearch
+    problem : Problem over `mipfs.atoms.implicit.Implicit`
+    search : Search
     dual : Dual, on its grid
     v : (n,) α∘y
     g : float, rounded down
@@ -46,7 +49,7 @@ class Searched:
     """
 
     problem: Problem
-    search: PairSearch
+    search: Search
     dual: Dual
     v: Array
     g: float
@@ -98,15 +101,14 @@ class Searched:
     def first(self, named: Integers, least: int) -> Integers:
         """The atoms to begin with: those named, those of the relaxation, and the best ones."""
         ids = self.search.search(self.v, max(least, 2 * self.mixed.size))[0]
-        return closed(self.problem, np.unique(np.concatenate([named, self.mixed, self.top, ids])))
+        return self.problem.atoms.closed(np.unique(np.concatenate([named, self.mixed, self.top, ids])))
 
 
 def searched(run: Run) -> Searched:
-    """Solve the relaxation over all atoms of a problem over `Pairs`, without the rows of heredity."""
+    """Solve the relaxation over all atoms of a problem over atoms that are searched, without the rows of heredity."""
     problem = run.problem
-    assert isinstance(problem.atoms, Pairs)
     assert problem.M is not None
-    search, loss, settings = problem.atoms.search(), get_loss(problem.loss), run.settings.growth
+    search, loss, settings = cast(Implicit, problem.atoms).search(), get_loss(problem.loss), run.settings.growth
     few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
@@ -127,12 +129,6 @@ def searched(run: Run) -> Searched:
     return best
 
 
-def closed(problem: Problem, ids: Integers) -> Integers:
-    """Atoms with those that heredity asks for beside them."""
-    atoms = problem.atoms
-    return np.union1d(ids, atoms.single(ids)) if isinstance(atoms, Pairs) and atoms.heredity else ids
-
-
 def _over(run: Run, held: Integers) -> Solved:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
@@ -141,7 +137,7 @@ def _over(run: Run, held: Integers) -> Solved:
     return solver.solve(*part.selection.sigma_bounds(), gap)
 
 
-def _judged(problem: Problem, search: PairSearch, dual: Dual, mixed: Integers | None = None) -> Searched:
+def _judged(problem: Problem, search: Search, dual: Dual, mixed: Integers | None = None) -> Searched:
     """What a feasible dual vector proves."""
     exact, M = decoded(dual), problem.M or 0
     v = exact * problem.data.y

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms.features import Features
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
@@ -181,7 +180,7 @@ class Boolean:
         """Whether every atom is one column that stays sparse, and few rows bind them."""
         problem, data = self.problem, self.problem.data
         implicit = problem.bias or not np.any(data.center)
-        few = 2 * self.row_lb.size <= ROWS and isinstance(problem.atoms, Features)
+        few = 2 * self.row_lb.size <= ROWS and problem.selects_features
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
     def _work(self, count: int) -> float:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from numba import int64
 from scipy import sparse
 
-from mipfs.atoms.features import Features, omega_radius, sum_error
+from mipfs.atoms.features import omega_radius, sum_error
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean
 from mipfs.kernels import boolean_newton, node, propagation, structures, subtree
@@ -141,7 +141,7 @@ def carries(problem: Problem) -> bool:
     Sparse columns are centred implicitly, which only a free bias can absorb.
     """
     data = problem.data
-    plain = isinstance(problem.atoms, Features) and not problem.atoms.is_scaled and problem.selection.is_plain
+    plain = problem.atoms.kind == "features" and problem.selection.is_plain
     absorbed = problem.bias or not np.any(data.center) or not data.block().stays_sparse(DENSE_ROWS_ABOVE)
     return bool(plain and problem.has_kernels and absorbed)
 

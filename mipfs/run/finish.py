@@ -10,10 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.atoms import Atoms, Integers
-from mipfs.atoms.additive import Additive
-from mipfs.atoms.features import Features, kept_scaling
-from mipfs.atoms.pairs import Pairs
+from mipfs.atoms import Atoms
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import at_hand, emptiness
 from mipfs.result.result import Result, StopReason, Trace
@@ -40,7 +37,7 @@ def result_of(run: Run, driver: str) -> Result:
     chosen = () if run.incumbent is None else run.incumbent.selected
     selected = tuple(run.problem.atoms.names[int(g)] for g in chosen)
     atoms = run.problem.atoms
-    described = of_pairs(run) if isinstance(atoms, Pairs) else _described(run)
+    described = _described(run) if atoms.is_held or not atoms.is_checkable else of_pairs(run)
     return Result(
         status=run.status(),
         stop_reason=reason,
@@ -89,7 +86,7 @@ def _described(run: Run) -> dict[str, Any]:
         },
         "data_sha256": data.sha256,
         "rows": tuple(stated(run.problem.named_rows(), atoms.names)["rows"]),
-        "atoms": _stated_atoms(atoms, selected),
+        "atoms": atoms.document(selected),
     }
 
 
@@ -107,7 +104,9 @@ def claim_of(run: Run) -> Claim | None:
         empty = proof or emptiness(problem)
         if empty is not None:
             return Claim(empty, outcome.proof_kind, None, gap, derived=problem.selection.stated_derived())
-    if isinstance(problem.atoms, Pairs):
+    if not problem.atoms.is_checkable:
+        return None
+    if not problem.atoms.is_held:
         proof = bare_proof(run) if proof is None or not math.isfinite(run.bound) else proof
     elif proof is None or not math.isfinite(run.bound):
         proof = at_hand(problem, outcome.pool)
@@ -121,32 +120,9 @@ def claim_of(run: Run) -> Claim | None:
     return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, derived)
 
 
-def _stated_atoms(atoms: Atoms, selected: Integers) -> dict[str, Any] | None:
-    """What is selected, for the JSON: names, columns by name, and λ; None for single features with λ = 1.
-
-    Of functions of features how they are made (`mipfs.atoms.additive.Additive.made`) in place of names and columns.
-    """
-    if isinstance(atoms, Additive):
-        scale = None if isinstance(kept_scaling(atoms.scale), str) else atoms.scale.tolist()
-        return {"names": None, "columns": None, "scale": scale, "made": atoms.made(selected)}
-    if isinstance(atoms, Features):
-        return {"names": None, "columns": None, "scale": atoms.scale.tolist()} if atoms.is_scaled else None
-    columns = atoms.columns(np.arange(atoms.count))
-    scale = np.zeros(atoms.count)
-    scale[columns.atom] = columns.scale
-    names, ends = atoms.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=atoms.count))
-    parts = np.split(columns.ids, ends[:-1])
-    return {
-        "names": list(atoms.names),
-        "columns": [[names[j] for j in part] for part in parts],
-        "scale": scale.tolist(),
-    }
-
-
 def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
     """How the data was read, for whoever uses the classifier; None for arrays."""
-    data, names = (atoms.raw, selected) if isinstance(atoms, Additive) else (atoms.data, columns)
-    data = atoms.base if isinstance(atoms, Pairs) else data
+    data, names = atoms.raw, {*columns, *selected}
     used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
     return None if data.label is None and not used else {"label": data.label, "words": used}
 

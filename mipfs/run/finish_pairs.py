@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from mipfs.atoms.pairs import Pairs, some
+from mipfs.atoms.implicit import some
+from mipfs.atoms.pairs import Pairs
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.result.sidecar import stated
@@ -18,8 +19,7 @@ def described(run: Run) -> dict[str, Any]:
 
     Columns, shift and scale are those of the features that the selected products are made of.
     """
-    atoms = run.problem.atoms
-    assert isinstance(atoms, Pairs)
+    atoms = cast(Pairs, run.problem.atoms)
     base, held = atoms.base, run.outcome.held
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     held = some(np.unique(chosen)) if held is None else held
@@ -37,12 +37,12 @@ def described(run: Run) -> dict[str, Any]:
         },
         "data_sha256": base.sha256,
         "rows": tuple(stated(rows, [atoms.names[int(g)] for g in held])["rows"]),
-        "atoms": atoms.stated(held),
+        "atoms": atoms.document(held),
     }
 
 
 def bare_proof(run: Run) -> Proof:
-    """The proof of α = 0, for a run over `Pairs` that was stopped before it had another."""
+    """The proof of α = 0, for a run over atoms that are searched that was stopped before it had another."""
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     held = run.outcome.held = some(np.unique(chosen))
     proof = empty_proof(run.problem, held=held)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms.pairs import Pairs, some
+from mipfs.atoms.implicit import some
 from mipfs.losses import get_loss
 from mipfs.proof.cuts import Cut, decoded, dual_value_below
 from mipfs.proof.evidence import empty_proof
@@ -54,7 +54,7 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
     bound = bound if exact.any() else 0.0
     del exact
-    if isinstance(problem.atoms, Pairs):
+    if not problem.atoms.is_held:
         chosen = ids[:0] if run.incumbent is None else run.incumbent.selected
         held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
     proof = empty_proof(problem, held=held)

@@ -97,7 +97,7 @@ def test_names() -> None:
     data = Instance.from_arrays(np.ones((3, 3)), [1, -1, 1], feature_names=["area", "smoothness", "b"])
     atoms = Pairs(data)
     assert len(atoms.names) == atoms.count == 10
-    assert sorted(atoms.names) == sorted(everything(atoms.stated(np.arange(10))["made"], data)[0])
+    assert sorted(atoms.names) == sorted(everything(atoms.document(np.arange(10))["made"], data)[0])
     assert [atoms.names.position(name) for name in atoms.names] == list(range(10))  # type: ignore[attr-defined]
     index = atoms.data.index
     assert index["smoothness × area"] == index["area × smoothness"]
@@ -115,7 +115,7 @@ def test_columns_are_floats_that_are_said() -> None:
     data = Instance.from_arrays(X, np.where(r.random(20) < 0.5, 1, -1))
     for degree in (2, 3):
         atoms = Pairs(data, 0.3, 2.0, degree=degree)
-        names, _, columns = everything(atoms.stated(np.array([0]))["made"], data)
+        names, _, columns = everything(atoms.document(np.array([0]))["made"], data)
         found = atoms.data.block(atoms.data.columns_of(names)).dense()
         np.testing.assert_allclose(found, columns, rtol=1e-14)
 

@@ -40,7 +40,7 @@ def drawn(seed: int, p: int = 5, **options: Any) -> Problem:
 def expanded(problem: Problem) -> Problem:
     """The same with all products as columns of dense data."""
     atoms: Any = problem.atoms
-    names, _, columns = everything(atoms.stated(np.array([0]))["made"], atoms.base)
+    names, _, columns = everything(atoms.document(np.array([0]))["made"], atoms.base)
     data = Instance.from_arrays(columns, atoms.base.y, feature_names=names)
     return Problem(data, loss=problem.loss, bias=problem.bias, M=problem.M, C=problem.C)
 
@@ -78,7 +78,7 @@ def test_branch_equals_enumeration(seed: int) -> None:
 def test_heredity_equals_enumeration(seed: int, heredity: str) -> None:
     problem = drawn(seed, loss=LOSSES[seed % 3], p=3, heredity=heredity, M=3 if seed % 2 else 2)
     atoms: Any = problem.atoms
-    names, parts, _ = everything(atoms.stated(np.array([0]))["made"], atoms.base)
+    names, parts, _ = everything(atoms.document(np.array([0]))["made"], atoms.base)
     whole, best, where = expanded(problem), np.inf, ()
     for k, how in itertools.product(range(problem.M + 1), [any if heredity == "weak" else all]):
         for chosen in itertools.combinations(range(len(names)), k):

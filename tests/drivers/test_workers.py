@@ -80,6 +80,19 @@ def test_the_tree_and_the_proof_are_those_of_threads(client: Any, kind: str, tmp
     assert report.accepted, report.reason
 
 
+def test_a_branching_rule_is_that_of_threads(client: Any, tmp_path: Path) -> None:
+    """Any number of threads, and the workers: one tree."""
+    rule = {"branching": "most-fractional", "gap": 1e-6, "batch": 16}
+    usual, one, many, there = (
+        mipfs.solve(hard(), "branch", **{**rule, **more})
+        for more in ({"branching": None}, {"threads": 1}, {"threads": 3}, {"client": client})
+    )
+    assert usual.counters["nodes"] != one.counters["nodes"]
+    for other, name, where in ((many, "many", None), (there, "away", client)):
+        (tmp_path / name).mkdir()
+        compare(other, one, tmp_path / name, where)
+
+
 def test_the_answer_is_the_best_of_all_selections(client: Any) -> None:
     problem = hard(n=40, p=8, M=2, C=0.5)
     found = mipfs.solve(problem, "branch", gap=1e-8, client=client)

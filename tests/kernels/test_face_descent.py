@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mipfs.kernels.face_descent import Model, descend, sweep
-from mipfs.kernels.model_step import minimise_model
-from mipfs.kernels.perspective import classify, phi
+from mipfs.kernels.face_descent import Model, descend, face_direction, linear, multiply, pull, slopes, sweep
+from mipfs.kernels.model_step import by_classes, even, minimise_model
+from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi
 
 Array = npt.NDArray[np.float64]
 
@@ -99,3 +99,93 @@ def test_odd_models() -> None:
         descend(Model(H, g, w, 0.0, c, forced, K, False, 1e-10), 0.0, out)
         assert np.all(np.isfinite(out))
         assert _value(H, g, w, c, forced, K, out) <= _value(H, g, w, c, forced, K, np.zeros(w.size))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 9])
+def test_products_of_the_model(n: int) -> None:
+    r = np.random.default_rng(n)
+    H, g, v, out = r.normal(size=(n, n)), r.normal(size=n), r.normal(size=n), np.empty(n)
+    multiply(H, v, out)
+    np.testing.assert_allclose(out, H @ v, atol=1e-13)
+    assert linear(g, out, v) == pytest.approx(float((g + 0.5 * H @ v) @ v), abs=1e-12)
+    if n:
+        pull(H, n - 1, 0.7, out)
+        np.testing.assert_allclose(out, H @ v + 0.7 * H[n - 1], atol=1e-13)
+
+
+def _gradient(x: Array, cls: npt.NDArray[np.int64], tau: Array) -> Array:
+    """Φ' where it has one, over what is not out."""
+    return np.where(cls == IN, x, np.where(cls == FRACTIONAL, np.sign(x) * tau, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_face_direction_is_newtons_step_on_the_face(seed: int) -> None:
+    """Φ'' by differences of Φ', which moves with the multiplier; what is out stays at zero."""
+    k, forced, bias = 3 + seed % 9, seed % 3, bool(seed % 2)
+    K, price = 1 + seed % 4, (0.0, 0.3)[seed % 2]
+    H, g, w, c = _drawn(200 + seed, k, forced, K, bias, price)
+    cls, tau, sign = np.empty(k, np.int64), np.empty(k), np.where(w > 0.0, 1.0, -1.0)
+    mu = classify(w, c, forced, K, cls, tau)
+    grad, out = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size)
+    face_direction(H, grad, w, cls, tau, sign, mu, 1e-12, out)
+    active = [t for t in range(g.size) if t == k or cls[t] != OUT]
+    second, now = np.zeros((g.size, g.size)), _gradient(w, cls, tau)
+    for j in active:
+        if j < k:
+            moved, other, level = w.copy(), np.empty(k, np.int64), np.empty(k)
+            moved[j] += 1e-7 * sign[j]
+            classify(moved, c, forced, K, other, level)
+            if (other != cls).any():
+                return
+            second[:k, j] = (_gradient(moved, other, level) - now) / (1e-7 * sign[j])
+    residual = (H + second)[np.ix_(active, active)] @ out[active] + (grad + np.append(now, np.zeros(int(bias))))[active]
+    np.testing.assert_allclose(residual, 0.0, atol=1e-4 * (1.0 + np.abs(grad).max() + np.abs(now).max()))
+    assert (np.delete(out, active) == 0.0).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slopes_tell_how_far_a_point_is_from_stationary(seed: int) -> None:
+    k, forced, bias, K = 4 + seed % 5, seed % 2, bool(seed % 3), 1 + seed % 3
+    _, g, w, c = _drawn(300 + seed, k, forced, K, bias, 0.2)
+    cls, tau = np.empty(k, np.int64), np.empty(k)
+    classify(w, c, forced, K, cls, tau)
+    pulled, grad, sign = np.random.default_rng(seed).normal(size=g.size), np.empty(g.size), np.empty(k)
+    error = slopes(g, pulled, w, cls, tau, 0.4, grad, sign)
+    np.testing.assert_array_equal(grad, g + pulled)
+    np.testing.assert_array_equal(sign, np.where(w > 0.0, 1.0, -1.0))
+    smooth = (g + pulled)[:k]
+    over = np.maximum(0.0, np.abs(smooth) - tau)
+    terms = np.where(cls == IN, 0.5 * (smooth + w) ** 2, np.abs(w) * np.abs(smooth + sign * tau))
+    wanted = np.where(cls == OUT, over * (tau + over), terms).sum() + (abs(grad[k]) * 1.4 if bias else 0.0)
+    assert error == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_who_has_one_price() -> None:
+    for c, forced, K, wanted in (
+        ([0.0, 0.0], 0, 1, True), ([0.3, 0.3], 0, 2, True), ([9.0, 0.3, 0.3], 1, 1, True), ([0.3, 0.4], 0, 1, False),
+        ([-0.1, -0.1], 0, 1, False), ([0.0, 0.0], 0, 0, False), ([5.0], 1, 0, True), ([], 0, 0, True),
+    ):  # fmt: skip
+        assert bool(even(np.array(c, dtype=float), forced, K)) == wanted, (c, forced, K)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_active_set_minimises_too(seed: int) -> None:
+    """Prices that differ, and negative ones, called until nothing moves: it never rises, and ends near Clarabel's.
+
+    It may stand still where K features are in and another is to take one's place; the next Newton step has to help.
+    """
+    k, forced, K = 4 + seed % 6, (0, 1)[seed % 2], 1 + seed % 4
+    H, g, w, c = _drawn(400 + seed, k, forced, K, bool(seed % 3), 0.0)
+    c = np.random.default_rng(seed).random(k) - (0.4 if seed % 4 == 0 else 0.0)
+    begun = _value(H, g, w, c, forced, K, np.zeros(g.size))
+    whole, step, last = np.zeros(g.size), np.empty(g.size), begun
+    for _ in range(60):
+        now = w + whole[:k]
+        by_classes(Model(H, g + H @ whole, now, 0.0, c, forced, K, bool(seed % 3), 1e-12), 0.0, 50, step)
+        whole += step
+        value = _value(H, g, w, c, forced, K, whole)
+        assert value <= last + 1e-12 * (1.0 + abs(value))
+        last = value
+    least = _least(H, g, w, c, forced, K)
+    assert last >= least - 1e-5 * (1.0 + abs(least))
+    assert last - least <= 0.25 * (begun - least) + 1e-5 * (1.0 + abs(least))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mipfs.kernels.order import falling, largest, sort_up, sum_of_largest
+from mipfs.kernels.order import falling, largest, sink, sort_up, sum_of_largest
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 200])
@@ -32,3 +32,15 @@ def test_nothing_is_in_order() -> None:
     sort_up(nothing, np.empty(0, np.int64))
     assert falling(nothing).size == 0
     assert sum_of_largest(nothing, 3) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_entry_sinks_to_its_place_in_a_heap(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    n = 1 + seed % 12
+    x = np.sort(r.standard_normal(n))[::-1].copy()  # a heap, but for its root
+    x[0] = r.standard_normal()
+    keys, items = x.copy(), np.arange(n)
+    sink(keys, items, 0, n)
+    assert all(keys[(t - 1) // 2] >= keys[t] for t in range(1, n))
+    np.testing.assert_array_equal(x[items], keys)

@@ -1,0 +1,36 @@
+"""Steps that are inlined into their one caller, run as the plain Python that they are written in.
+
+Compiled alone each of them would be compiled a second time, with all that it calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mipfs.kernels import boolean_newton, node, subtree
+from mipfs.pointers import Step
+
+
+@pytest.fixture
+def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In three modules, what is inlined is its Python, and a step that is called by its address is called by name.
+
+    Columns, dense ones, are added by NumPy.
+    """
+
+    def call(step: Step, *arguments: Any) -> Any:
+        return step.function(*arguments)
+
+    def add_columns(Z: Any, cols: Any, scale: Any, out: Any) -> None:
+        out += Z[0][:, cols] @ scale
+
+    monkeypatch.setattr(boolean_newton, "width", lambda Z: Z[0].shape[1])
+    monkeypatch.setattr(boolean_newton, "add_columns", add_columns)
+    for module in (boolean_newton, node, subtree):
+        for name, value in vars(module).copy().items():
+            if getattr(value, "targetoptions", {}).get("inline") == "always":
+                monkeypatch.setattr(module, name, value.py_func)
+        if hasattr(module, "call"):
+            monkeypatch.setattr(module, "call", call)

@@ -1,0 +1,196 @@
+"""Proximal gradient, its prox, the simplex program and the sweep over groups, against NumPy and Clarabel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import sparse
+
+from mipfs.kernels import group_descent
+from mipfs.kernels.group_descent import Blocks
+from mipfs.kernels.kinds import LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.proximal import (
+    Groups,
+    Iterates,
+    Smooth,
+    accelerated,
+    filling,
+    group_norms,
+    half_square,
+    loss_and_dual,
+    margins_of,
+    pull,
+    shrink,
+    spread,
+    threshold,
+)
+from mipfs.kernels.simplex_qp import PROXIMAL, maximise
+
+Array = npt.NDArray[np.float64]
+TIGHT = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+
+
+def half(norms: Array, room: float) -> float:
+    """½ (Σ norms)², or ½ min Σ norms²/σ over 0 ≤ σ ≤ 1, Σσ ≤ room, by Clarabel."""
+    if room < 0.0:
+        return 0.5 * float(norms.sum()) ** 2
+    if not norms.any():
+        return 0.0
+    some = norms[norms > 0.0]
+    sigma = cp.Variable(some.size)
+    terms = sum(cp.quad_over_lin(some[t], sigma[t]) for t in range(some.size))
+    return float(cp.Problem(cp.Minimize(0.5 * terms), [sigma <= 1, sigma >= 0, cp.sum(sigma) <= room]).solve(**TIGHT))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_levels_solve_their_equations(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    norms, step = np.abs(r.normal(size=seed % 7)) * (r.random(seed % 7) < 0.8), r.random() + 0.1
+    level = threshold(norms, step)
+    assert level == pytest.approx(step * np.maximum(norms - level, 0.0).sum(), abs=1e-12)
+    for room in (0.0, 1.0, 3.0):
+        theta = filling(norms, step, room)
+        if np.count_nonzero(norms) <= room:
+            assert theta == np.inf
+        else:
+            assert np.clip(theta * norms - step, 0.0, 1.0).sum() == pytest.approx(room, abs=1e-9)
+
+
+@pytest.mark.parametrize("room", [-1.0, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_prox_is_that_of_the_declared_program(seed: int, room: float) -> None:
+    r = np.random.default_rng(seed)
+    pointer = np.array([0, 2, 3, 6, 7][: 2 + seed % 4], np.int64)
+    x, step, groups = r.normal(size=pointer[-1]), 0.6, pointer.size - 1
+    x[pointer[1] : pointer[1] + (seed % 2)] = 0.0
+    before, norms = x.copy(), np.empty(groups)
+    wanted = [float(np.linalg.norm(x[pointer[t] : pointer[t + 1]])) for t in range(groups)]
+    group_norms(x, pointer, norms)
+    np.testing.assert_allclose(norms, wanted)
+    assert half_square(norms, room) == pytest.approx(half(norms, room), rel=1e-6, abs=1e-8)
+    found = shrink(x, pointer, step, room, norms)
+    group_norms(x, pointer, after := np.empty(groups))
+    np.testing.assert_allclose(after, norms, atol=1e-14)
+    assert found == pytest.approx(half(after, room), rel=1e-6, abs=1e-8)
+    v, sizes = cp.Variable(x.size), cp.Variable(groups)
+    if room < 0.0:
+        penalty, rows = (
+            0.5 * cp.square(cp.sum(sizes)),
+            [cp.norm(v[pointer[t] : pointer[t + 1]]) <= sizes[t] for t in range(groups)],
+        )
+    else:
+        sigma = cp.Variable(groups)
+        penalty = 0.5 * sum(cp.quad_over_lin(v[pointer[t] : pointer[t + 1]], sigma[t]) for t in range(groups))
+        rows = [sigma >= 0, sigma <= 1, cp.sum(sigma) <= room, sizes == 0]
+    least = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(v - before) + step * penalty), rows).solve(**TIGHT)
+    assert 0.5 * float((x - before) @ (x - before)) + step * found == pytest.approx(least, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("n", [1, 13])
+def test_products_with_the_pool(n: int, is_sparse: bool) -> None:
+    r = np.random.default_rng(n)
+    A = np.asfortranarray(r.normal(size=(n, 4)) * (r.random((n, 4)) < 0.7))
+    Z = triple(A) if is_sparse else A
+    columns, scale, x = np.array([1, 3, 1, 0]), r.random(4), r.normal(size=4)
+    u, y, alpha = np.empty(4), r.choice([-1.0, 1.0], n), r.normal(size=n)
+    spread(x, columns, scale, u)
+    wanted = np.zeros(4)
+    np.add.at(wanted, columns, scale * x)
+    np.testing.assert_allclose(u, wanted)
+    out, m = np.empty(4), np.empty(n)
+    pull(Z, alpha, out)
+    np.testing.assert_allclose(out, A.T @ alpha, atol=1e-13)
+    margins_of(Z, np.arange(4), y, u, 0.7, m)
+    np.testing.assert_allclose(m, A @ u + 0.7 * y, atol=1e-13)
+
+
+def triple(A: Array) -> Any:
+    part = sparse.csc_array(A)
+    return part.data, part.indices.astype(np.int32), part.indptr.astype(np.int64)
+
+
+@pytest.mark.parametrize("n", [0, 1, 20])
+def test_losses_and_their_slopes(n: int) -> None:
+    r = np.random.default_rng(n)
+    m, c = 3.0 * r.normal(size=n), r.random(n) + 0.1
+    short = np.maximum(0.0, 1.0 - m)
+    for kind, value, slope in (
+        (SQUARED_HINGE, 0.5 * short**2, short),
+        (LOGISTIC, np.logaddexp(0.0, -m), 1.0 / (1.0 + np.exp(m))),
+    ):
+        alpha = np.empty(n)
+        assert loss_and_dual(kind, m, c, alpha) == pytest.approx(float(c @ value), rel=1e-12)
+        np.testing.assert_allclose(alpha, c * slope, rtol=1e-12)
+
+
+@pytest.mark.parametrize("room", [-1.0, 2.0])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kind", [SQUARED_HINGE, LOGISTIC])
+def test_the_reduced_problem_is_minimised(kind: int, is_sparse: bool, room: float) -> None:
+    r = np.random.default_rng(7)
+    n, pointer = 25, np.array([0, 2, 3, 5], np.int64)
+    y, c = r.choice([-1.0, 1.0], n), np.full(n, 0.5)
+    A = np.asfortranarray((r.normal(size=(n, 4)) + 0.5 * y[:, None]) * y[:, None])
+    columns, scale = np.array([0, 1, 2, 1, 3]), np.array([1.0, 0.7, 1.0, 0.5, 0.9])
+    x, old, kept, alpha = np.zeros(6), np.zeros(6), np.empty((2, n)), np.empty(n)
+    state = np.array([1.0, 0.0, 0.0, np.inf, 1.0])
+    at = Iterates(x, old, kept, state, alpha)
+    loss = Smooth(triple(A) if is_sparse else A, y, c, kind, True, 1.0)
+    for _ in range(60):
+        accelerated(loss, Groups(pointer, columns, scale, room), at, 1e-12, -1.0, 100)
+        if state[1] == 1.0:
+            break
+    v, b, sizes, sigma = cp.Variable(5), cp.Variable(), cp.Variable(3), cp.Variable(3)
+    D = np.zeros((4, 5))
+    D[columns, np.arange(5)] = scale
+    m = A @ (D @ v) + b * y
+    lossy = 0.5 * cp.sum_squares(cp.pos(1 - m)) if kind == SQUARED_HINGE else cp.sum(cp.logistic(-m))
+    parts = [v[pointer[t] : pointer[t + 1]] for t in range(3)]
+    if room < 0.0:
+        penalty, rows = 0.5 * cp.square(cp.sum(sizes)), [cp.norm(p) <= s for p, s in zip(parts, sizes, strict=True)]
+    else:
+        penalty = 0.5 * sum(cp.quad_over_lin(p, s) for p, s in zip(parts, sigma, strict=True))
+        rows = [sigma >= 0, sigma <= 1, cp.sum(sigma) <= room]
+    least = cp.Problem(cp.Minimize(penalty + 0.5 * lossy), rows).solve(**TIGHT)
+    assert state[3] == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_program_over_the_simplex(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    K = 1 + seed % 6
+    B, d = r.normal(size=(2 + seed % 3, K)), r.normal(size=K)
+    G, beta = B.T @ B, np.full(K, 1.0 / K)
+    assert maximise(G, d, beta, PROXIMAL) > 0
+    assert beta.min() >= 0.0
+    assert beta.sum() == pytest.approx(1.0)
+    b = cp.Variable(K)
+    most = cp.Problem(cp.Maximize(d @ b - 0.5 * cp.sum_squares(B @ b)), [b >= 0, cp.sum(b) == 1]).solve(**TIGHT)
+    assert float(d @ beta - 0.5 * beta @ G @ beta) == pytest.approx(most, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("centred", [False, True])
+def test_sweeps_over_groups_end_at_the_group_lasso(centred: bool, is_sparse: bool) -> None:
+    r = np.random.default_rng(3)
+    n, starts = 30, np.array([0, 2, 3, 6], np.int64)
+    X, y, c = np.asfortranarray(r.normal(size=(n, 6))), r.choice([-1.0, 1.0], n), np.full(n, 0.4)
+    center, d = X.mean(axis=0) * centred, np.array([0.8, 0.3, 1.5])
+    own = X - center
+    step = np.array([4.0 / (0.4 * np.linalg.norm(own[:, starts[g] : starts[g + 1]], 2) ** 2) for g in range(3)])
+    w, f = np.zeros(6), np.zeros(n)
+    blocks = Blocks(triple(X) if is_sparse else X, center, starts, d, step)
+    for _ in range(2000):
+        if group_descent.sweep(blocks, y, c, w, f, 5) == 0:
+            break
+    np.testing.assert_allclose(f, own @ w, atol=1e-9)
+    v = cp.Variable(6)
+    penalty = sum(d[g] * cp.norm(v[starts[g] : starts[g + 1]]) for g in range(3))
+    least = cp.Problem(cp.Minimize(penalty + 0.4 * cp.sum(cp.logistic(-cp.multiply(y, own @ v))))).solve(**TIGHT)
+    found = sum(d[g] * np.linalg.norm(w[starts[g] : starts[g + 1]]) for g in range(3))
+    assert found + float(c @ np.logaddexp(0.0, -y * f)) == pytest.approx(least, rel=1e-6)
