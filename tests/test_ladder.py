@@ -275,13 +275,13 @@ def test_a_stalled_rung_is_not_called_solved_and_keeps_what_a_weaker_one_has_pro
     )
     alone = mipfs.compare(problem, rungs=["boolean"])
     rung = alone["boolean"]
-    assert rung.status == "solved" if rung.gap <= ladder.GAP else rung.status == "stalled"
+    assert rung.status == "solved" if rung.gap <= ladder.RUNG_GAP else rung.status == "stalled"
     whole = mipfs.compare(problem)
     values = [whole[name].value for name in (*ladder.RELAXATIONS, "exact")]
     assert all(lower <= upper for lower, upper in itertools.pairwise(values))
     assert values[-1] <= whole.incumbent
     for rung in whole.ladder:
-        assert rung.status.startswith(("solved", "optimal")) == (rung.gap <= ladder.GAP)
+        assert rung.status.startswith(("solved", "optimal")) == (rung.gap <= ladder.RUNG_GAP)
 
 
 def climbed(name: str, lower: float, upper: float = np.inf, **more: Any) -> ladder.Climbed:

@@ -197,6 +197,7 @@ class PairSearch(Search):
         q, scope = weights.q, Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
+        # The features of largest q set the level; then all that q_j q_k says may still reach it.
         heads = order[: max(HEADS, int(np.ceil(np.sqrt(8.0 * best.B))))]
         self._among(heads, q[heads], best, scope, must_stop)
         kept = order[self._cross * q[order] * scope.most >= best.level * BELOW]
@@ -253,6 +254,7 @@ class PairSearch(Search):
         room = Room(np.empty(m), np.full(m, -1, np.int32), np.empty((size, 2), np.int32), np.empty(size))
         begin = 1
         while begin < m:
+            # The level rises with what is found, and leaves less to look at.
             low = max(best.level, TINY) if scope.is_exact else max(best.level - scope.error, 0.0)
             least = low / scope.factor * BELOW
             begin, count, work = pairs_above(stored, chosen, rows, v, least, begin, BUDGET, room)
@@ -269,6 +271,7 @@ class PairSearch(Search):
         v, factor = scope.weighed, scope.factor
         for start in range(0, columns.size, WIDE):
             part = columns[start : start + WIDE]
+            # q falls: no pair of this block or a later one reaches the level.
             if factor * q[0] * q[start] < best.level * BELOW:
                 return
             weighed, far = self.X[:, part] * v[:, None], start + part.size

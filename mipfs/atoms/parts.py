@@ -24,12 +24,12 @@ from mipfs.plumbing.own_threads import share
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-AT_ONCE = 1 << 23
+PARALLEL_ENTRIES = 1 << 23
 """Entries, where few of them are read, from which on it is worth waking the other threads."""
-READ_AT_ONCE = 1 << 19
+PARALLEL_READ_ENTRIES = 1 << 19
 """Entries, where all are read, from which on it is worth waking the other threads: some 100 µs of work for each of
 two threads, where waking one takes 20."""
-HEADS, FRONT = 1 << 16, 1 << 11
+KEPT_COLUMNS, LEVEL_COLUMNS = 1 << 16, 1 << 11
 """Columns of largest Σ_i |x_ij| that are kept at hand, and those of them that set the level."""
 _SAMPLED = 64
 _TINY = float(np.finfo(float).tiny)
@@ -137,14 +137,14 @@ class Scores:
         height = highest(v) if height is None else height
         if self.most * height < level:
             return Best(NOTHING.ids, NOTHING.keys, level)
-        columns, sizes = self._heads, self._sizes(self._heads[:FRONT], v, height, level)
+        columns, sizes = self._heads, self._sizes(self._heads[:LEVEL_COLUMNS], v, height, level)
         if sizes.size > B:
             level = max(level, float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9))
         if self._rest * height >= level:
             columns = np.arange(self.part.width, dtype=np.int32)
             sizes = self._sizes(columns, v, height, level)
         else:
-            sizes = np.concatenate([sizes, self._sizes(columns[FRONT:], v, height, level)])
+            sizes = np.concatenate([sizes, self._sizes(columns[LEVEL_COLUMNS:], v, height, level)])
         reached = np.flatnonzero(sizes >= max(level, _TINY))
         order = reached[np.lexsort((columns[reached], -sizes[reached]))[: B + 1]]
         rest = max(level, float(sizes[order[B]]) if order.size > B else 0.0)
@@ -161,7 +161,7 @@ class Scores:
         else:
             omega = np.empty(self.part.width)
             columns = only_read(np.asfortranarray(values).T)
-            threads = self.threads if columns.size > READ_AT_ONCE else 1
+            threads = self.threads if columns.size > PARALLEL_READ_ENTRIES else 1
             share(lambda low, high: dense_pull(columns, v, omega, low, high), omega.size, threads)
         shift = float(v.sum()) if self._center is not None else 0.0
         return omega if shift == 0.0 or self._center is None else omega - self._center * shift
@@ -181,8 +181,8 @@ class Scores:
         divisor = _ONE if self.divisor is None else self.divisor
         stored = Scaled(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
         reach = Reach(only_read(self._bounds), height, least)
-        entries = self._entries(columns) if columns.size <= HEADS else values.data.size
-        threads = self.threads if entries > AT_ONCE else 1
+        entries = self._entries(columns) if columns.size <= KEPT_COLUMNS else values.data.size
+        threads = self.threads if entries > PARALLEL_ENTRIES else 1
         share(lambda low, high: bounded_pull(stored, reach, columns, v, sizes, low, high), columns.size, threads)
         return sizes
 
@@ -269,14 +269,14 @@ def _above(sums: npt.NDArray[np.float32], scale: Array) -> npt.NDArray[np.float3
 
 def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> tuple[npt.NDArray[np.float32], float]:
     """λ_j Σ_i |x_ij|, a little above, and the largest λ_j‖x_j‖: a pass over the columns."""
-    from mipfs.kernels.scores import CHUNKS, Scaled, column_sums
+    from mipfs.kernels.scores import PARALLEL_CHUNKS, Scaled, column_sums
 
-    bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(CHUNKS)
+    bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
     by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
     stored = Scaled(*values, by, divided, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),
-        CHUNKS,
-        threads if values.data.size > READ_AT_ONCE else 1,
+        PARALLEL_CHUNKS,
+        threads if values.data.size > PARALLEL_READ_ENTRIES else 1,
     )
     return bounds, float(np.sqrt(most.max()))

@@ -25,13 +25,13 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.parts import Best, Here, Scores
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
-from mipfs.plumbing.cluster import ANSWER, Cluster, Task
+from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
 
 Array = npt.NDArray[np.float64]
 
-WAIT = 1.0
+ANSWER_SECONDS = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""
-SLOW = 1e7
+LEAST_BYTES_PER_SECOND = 1e7
 """Bytes a second that a network carries at least: a dual vector that takes longer is sent again."""
 MAKING = threading.Lock()
 
@@ -140,7 +140,7 @@ class Spread:
             if self.cluster.is_alone():
                 return None
             if self.must_stop():
-                late = late or time.monotonic() + WAIT
+                late = late or time.monotonic() + ANSWER_SECONDS
                 if time.monotonic() > late:
                     return None
         return None if any(task.failed for task in out) else [task.found for task in out]
@@ -186,11 +186,11 @@ class Spread:
         """The arguments of `Scores` for the parts of a group."""
         features, X = self.features, self.features.data.X
         if isinstance(X, Blocked):
-            heads = max(parts.FRONT, parts.HEADS // len(X.parts))
+            heads = max(parts.LEVEL_COLUMNS, parts.KEPT_COLUMNS // len(X.parts))
             return [top.told_of(features, k, heads) for k in range(group.first, group.last)]
         at = slice(group.first, group.last)
         center = features.data.center[at] if np.any(features.data.center * features.scale) else None
-        return [(Held(group.first, X[:, at]), features.scale[at], None, center, parts.HEADS)]
+        return [(Held(group.first, X[:, at]), features.scale[at], None, center, parts.KEPT_COLUMNS)]
 
 
 class Vector:
@@ -209,5 +209,7 @@ class Vector:
     def there(self) -> Any:
         """Its future, sent again where it is lost."""
         if self._there is None or self._there.status != "finished":
-            self._there = self._cluster.scattered(self._v, seconds=ANSWER + self._v.nbytes / SLOW)
+            self._there = self._cluster.scattered(
+                self._v, seconds=SCHEDULER_SECONDS + self._v.nbytes / LEAST_BYTES_PER_SECOND
+            )
         return self._there

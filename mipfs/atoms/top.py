@@ -60,12 +60,12 @@ def search_of(features: Features) -> parts.Search | None:
     """The search over the parts of the data; None for columns that are made, or dense ones that stand row by row."""
     X = features.data.X
     if isinstance(X, Blocked):
-        heads = max(parts.FRONT, parts.HEADS // len(X.parts))
+        heads = max(parts.LEVEL_COLUMNS, parts.KEPT_COLUMNS // len(X.parts))
         return parts.Here([scores_of(features, part, heads) for part in range(len(X.parts))])
     if not (sparse.issparse(X) or (isinstance(X, np.ndarray) and X.flags.f_contiguous)):
         return None
     center = features.data.center if np.any(features.data.center * features.scale) else None
-    return parts.Here([parts.Scores(Held(0, X), features.scale, None, center, parts.HEADS)])
+    return parts.Here([parts.Scores(Held(0, X), features.scale, None, center, parts.KEPT_COLUMNS)])
 
 
 def scores_of(features: Features, number: int, heads: int) -> parts.Scores:

@@ -22,9 +22,9 @@ from mipfs.atoms.tree import Tree
 
 Array = npt.NDArray[np.float64]
 
-MOST = 0.5
+MOST_READ_SHARE = 0.5
 """With a larger share of the features to read, all are, and v becomes the one to compare with."""
-ROOM = 1.0 + 1e-9
+ROUNDING_FACTOR = 1.0 + 1e-9
 """What distances are multiplied by, for the rounding of norms and differences."""
 
 
@@ -57,7 +57,7 @@ class TreeSearch:
         tree = self.tree
         needed = self._needed(v, B)
         features = None if needed is None else tree.features_below(needed)
-        if needed is None or features is None or features.size > MOST * tree.data.n_features:
+        if needed is None or features is None or features.size > MOST_READ_SHARE * tree.data.n_features:
             needed, squares = np.arange(tree.count), tree.squares(v)
             self._before = v.copy(), np.sqrt(squares)
         else:
@@ -78,9 +78,10 @@ class TreeSearch:
         if self._before is None:
             return None
         tree, (v_before, sizes) = self.tree, self._before
-        away = self._norms * (float(np.linalg.norm(v - v_before)) * ROOM)
+        # ‖X_g'v‖ changes by at most ‖X_g‖_F ‖v − v_before‖, beside what both were rounded by.
+        away = self._norms * (float(np.linalg.norm(v - v_before)) * ROUNDING_FACTOR)
         away = away + omega_radius(v, *tree.radii) + omega_radius(v_before, *tree.radii)
-        low = tree.scale * np.maximum(sizes / ROOM - away, 0.0)
-        high = tree.scale * (sizes * ROOM + away) * ROOM
-        level = float(np.partition(low, -B)[-B]) / ROOM if 0 < B <= low.size else 0.0
+        low = tree.scale * np.maximum(sizes / ROUNDING_FACTOR - away, 0.0)
+        high = tree.scale * (sizes * ROUNDING_FACTOR + away) * ROUNDING_FACTOR
+        level = float(np.partition(low, -B)[-B]) / ROUNDING_FACTOR if 0 < B <= low.size else 0.0
         return np.flatnonzero((high >= level) & (high > 0.0)).astype(np.int64)

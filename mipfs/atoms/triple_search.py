@@ -20,9 +20,9 @@ from mipfs.kernels.bound import U
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-MOST = 1e12
+MOST_PRODUCTS = 1e12
 """Products of a search at most."""
-HEADS = 24
+LEVEL_FEATURES = 24
 """Features of largest q whose monomials set the level."""
 
 
@@ -36,10 +36,10 @@ class TripleSearch(PairSearch):
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
         factor = self.monomials.factor([1, 1, 1])
-        for last in range(min(HEADS, order.size)):
+        for last in range(min(LEVEL_FEATURES, order.size)):
             self._ending(best, v, order[: last + 1], factor, must_stop)
         self._check_cost(order, q, best.level / factor * BELOW)
-        for last in range(HEADS, order.size):
+        for last in range(LEVEL_FEATURES, order.size):
             low = best.level / factor * BELOW
             if q[order[0]] ** 2 * q[order[last]] < low:
                 return
@@ -113,8 +113,8 @@ class TripleSearch(PairSearch):
             sizes = np.sort(q[kept])[::-1]
             partners = np.searchsorted(-sizes, -low / (most * sizes), "right") if low > 0 else np.arange(kept.size)
             cost = float((np.minimum(partners, np.arange(kept.size)).astype(float) ** 2).sum()) * self.X.shape[0] / 2.0
-        if cost > MOST:
+        if cost > MOST_PRODUCTS:
             raise UsageError(
                 f"degree 3 over {self.monomials.p} features takes up to {cost:.1g} products a search, more than "
-                f"{MOST:g}; take degree 2 or fewer features"
+                f"{MOST_PRODUCTS:g}; take degree 2 or fewer features"
             )

@@ -16,9 +16,9 @@ from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, numbe
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
-TOLD = 1e-11
+DOUBTFUL_ERROR = 1e-11
 """The error of an objective, relative, above which margins are recomputed exactly: far below `NEAR`."""
-DOUBT = 1e-6
+MOST_ERROR = 1e-6
 """The error, relative, from which on rounding leaves an objective in doubt, whatever is claimed of it."""
 
 
@@ -117,16 +117,16 @@ def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any],
     """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
     claimed = number(stated["objective"], f"the objective of {whose}")
     at = placed(statement, chosen, stated, claimed)
-    found, error = told(*value(statement, chosen, at), whose)
+    found, error = certain(*value(statement, chosen, at), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
     return replace(at, objective=max(found, claimed), error=error)
 
 
-def told(found: float, error: float, whose: str) -> tuple[float, float]:
+def certain(found: float, error: float, whose: str) -> tuple[float, float]:
     """A value and its error, after rounding was found to leave it in no doubt."""
     require(math.isfinite(found + error), f"the objective of {whose} is beyond floating point")
-    tells = error <= DOUBT * abs(found)
+    tells = error <= MOST_ERROR * abs(found)
     require(tells, f"the objective of {whose} is {found!r} but for {error:g} of rounding: too much to tell")
     return found, error
 
@@ -210,7 +210,7 @@ def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, 
     require(np.all(np.isfinite(scores) & np.isfinite(off)), "a margin is beyond floating point")
     short = target - data.y * scores
     loss, error, doubt = statement.loss_at(short, off)
-    most = TOLD * abs(regular + loss - (at.rho if statement.margin == "rho" else 0.0))
+    most = DOUBTFUL_ERROR * abs(regular + loss - (at.rho if statement.margin == "rho" else 0.0))
     unsure = np.flatnonzero(doubt > 0.5 * most / data.n_samples) if statement.is_sum else np.arange(data.n_samples)
     if error > most and unsure.size:
         rows = (Z if isinstance(Z, np.ndarray) else Z.tocsr())[unsure]

@@ -15,12 +15,12 @@ from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, require
 from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
 
-BLOCK, WIDE = 1 << 22, 1 << 20
+NUMBERS_PER_BLOCK, COLUMNS_PER_BLOCK = 1 << 22, 1 << 20
 """Numbers in a block of dual vectors, or of columns; columns of a block at most, as in a column store."""
-FAR = 0.99
+FAR_MEAN_SHARE = 0.99
 """Share of a column's squares that its mean accounts for from which on ω is summed of what is left without the mean:
 the rounding of ω, which grows with the length of the column, is a tenth then or less."""
-SAFE = 1e-100, 1e140
+SAFE_SIZES = 1e-100, 1e140
 """Largest values of columns whose squares are summed as they are."""
 
 
@@ -38,11 +38,12 @@ class Duals:
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
+        # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
         widths: tuple[int, ...] = (statement.p,)
         if not isinstance(atoms, MadeAtoms):
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
-        self.per_block = max(1, BLOCK // max(self.n, *widths))
+        self.per_block = max(1, NUMBERS_PER_BLOCK // max(self.n, *widths))
         self._columns: dict[int, Columns] = {}
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
@@ -87,6 +88,7 @@ class Duals:
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
         k = np.array([stored.decoded(self.arrays, d, self.n) for d in ids])
+        # Entries that a float holds, and n of which add up in 64 bits.
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
         if self.statement.stated.has_top:
@@ -161,7 +163,7 @@ class Columns:
         if sparse.issparse(X) or not may_move:
             return
         mean = np.full(X.shape[0], 1.0 / X.shape[0]) @ X
-        self.far = np.flatnonzero(X.shape[0] * mean * mean > FAR * self.norms * self.norms)
+        self.far = np.flatnonzero(X.shape[0] * mean * mean > FAR_MEAN_SHARE * self.norms * self.norms)
         self.off[self.far] = mean[self.far]
         self.norms[self.far] = _lengths(self._moved(X))
 
@@ -188,13 +190,14 @@ def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
         return
     (n, p), start = X.shape, 0
     if not sparse.issparse(X):
-        step = max(1, BLOCK // n)
+        step = max(1, NUMBERS_PER_BLOCK // n)
         yield from ((j, X[:, j : j + step]) for j in range(0, p, step))
         return
     X = sparse.csc_array(X)
     while start < p:
-        most = X.indptr.dtype.type(min(int(X.indptr[start]) + BLOCK, X.nnz))  # of the same type: no copy is made
-        end = min(max(start + 1, int(np.searchsorted(X.indptr, most, "right")) - 1), start + WIDE, p)
+        # Of the type of indptr, so that the search makes no copy of it.
+        most = X.indptr.dtype.type(min(int(X.indptr[start]) + NUMBERS_PER_BLOCK, X.nnz))
+        end = min(max(start + 1, int(np.searchsorted(X.indptr, most, "right")) - 1), start + COLUMNS_PER_BLOCK, p)
         ends, part = X.indptr[start : end + 1], slice(X.indptr[start], X.indptr[end])
         yield start, sparse.csc_array((X.data[part], X.indices[part], ends - ends[0]), shape=(n, end - start))
         start = end
@@ -204,7 +207,7 @@ def _lengths(X: Any) -> Array:
     """Euclidean norms of the columns, not too small by more than the 1% that γ leaves for it, even with underflow."""
     values = X.data if sparse.issparse(X) else X
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0))) or 1.0
-    unit = 1.0 if SAFE[0] < largest < SAFE[1] else largest
+    unit = 1.0 if SAFE_SIZES[0] < largest < SAFE_SIZES[1] else largest
     if sparse.issparse(X):
         squares = np.asarray((abs(X / unit) ** 2).sum(axis=0), dtype=float).ravel()
     else:

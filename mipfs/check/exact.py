@@ -49,6 +49,7 @@ def _dense(X: Any) -> Array:
 def _of_rows(X: Array, y: Array, weights: Sequence[Fraction], b: Fraction, target: float) -> tuple[list[int], int]:
     terms = [*_products(X, weights), (np.full(y.size, b.numerator, dtype=object), _exponent(b))]
     goal = Fraction(target)
+    # All terms are multiples of one power of two: sums of integers are exact.
     least = min([_exponent(goal), *(exponent for _, exponent in terms)])
     total = np.zeros(y.size, dtype=object)
     for whole, exponent in terms:

@@ -2,7 +2,7 @@
 
 What floating point leaves in doubt is summed again: of a table the few (a, b) whose values come near the maximum, of a
 ranking every pair, or every negative at the few places that come near its best one. Harmonic numbers, which the average
-precision is made of, are whole multiples of 2^−`FINE`, off by one for every term.
+precision is made of, are whole multiples of 2^−`HARMONIC_DIGITS`, off by one for every term.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mipfs.check.rounding import Array, U
 if TYPE_CHECKING:
     from mipfs.check.joint import Measure
 
-FINE = 300
+HARMONIC_DIGITS = 300
 """Binary digits of a harmonic number: the terms of 2^40 samples are off by less than 1e-75."""
-MOST = 1 << 17
+MOST_EXACT_VALUES = 1 << 17
 """Values that are computed exactly at most: where more are tied, the maximum is left to floating point."""
 
 
@@ -46,6 +46,7 @@ def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     one, sums = round(1 / unit), [0, *accumulate(others)]
     rising, total = others[::-1], 0
     for score in top:
+        # Of a positive at f_i the pairs with f_j > f_i − ½ count, each 1 − 2(f_i − f_j).
         swapped = len(rising) - bisect_right(rising, score - one // 2)
         total += swapped * (one - 2 * score) + 2 * sums[swapped]
     return total * unit
@@ -60,7 +61,7 @@ def _labelling(measure: Measure, top: list[int], others: list[int], unit: Fracti
     off = 16 * U * (1.0 + float(np.abs(low).max()) + float(np.abs(high).max()))
     for pair in measure.near(low, high, off):
         near.append(pair)
-        if len(near) > MOST:
+        if len(near) > MOST_EXACT_VALUES:
             return None
     for a, b in near:
         best = max(best, _delta(measure, a, b) + share * (lifted[b] - missed[measure.P - a]))
@@ -84,8 +85,8 @@ def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction)
     positive: over i = P − r + 1 … P a difference of harmonic numbers.
     """
     P, count, total = measure.P, 0, Fraction(0)
-    H = [0, *accumulate((1 << FINE) // m for m in range(1, P + len(others) + 1))]
-    sums, share, fine = [0, *accumulate(top)], unit * 2 / Fraction(measure.D), Fraction(1, P << FINE)
+    H = [0, *accumulate((1 << HARMONIC_DIGITS) // m for m in range(1, P + len(others) + 1))]
+    sums, share, fine = [0, *accumulate(top)], unit * 2 / Fraction(measure.D), Fraction(1, P << HARMONIC_DIGITS)
     rounded = np.array([float(value * unit) for value in top])
     for j, score in enumerate(others, 1):
         best = Fraction(0)
@@ -93,7 +94,7 @@ def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction)
             lost = j * (H[P + j] - H[P + j - r]) - (j - 1) * (H[P + j - 1] - H[P + j - 1 - r])
             best = max(best, lost * fine - share * (sums[r] - r * score))
             count += 1
-        if count > MOST + 4 * len(others):
+        if count > MOST_EXACT_VALUES + 4 * len(others):
             return None
         total += best
     return total

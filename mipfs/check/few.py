@@ -13,7 +13,7 @@ import copy
 
 import numpy as np
 
-from mipfs.check.dual_vectors import BLOCK, WIDE, Duals
+from mipfs.check.dual_vectors import COLUMNS_PER_BLOCK, NUMBERS_PER_BLOCK, Duals
 from mipfs.check.leaves import LEAF, SCREENED, Tree
 from mipfs.check.rounding import Array, Integers, require
 from mipfs.check.statement import Statement
@@ -40,7 +40,7 @@ class Few:
         self.used, self.fixed, self.keep = used, fixed, keep
         self._g, self._held = np.full(used.size, -np.inf), np.zeros((used.size, fixed.size))
         self._best: list[tuple[Integers, Array]] = [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in used]
-        at_once = max(1, BLOCK // max(duals.n, min(duals.statement.p, WIDE)))
+        at_once = max(1, NUMBERS_PER_BLOCK // max(duals.n, min(duals.statement.p, COLUMNS_PER_BLOCK)))
         for start in range(0, duals.count, at_once):
             ids = range(start, min(start + at_once, duals.count))
             rows = np.flatnonzero((used >= ids.start) & (used < ids.stop))
@@ -62,6 +62,7 @@ class Few:
         self._held[np.ix_(rows, here)] = costs[:, self.fixed[here] - first]
         for d, cost in zip(rows.tolist(), costs, strict=True):
             ids, kept = self._best[d]
+            # Once as many are held as needed, only costs below the largest of them matter.
             level = kept.max() if 0 < kept.size == self.keep else 0.0
             new = np.flatnonzero(cost < level)
             ids, kept = np.concatenate([ids, first + new]), np.concatenate([kept, cost[new]])

@@ -22,7 +22,7 @@ from mipfs.data.instance import Instance
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
 RANKINGS = ("roc-auc", "average-precision")
-STRETCH, STRETCHES = 64, 256
+LEAST_STRETCH, MOST_STRETCHES = 64, 256
 """Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
 
 
@@ -136,7 +136,7 @@ class Measure:
 
     def _stretches(self, missed: Array, lifted: Array, least: Sequence[float]) -> Iterator[tuple[float, int, Integers]]:
         """Of every a, the best first, the stretches of b that may exceed least[0], which may rise meanwhile."""
-        starts = np.arange(0, self.N + 1, max(STRETCH, (self.N + 1) // STRETCHES))
+        starts = np.arange(0, self.N + 1, max(LEAST_STRETCH, (self.N + 1) // MOST_STRETCHES))
         ends, tops = np.append(starts[1:], self.N + 1), np.maximum.reduceat(lifted, starts)
         hopes = np.array(
             [float((self.delta(a, ends - 1) + tops).max()) - missed[self.P - a] for a in range(self.P + 1)]

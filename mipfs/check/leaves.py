@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.check.dual_vectors import BLOCK
+from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, require, sum_below
 from mipfs.check.statement import Statement
 
@@ -23,7 +23,7 @@ REFUTED, SCREENED = -2, 1 << 30
 LEAF, RELEASE, SCREEN, RESTORE = -1, -2, -3, -4
 """In place of an atom in the steps through a tree."""
 _NONE = np.empty(0, dtype=np.int64)
-CACHED = 8
+CACHED_BLOCKS = 8
 """Blocks of costs that are kept."""
 
 Visitor = Callable[["Fixings", float], None]
@@ -71,6 +71,7 @@ class Tree:
         at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
+        # Depth first, without recursion; a release undoes a fixing on the way back.
         reached, on_path, stack = [False] * len(feature), set[int](), [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:
@@ -153,11 +154,13 @@ class Fixings:
             self._screened.append((_NONE, 0, True))
             self.conflicts += 1
             return
+        # The minimum takes the most negative free costs, as many as there is room for.
         room, free = self.M - self.n_inside, self.state < 0
         gains = order[free[order]]
         taken, rest = gains[: max(room, 0)], gains[max(room, 0) :]
         last = cost[taken[-1]] if taken.size and taken.size == room else 0.0  # what leaves for another one
         following = cost[rest[0]] if rest.size else 0.0  # what comes for one that leaves
+        # What the other value lifts it by: an atom in for the last that is taken, or the next in its place.
         other = cost - last if room > 0 else np.full(cost.size, math.inf)
         other[taken] = following - cost[taken]
         size = abs(bound) + np.abs(cost) + max(abs(last), abs(following))
@@ -214,7 +217,7 @@ class Costs:
         """Constants that add up to the bound's, costs (p,), and the order of the negative ones."""
         key = dual, multiplier, ends[0].tobytes() + ends[1].tobytes()
         if key not in self._sorted:
-            if len(self._sorted) * self.statement.p > BLOCK:
+            if len(self._sorted) * self.statement.p > NUMBERS_PER_BLOCK:
                 self._sorted.clear()
             g, row = self._row(dual)
             constants = [g]
@@ -232,7 +235,7 @@ class Costs:
         number = dual // self.duals.per_block
         if number not in self._blocks:
             self._blocks[number] = self.duals.costs(number)
-            if len(self._blocks) > CACHED:
+            if len(self._blocks) > CACHED_BLOCKS:
                 self._blocks.popitem(last=False)
         self._blocks.move_to_end(number)
         ids, g, cost = self._blocks[number]
@@ -275,6 +278,7 @@ def least_bound(
             told(done, tree.n_leaves)
         if bound == math.inf:
             continue
+        # A refuted leaf has the costs of its rows alone: where these are above 0 they are a Farkas ray.
         require(dual != REFUTED or bound > 0.0, f"nothing shows that leaf {value} holds no selection, as it says")
         if dual == REFUTED:
             continue

@@ -18,9 +18,9 @@ from scipy import sparse
 from mipfs.check.rounding import Array, Integers, U, number, require
 from mipfs.data.instance import Instance
 
-CLOSE = 1e-9
+CLOSE_KNOTS = 1e-9
 """Knots of splines that are closer than this share of their range are one."""
-MEANS = 1e-12
+MEANS_ALLOWANCE = 1e-12
 """What the means of B-splines may be off by in a result: their values are at most 1."""
 
 
@@ -190,7 +190,7 @@ class Splines(Map):
         reached /= reached[-1]
         places = np.searchsorted(reached, np.linspace(0.0, 1.0, self.knots), side="left")
         at = x[order][np.minimum(places, self.n - 1)]
-        room, kept = CLOSE * float(at[-1] - at[0]), [float(at[0])]
+        room, kept = CLOSE_KNOTS * float(at[-1] - at[0]), [float(at[0])]
         if not 0.0 < room < math.inf:
             return np.empty(0)
         for knot in at[1:-1].tolist():
@@ -208,9 +208,11 @@ class Splines(Map):
         base, x, q = self.base(j), self.of_data(j), self.degree
         if not base.size:
             return np.zeros((self.n, 1))
+        # Beyond both ends the knots go on at the first and at the last distance.
         before = base[0] - (base[1] - base[0]) * np.arange(q, 0, -1)
         after = base[-1] + (base[-1] - base[-2]) * np.arange(1, q + 1)
         t = np.concatenate([before, base, after])
+        # Of degree 0: the piece that holds x, beyond the ends the outermost one.
         piece = np.clip(np.searchsorted(t, x, "right") - 1, q, q + base.size - 2)
         B = np.zeros((self.n, t.size - 1))
         B[np.arange(self.n), piece] = 1.0
@@ -238,11 +240,11 @@ class Splines(Map):
         return {"knots": self.base(j).tolist(), "means": self.means(self.raw_columns(j)).tolist()}
 
     def agrees(self, j: int, said: Mapping[str, Any]) -> bool:
-        """Exactly for knots, up to `MEANS` for means."""
+        """Exactly for knots, up to `MEANS_ALLOWANCE` for means."""
         own = self.stated(j)
         means = [number(value, "a mean") for value in said["means"]]
         close = len(means) == len(own["means"]) and all(
-            abs(a - b) <= MEANS for a, b in zip(means, own["means"], strict=True)
+            abs(a - b) <= MEANS_ALLOWANCE for a, b in zip(means, own["means"], strict=True)
         )
         return set(said) == set(own) and list(said["knots"]) == own["knots"] and close
 

@@ -27,9 +27,9 @@ from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance, SelectDefaults
 
 HIGHER = {2: "²", 3: "³"}
-SMALL = 2.0**-900
+UNDERFLOW_ALLOWANCE = 2.0**-900
 """More than what products that underflow lose."""
-WIDTH, LENGTH = 256, 4096
+FEATURES_PER_PRODUCT, PARTNERS_PER_PRODUCT = 256, 4096
 """Features and partners in one product."""
 Key = tuple[int, ...]
 
@@ -182,7 +182,7 @@ class Monomials:
 
         def value(rho: float) -> float:
             """Of selections whose atoms outside have scores up to ρ², one of them at least."""
-            each = -0.5 * rho * rho * (1.0 + 8 * U) - (SMALL if rho > 0.0 else 0.0)
+            each = -0.5 * rho * rho * (1.0 + 8 * U) - (UNDERFLOW_ALLOWANCE if rho > 0.0 else 0.0)
             others = np.sort(np.concatenate([row[: self.M - 1], np.full(self.M - 1, each)]))[: self.M - 1]
             return sum_below([g[d - ids.start], each, *np.minimum(others, 0.0).tolist()])
 
@@ -240,13 +240,15 @@ class Outside:
     def _above(self, prefix: Key, v: Array) -> Iterator[tuple[list[Key], Array]]:
         """Keys and |ω|, rounded up, of what may exceed ρ, of the prefix and one or two features (or none)."""
         of, weight = self.of, np.abs(v)
-        q = np.sqrt(self._pull(weight, squares=True)) * (1.0 + self.gamma) + SMALL
-        mass = math.sqrt(float(weight.sum())) * (1.0 + self.gamma) + SMALL
+        q = np.sqrt(self._pull(weight, squares=True)) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
+        mass = math.sqrt(float(weight.sum())) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
         require(max(float(q.max(initial=0.0)), mass) < 1e150, "the monomials are beyond floating point")
         if not prefix and of.r > 0:
-            most = (abs(self.total) + self.gamma * mass * mass) * of.factor([]) + SMALL
+            most = (abs(self.total) + self.gamma * mass * mass) * of.factor([]) + UNDERFLOW_ALLOWANCE
             yield ([()], np.array([most])) if most > self.rho else ([], np.empty(0))
-            sizes = (np.abs(self._pull(v)) + self.gamma * q * mass) * of.factor([1]) * (1.0 + self.gamma) + SMALL
+            sizes = (np.abs(self._pull(v)) + self.gamma * q * mass) * of.factor([1]) * (
+                1.0 + self.gamma
+            ) + UNDERFLOW_ALLOWANCE
             high = np.flatnonzero(sizes > self.rho)
             yield [(int(j),) for j in high], sizes[high]
         if prefix or of.degree == 2 or of.r > 0:
@@ -262,20 +264,20 @@ class Outside:
         factor = self._factors(prefix) * (1.0 + self.gamma)
         order = np.argsort(-q, kind="stable")
         order = order[factor * q[order] * q.max(initial=0.0) > self.rho]
-        for start in range(0, order.size, WIDTH):
-            block = order[start : start + WIDTH]
+        for start in range(0, order.size, FEATURES_PER_PRODUCT):
+            block = order[start : start + FEATURES_PER_PRODUCT]
             end = int(np.searchsorted(-q[order], -self.rho / (factor * q[block[0]]), "left"))
             end = min(max(end, 0), start + block.size)
             weighed = self.X[:, block] * v[:, None]
-            for first in range(0, end, LENGTH):
-                others = order[first : min(first + LENGTH, end)]
+            for first in range(0, end, PARTNERS_PER_PRODUCT):
+                others = order[first : min(first + PARTNERS_PER_PRODUCT, end)]
                 sums = self.X[:, others].T @ weighed
                 sums = np.abs(sums.toarray() if sparse.issparse(sums) else sums)
                 sums += self.gamma * np.outer(q[others], q[block])
-                for a, b in np.argwhere(factor * sums + SMALL > self.rho):
+                for a, b in np.argwhere(factor * sums + UNDERFLOW_ALLOWANCE > self.rho):
                     key = tuple(sorted((int(others[a]), int(block[b]))))
                     repeats = [*Counter((*prefix, *key)).values()]
-                    size = self.of.factor(repeats) * (1.0 + self.gamma) * float(sums[a, b]) + SMALL
+                    size = self.of.factor(repeats) * (1.0 + self.gamma) * float(sums[a, b]) + UNDERFLOW_ALLOWANCE
                     if size > self.rho:
                         yield [key], np.array([size])
 

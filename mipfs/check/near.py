@@ -7,7 +7,7 @@ the last objective listed, where the list has as many supports as were asked for
 The list is complete when every leaf proves more than the limit, or holds one selection only, and that is listed, or
 holds nothing but ties of a listed support: it has that one fixed, whatever else it may take costs nothing, and its
 bound reaches that one's value. More features never raise v(σ), so they have weight 0 there: the run counts them
-(`ties`), and lists them not. An objective that is told from another one by less than `EXACT` is not told from it.
+(`ties`), and lists them not. An objective that is told from another one by less than `SAME_VALUE` is not told from it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from mipfs.check.dual_vectors import Duals
 from mipfs.check.leaves import Fixings
 from mipfs.check.rounding import NEAR, Integers, U, above, absent_or, gap_between, number, require, sum_below
 from mipfs.check.statement import Statement
-from mipfs.check.verdict import STATED
+from mipfs.check.verdict import STATED_GAP_AGREEMENT
 
-EXACT = 2e-7
+SAME_VALUE = 2e-7
 """Up to here, relative, the values of two supports are not told apart: SVMs are solved to 1e-7."""
-ACCURACY = 1e-6
+LISTED_ACCURACY = 1e-6
 """An objective is its support's value to this, relative: what the dual vectors must prove of it."""
 
 
@@ -84,7 +84,7 @@ class NearOptimal:
             self.limit = above(Fraction(best) + Fraction(self.gap) * abs(Fraction(best)))
             self.least = math.nextafter(self.limit, math.inf)
         if full and last <= self.limit:
-            self.limit, self.least = last, last - EXACT * abs(last)
+            self.limit, self.least = last, last - SAME_VALUE * abs(last)
 
     def _check(self, k: int, entry: Mapping[str, Any]) -> None:
         """One support: allowed, worth what it says by its weights, below the limit, and as far above the best."""
@@ -96,11 +96,11 @@ class NearOptimal:
         for name in ("weights", "intercept"):
             require(entry.get(name) is not None, f"{whose}: its {name} are not stated, so nothing shows its objective")
         found = evaluated(self.statement, ids, entry, whose)
-        require(found.error <= ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
-        inside = objective <= self.limit + EXACT * abs(self.limit)
+        require(found.error <= LISTED_ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
+        inside = objective <= self.limit + SAME_VALUE * abs(self.limit)
         require(inside, f"{whose}: its objective {objective!r} lies above the limit {self.limit!r}")
         gap, exact = absent_or(entry["gap"], math.inf, "a gap"), gap_above(objective, best)
-        right = gap == exact or abs(gap - exact) <= STATED * exact + 8 * U
+        right = gap == exact or abs(gap - exact) <= STATED_GAP_AGREEMENT * exact + 8 * U
         require(right, f"{whose}: the gap is {gap!r}, but its objective says otherwise")
 
     def _check_share(self, stated: Any) -> None:
@@ -121,7 +121,7 @@ class NearOptimal:
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
             low = self.statement.reported(max(low, 0.0))  # no value is negative
             gap = gap_between(objective, low)
-            shown = gap <= ACCURACY
+            shown = gap <= LISTED_ACCURACY
             require(
                 shown, f"near-optimal support {k}: its objective is {objective!r}, but only {low!r} is proven of it"
             )
@@ -151,7 +151,7 @@ class NearOptimal:
         dear, level = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}, max(bound, 0.0)
         proven = self.statement.reported(level)
         return any(
-            objective - EXACT * abs(objective) <= proven and dear <= one <= inside
+            objective - SAME_VALUE * abs(objective) <= proven and dear <= one <= inside
             for one, objective in zip(self.sets, self.values, strict=True)
         )
 

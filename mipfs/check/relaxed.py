@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs.check.classifier import placed, told, value
+from mipfs.check.classifier import certain, placed, value
 from mipfs.check.rounding import NEAR, Array, Document, Integers, absent_or, number, require
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import closes, not_above
@@ -36,7 +36,7 @@ def check_relaxation(document: Document, statement: Statement, bound: float) -> 
         return ()
     ids, sigma, over = _sigma(statement, relaxed)
     at = placed(statement, ids, relaxed, upper)
-    least, error = told(*value(statement, ids, at, sigma), "the relaxation")
+    least, error = certain(*value(statement, ids, at, sigma), "the relaxation")
     holds = least <= upper + NEAR * abs(upper) + error
     require(holds, f"the relaxation's upper side is {upper!r}, but {least!r} where its σ and weights are")
     if is_claimed:

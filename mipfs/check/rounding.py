@@ -84,6 +84,7 @@ def sum_below(terms: Iterable[float]) -> float:
     total = math.fsum(held)
     if not math.isfinite(total):
         return -math.inf if total != math.inf else total
+    # A sum by fsum is correctly rounded: the sign of what is left says on which side of the exact one it lies.
     return total if math.fsum([*held, -total]) >= 0.0 else math.nextafter(total, -math.inf)
 
 

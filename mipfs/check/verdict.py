@@ -16,9 +16,9 @@ from mipfs.check.classifier import Classifier
 from mipfs.check.rounding import NEAR, Document, U, absent_or, gap_between, number, require
 
 STATUSES = ("OPTIMAL", "FEASIBLE", "RELAXED", "INFEASIBLE", "NO_SOLUTION", "NUMERICAL")
-STATED = 1e-3
+STATED_GAP_AGREEMENT = 1e-3
 """The gap that a result states agrees with the checker's to this, relative."""
-TOLD = 1e-3
+DOUBTFUL_GAP_SHARE = 1e-3
 """The share of the asked gap up to which rounding may leave the objective in doubt."""
 
 
@@ -69,7 +69,7 @@ def closes(status: str, upper: float, error: float, lower: float, asked: float, 
     """
     gap, size = gap_between(upper, lower), abs(upper)
     exact = error == 0 or lower >= upper + error or gap_between(upper + error, lower) <= asked
-    told = exact or error <= TOLD * asked * size
+    told = exact or error <= DOUBTFUL_GAP_SHARE * asked * size
     lost = f": rounding leaves {upper!r} in doubt by {error:.2g}, more than a thousandth of that gap"
     require(
         gap < math.inf and told, f"{status} to a gap of {asked:g}, but only {gap:g} is {name}{'' if told else lost}"
@@ -79,7 +79,7 @@ def closes(status: str, upper: float, error: float, lower: float, asked: float, 
 
 
 def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: Classifier, bound: float) -> None:
-    """The gap that the result states is the checker's: to `STATED`, and what computing its numbers apart may change."""
+    """The gap that the result states is the checker's: to `STATED_GAP_AGREEMENT`, and to what rounding may change."""
     require("gap" in document, "the result does not state its gap")
     if document["gap"] is None:
         return
@@ -87,5 +87,5 @@ def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: Classifier, 
     known = math.isfinite(gap)
     require(known, f"the gap of the result is {document['gap']!r}, but there is none between {size!r} and {bound!r}")
     apart = NEAR * (1.0 + abs(bound) / size) + incumbent.error / size if size else 0.0
-    same = abs(stated - gap) <= STATED * gap + apart
+    same = abs(stated - gap) <= STATED_GAP_AGREEMENT * gap + apart
     require(same, f"the gap of the result is {stated!r}, but its objective and the certified bound give {gap!r}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mipfs.data.instance import Instance
     from mipfs.lab.studies.bench import Bench
 
-SHARE = 20.0
+WRITING_MULTIPLE = 20.0
 """The file is written when this many times as long has gone as the last writing took, so that it costs a twentieth."""
 Output = Annotated[
     str | None,
@@ -156,7 +156,7 @@ def _watcher(output: str | None, tell: Callable[[int, int], None]) -> Callable[[
         nonlocal began, took
         tell(len(found.records), len(found.setting.units()))
         now = time.monotonic()
-        if output in (None, "-") or now - began < SHARE * took:
+        if output in (None, "-") or now - began < WRITING_MULTIPLE * took:
             return
         found.save(str(output))
         began = time.monotonic()

@@ -28,7 +28,7 @@ INSTANCE = "wdbc.svm"
 SCALE: Scaling = "standard"
 PARAMS: dict[str, Any] = {"M": 3, "C": 1.0}
 PAGE = "mipfs-demo.html"
-LONGEST = 20.0
+RUNG_SECONDS = 20.0
 """Seconds for every rung of the ladder; all of them together take two or three."""
 
 
@@ -94,7 +94,7 @@ def _climb(problem: Problem, quiet: bool, talk: bool) -> Comparison:
     if talk:
         print("\nHow far are the convex relaxations from that?", flush=True)
     with live_table(quiet) as observers:
-        ladder = compare(problem, time_limit=LONGEST, observers=observers)
+        ladder = compare(problem, time_limit=RUNG_SECONDS, observers=observers)
     if talk:
         show_blocks(ladder_blocks(ladder)[1:])
     return ladder

@@ -59,7 +59,7 @@ def _show_rich(block: Table) -> None:
 
     console, (header, *rows) = Console(), block.visible()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    least = [min(width, FOLDED) if i < block.left else width for i, width in enumerate(widths)]
+    least = [min(width, FOLDED_WIDTH) if i < block.left else width for i, width in enumerate(widths)]
     if sum(least) + len(least) > console.width:
         print(block.text(), end="")
         return
@@ -81,5 +81,5 @@ def _show_rich(block: Table) -> None:
     console.print(table)
 
 
-FOLDED = 24
+FOLDED_WIDTH = 24
 """Characters at which a column of words may be folded; numbers never are."""

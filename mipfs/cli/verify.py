@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mipfs.selection.selection import Rows
 
 REJECTED = 1
-LINES = 20
+MOST_LINES = 20
 """Lines of the statement that are shown."""
 Model = Annotated[
     str | None, typer.Option("--model", metavar="MODEL.py", help="The file that declared further rows, with its -p.")
@@ -128,9 +128,9 @@ def _show(report: Report) -> None:
     from mipfs.report.numbers import many
 
     leaves, duals = many(report.n_leaves, "leaf", "leaves"), many(report.n_duals, "dual vector", "dual vectors")
-    lines = [*report.statement[:LINES]]
-    if len(report.statement) > LINES:
-        lines.append(f"and {len(report.statement) - LINES} more lines, all of them in --json FILE")
+    lines = [*report.statement[:MOST_LINES]]
+    if len(report.statement) > MOST_LINES:
+        lines.append(f"and {len(report.statement) - MOST_LINES} more lines, all of them in --json FILE")
     empty = report.bound == math.inf
     pairs = [("problem" if k == 0 else "", line) for k, line in enumerate(lines)]
     pairs += [("differs", Alarm(line)) for line in report.differs]
@@ -151,12 +151,12 @@ def _show(report: Report) -> None:
 def _status(report: Report) -> str:
     """The status in words: optimal up to which gap, in red where that is wide."""
     from mipfs.cli.text import Alarm, percent
-    from mipfs.report.numbers import WIDE, with_asked
+    from mipfs.report.numbers import WIDE_GAP, with_asked
 
     if report.status not in ("OPTIMAL", "RELAXED"):
         return with_asked(report.status, report.status, report.asked)
     said = f"{report.status} to the asked gap of {percent(report.asked)}"
-    return Alarm(said) if report.asked > WIDE else said
+    return Alarm(said) if report.asked > WIDE_GAP else said
 
 
 def _plain(value: Any) -> Any:

@@ -25,7 +25,7 @@ Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 
-CACHE = 1 << 23
+CACHED_BYTES = 1 << 23
 """Bytes of columns that were asked for and are kept."""
 
 
@@ -295,10 +295,10 @@ class Blocked(matrix.Elsewhere):
 
     def _keep(self, j: int, column: Any) -> None:
         size = column.data.nbytes + column.indices.nbytes if self.is_sparse else column.nbytes
-        if size > CACHE:
+        if size > CACHED_BYTES:
             return
         self._kept[j], self._bytes = column, self._bytes + size
-        while self._bytes > CACHE:
+        while self._bytes > CACHED_BYTES:
             _, old = self._kept.popitem(last=False)
             self._bytes -= old.data.nbytes + old.indices.nbytes if self.is_sparse else old.nbytes
 

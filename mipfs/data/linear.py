@@ -18,7 +18,7 @@ from mipfs.data.matrix import standing
 
 Array = npt.NDArray[np.float64]
 
-BLOCK = 1 << 18
+NUMBERS_PER_BLOCK = 1 << 18
 """Numbers that are held at a time: they fit into the cache."""
 
 
@@ -47,7 +47,7 @@ def scaled_sum(X: Any, weights: Array, shift: Array, scale: Array) -> Array:
         counts = np.diff(columns.indptr)
         products = standing(columns.data, 0.0, np.repeat(scale, counts)) * np.repeat(weights, counts)
         return np.asarray(np.bincount(columns.indices, products, n), dtype=float)
-    total, step = np.zeros(n), max(1, BLOCK // max(1, k))
+    total, step = np.zeros(n), max(1, NUMBERS_PER_BLOCK // max(1, k))
     rows = sparse.csr_array(X) if sparse.issparse(X) else X
     for start in range(0, n, step) if k else ():
         part = rows[start : start + step]

@@ -246,7 +246,7 @@ def search(run: Run) -> Steps:
     beside = Search(tree)
     if is_new:
         beside.before_root()
-        tree.plant()
+        tree.open_root()
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree, earlier)
     with Exploration(tree) as exploration:

@@ -38,7 +38,7 @@ Earned = tuple[float, Cut | None]
 
 # of boolean, its default program; others declare their own
 CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_SIGMA = 1e-6
 """A σ_j below this is what the interior-point method leaves of a zero."""
 
 
@@ -217,4 +217,4 @@ def candidates(problem: Problem, declared: Formulation) -> list[Array]:
 def clean(sigma: Any) -> Array:
     """σ in [0, 1] with its zeros."""
     values = np.clip(np.asarray(sigma, dtype=float).ravel(), 0.0, 1.0)
-    return np.where(values > NEGLIGIBLE, values, 0.0)
+    return np.where(values > NEGLIGIBLE_SIGMA, values, 0.0)

@@ -18,13 +18,13 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 PREFIX = "earlier_"
 """What names of arrays begin with that are an earlier tree's, in the state of a run."""
-SAME = 1e-12
+SAME_CUTOFF = 1e-12
 """Cutoffs that differ by less than this, relative, are one."""
 
 
 def is_asked_for_more(cutoff: float, closed_at: float) -> bool:
     """Whether nodes were closed below the present cutoff of which more could be said."""
-    return cutoff > closed_at + SAME * abs(closed_at)
+    return cutoff > closed_at + SAME_CUTOFF * abs(closed_at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Earlier:
 
     @property
     def kept(self) -> Arrays:
-        """It as arrays, for the state of a run."""
+        """The earlier tree as arrays, by names that begin with `PREFIX`, for the state of a run."""
         return {f"{PREFIX}{name}": array for name, array in {**self.arrays, "bound": np.array(self.bound)}.items()}
 
 
@@ -63,5 +63,5 @@ def own(kept: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 
 
 def better(one: Earlier | None, other: Earlier) -> Earlier:
-    """The one of the larger bound."""
+    """The earlier tree of the larger bound, of two of which one may be missing."""
     return other if one is None or other.bound > one.bound else one

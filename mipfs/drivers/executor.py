@@ -73,7 +73,7 @@ class Executor(ABC):
         """How many parts are explored at a time, at least 1."""
 
     def part_size(self, tree: Tree, count: int) -> int:
-        """Nodes of a part, of a batch of `count` nodes."""
+        """How many nodes each part has of a batch of `count` nodes."""
         return -(-count // (tree.settings.ahead * self.capacity))
 
     @abstractmethod
@@ -82,7 +82,7 @@ class Executor(ABC):
 
     @abstractmethod
     def result(self, handle: Any, seconds: float) -> Sequence[Any] | None:
-        """What was found below each node of a part, as it is or `slim`; None if it is not here after so many seconds.
+        """What was found below each node of a part, as it is or `slim`; None if it is not here after `seconds`.
 
         Raises
         ------
@@ -116,11 +116,11 @@ class Threads(Executor):
 
     @property
     def capacity(self) -> int:
-        """How many there are."""
+        """How many threads explore at a time."""
         return self._count
 
     def part_size(self, tree: Tree, count: int) -> int:
-        """Several small nodes at a time."""
+        """Several nodes where one compiled call explores several, and fewer than leave a thread without work."""
         return max(1, min(tree.relaxation.together, count // (tree.settings.parts * self._count)))
 
     def submit(self, part: Part) -> Future[list[Found]]:
@@ -128,7 +128,7 @@ class Threads(Executor):
         return self._pool.submit(part.tree.explore, part.nodes, part.tree.duals(part.nodes), part.cutoff)
 
     def result(self, handle: Future[list[Found]], seconds: float) -> Sequence[Found] | None:
-        """What was found, once it is."""
+        """What was found below each node of a part, or None after `seconds`."""
         wait([handle], timeout=seconds)
         return handle.result() if handle.done() else None
 
@@ -137,7 +137,7 @@ class Threads(Executor):
         return handle.result()
 
     def close(self) -> None:
-        """Wait for the threads."""
+        """Wait until the threads are done, and end them."""
         self._pool.shutdown()
 
 

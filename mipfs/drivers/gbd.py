@@ -30,12 +30,12 @@ from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.proof.cuts import CutPool
-from mipfs.proof.evidence import COMBINED_SLACK, WIDE, Evidence, Record
+from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
 from mipfs.proof.saved import restored_cuts
 from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
-from mipfs.run.near_optimal import ACCURATE, is_asked
+from mipfs.run.near_optimal import LISTED_GAP, is_asked
 from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
@@ -200,7 +200,7 @@ def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
 def _pool(run: Run) -> CutPool:
     """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
     problem, given = run.problem, run.options.pool
-    if np.max(problem.c_i) > WIDE * np.min(problem.c_i):
+    if np.max(problem.c_i) > WIDE_WEIGHT_RATIO * np.min(problem.c_i):
         run.sharpness = run.settings.master.sharper
     if run.resume is None:
         return CutPool(problem) if given is None else taken_over(given, problem)
@@ -229,14 +229,14 @@ def begin(run: Run, by: str = "newton") -> tuple[Supports, npt.NDArray[np.bool_]
     if first is None:
         return None
     validator = None if options.validation is None else Validator(run, options.validation, options.patience)
-    tol = min(ACCURATE if run.wants_all else 1e-7, max(1e-10, 1e-3 * options.gap))
+    tol = min(LISTED_GAP if run.wants_all else 1e-7, max(1e-10, 1e-3 * options.gap))
     supports = Supports(run, _subproblem(run, by), tol=tol, validator=validator)
     supports.evaluate(first if options.start is None else _start(run, options.start))
     return supports, first
 
 
 def _subproblem(run: Run, by: str) -> Subproblem:
-    """The subproblem by that method."""
+    """The subproblem by a method: "newton", or Clarabel's."""
     if by == "newton":
         return Subproblem(run.problem, lambda: run.must_stop)
     needs_ridge(run.problem, f"subproblem = {by!r}")
@@ -245,7 +245,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """The user's support as σ."""
+    """The user's support as σ (count,) of bool, which is in S."""
     sigma = np.zeros(run.problem.atoms.count, dtype=bool)
     sigma[run.problem.atoms_of(names)] = True
     if not run.oracle.contains(sigma):

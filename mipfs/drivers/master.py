@@ -100,7 +100,7 @@ class Master:
 
     @property
     def exhausted(self) -> bool:
-        """Whether no node is open."""
+        """Whether the tree has no open node any more."""
         return not self._heap and self._plunge is None and self._current is None
 
     def add(self, cut: Cut) -> None:
@@ -174,21 +174,21 @@ class Master:
         if bound > node.bound:
             node.bound, node.evidence = bound, Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
-            self._close(node, is_told=node.settled)
+            self._close(node, is_final=node.settled)
             return None
         node.settled = True
         return Point(sigma, sigma, True)
 
-    def _close(self, node: Node, *, is_told: bool = False) -> None:
-        """Keep the bound of a node that is done; `is_told` where no more can be said of it."""
-        self._done(node.bound, is_told=is_told)
+    def _close(self, node: Node, *, is_final: bool = False) -> None:
+        """Keep the bound of a node that is done; `is_final` where nothing can lift it further."""
+        self._done(node.bound, is_final=is_final)
         if self.record is not None:
             self.record.close(node)
         self._current = None
 
-    def _done(self, bound: float, *, is_told: bool = False) -> None:
+    def _done(self, bound: float, *, is_final: bool = False) -> None:
         self.floor = min(self.floor, bound)
-        if not is_told:
+        if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
     def _refute(self, node: Node, ray: Multipliers | None) -> None:
@@ -291,7 +291,7 @@ class Master:
 
     @cached_property
     def _rows_alone(self) -> SelectionModel:
-        """The relaxed S, without cuts."""
+        """HiGHS's model of the relaxed S, without cuts."""
         return selection_model(self.selection, relaxed=True, presolve=False)
 
     def _safe_bound(self, node: Node) -> tuple[float, Array, Evidence | None]:
@@ -345,7 +345,7 @@ class Master:
         return worst.size > 0
 
     def _insert(self, i: int) -> None:
-        """Make pool cut i a row of the LP."""
+        """Make cut i of the pool a row of the LP."""
         largest = self._epigraph.add(float(self.pool.constants[i]), self.pool.slopes[i])
         self._cuts.append(i)
         self._row_scales = np.append(self._row_scales, largest)

@@ -63,7 +63,7 @@ class Search:
 
     @property
     def _allowed(self) -> float:
-        """SVMs by now."""
+        """How many SVMs the work done so far allows."""
         work, run, settings = self._tree.work, self._tree.run, self.settings
         usual = settings.solves * math.sqrt(work)
         gap = min(1.0, relative_gap(run.objective, run.bound))

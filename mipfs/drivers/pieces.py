@@ -35,12 +35,12 @@ class Numbers(NamedTuple):
     rays: Integers
 
 
-class Left(NamedTuple):
+class OpenNode(NamedTuple):
     """A node that goes back: its position in the piece, why, and what `mipfs.drivers.tree.Node` has of it."""
 
     row: int
     why: int
-    told: tuple[float, int, int, States, Warm]
+    node: tuple[float, int, int, States, Warm]
 
 
 class Pieces:
@@ -90,7 +90,7 @@ class Pieces:
         dual = np.where(local >= 0, self._position(local, n_places), local)
         children = np.stack((places["outside"], places["inside"]), axis=1)
         numbered = None if numbers is None else self._numbered(numbers, places, np.repeat(before, n_places))
-        self._first = proof.graft_all(self._roots, n_places, feature, children, dual, places["value"], numbered)
+        self._first = proof.attach_all(self._roots, n_places, feature, children, dual, places["value"], numbered)
 
     def _numbered(self, numbers: Numbers, places: npt.NDArray[Any], before: Integers) -> Integers:
         """The multipliers at every place, by its dual vector in its piece and how many fresh ones come before it."""
@@ -104,7 +104,7 @@ class Pieces:
         """Where the dual vectors `dual` of the pieces, of which piece i has counts_i places, are in the store."""
         return np.where(dual > 0, dual + np.repeat(self._offset, counts), np.repeat(self._duals, counts))
 
-    def left(self) -> Iterator[list[Left]]:
+    def open_nodes(self) -> Iterator[list[OpenNode]]:
         """The nodes of every piece that go back."""
         counts, nodes = self._counts["nodes"], self._joined("nodes", "nodes")
         there = np.flatnonzero(nodes["place"] >= 0)
@@ -117,7 +117,7 @@ class Pieces:
         at = before = 0
         for end, count in zip(np.searchsorted(there, np.cumsum(counts)).tolist(), counts.tolist(), strict=True):
             yield [
-                Left(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
+                OpenNode(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
                 for t in range(at, end)
             ]
             at, before = end, before + count

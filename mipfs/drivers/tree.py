@@ -88,7 +88,7 @@ class Tree(TreeProof):
             problem, alive = problem.restricted(alive), np.arange(alive.size)
         return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], self.run.settings.nodes)
 
-    def plant(self) -> None:
+    def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
         first = self.relaxation.propagation(self._first)
         place, states = self.take(self.proof.root, first)
@@ -148,7 +148,7 @@ class Tree(TreeProof):
         return heapq.heappop(self._heap)[2]
 
     def push(self, node: Node) -> None:
-        """Keep an open node."""
+        """Put a node among the open ones, by its bound."""
         heapq.heappush(self._heap, (node.bound, next(self._order), node))
 
     def enter(self, node: Node) -> None:
@@ -186,13 +186,13 @@ class Tree(TreeProof):
 
     def explore(self, nodes: Sequence[Node], duals: Sequence[Array], cutoff: float) -> list[Any]:
         """Explore the subtrees below some nodes, with the dual vectors that earned their bounds (any thread)."""
-        told = [
+        each = [
             (node.states, node.warm, alpha, self.asked(node, cutoff)) for node, alpha in zip(nodes, duals, strict=True)
         ]
-        return list(self.relaxation.explore_all(told))
+        return list(self.relaxation.explore_all(each))
 
     def asked(self, node: Node, cutoff: float) -> Ask:
-        """What the node solver is told beside the node's states, warm start and dual vector."""
+        """What the node solver is asked beside the node's states, warm start and dual vector."""
         level, until = self.level(node, cutoff), self.until(node, cutoff)
         return Ask(node.y, node.age, node.anew, node.bound, cutoff, level, self.tol, *until)
 
@@ -240,19 +240,19 @@ class Tree(TreeProof):
 
     def take_pieces(self, pieces: Sequence[Piece], joined: Pieces) -> None:
         """Count what explorations did, keep what they left open, and round to incumbents."""
-        for t, (piece, all_left) in enumerate(zip(pieces, joined.left(), strict=True)):
+        for t, (piece, back) in enumerate(zip(pieces, joined.open_nodes(), strict=True)):
             total = joined.totals[t]
             self.n_nodes += int(total["solved"])
             self.steps += int(total["steps"])
             self.stalled += int(total["stalled"])
             self.done(float(total["floor"]))
-            for left in all_left:
-                of = piece.nodes[left.row]
+            for one in back:
+                of = piece.nodes[one.row]
                 y, age = piece.prices[of["parent"]].copy(), int(of["age"])
-                node = Node(*left.told, y=y, age=age, anew=left.why == subtree.DEAR)
-                if left.why == subtree.LEAF:
+                node = Node(*one.node, y=y, age=age, anew=one.why == subtree.DEAR)
+                if one.why == subtree.LEAF:
                     self.leaf(node)
-                elif left.why == subtree.STUCK:
+                elif one.why == subtree.STUCK:
                     self.rescue(node)
                 else:
                     self.push(node)
@@ -329,13 +329,13 @@ class Tree(TreeProof):
             low = sigma.astype(float)
             self.refute(node.place, pricing.by_lp(np.zeros(low.size), low, low)[1])
             return
-        if is_told := node.bound < self.cutoff:
+        if is_final := node.bound < self.cutoff:
             only = np.where(node.states == INSIDE, INSIDE, OUTSIDE).astype(np.int8)
             whole, q = self.relaxation.rounded(self.alone(sigma))
             bound = self.relaxation.bound(whole, q, pricing.none, only, math.inf)[0]
             if bound > node.bound:
                 node = replace(node, bound=bound, dual=self.proof.add_dual(whole, q), y=pricing.none.y)
-        self.close(node, node.bound, is_told=is_told)
+        self.close(node, node.bound, is_final=is_final)
 
     def alone(self, sigma: npt.NDArray[np.bool_]) -> Array:
         """The dual vector of a selection of S, near enough to close its leaf; its classifier is offered."""
@@ -379,7 +379,7 @@ class Tree(TreeProof):
         """Open both children of a node on atom j, with what the rows fix in them."""
         places = self.proof.split(node.place, int(self.relaxation.alive[j]))
         if len(self.run.problem.selection.rows.extra) == 0:
-            self.proof.bear(node.place, node.dual, node.bound, self.shown(node.y))
+            self.proof.keep_bound(node.place, node.dual, node.bound, self.shown(node.y))
         for value, place in zip((OUTSIDE, INSIDE), places, strict=True):
             states = node.states.copy()
             states[j] = value
@@ -413,7 +413,7 @@ class Tree(TreeProof):
 
     @property
     def n_open(self) -> int:
-        """Number of open nodes."""
+        """The number of open nodes."""
         return len(self._heap)
 
     def finish(self) -> Proof | None:

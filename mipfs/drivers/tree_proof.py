@@ -104,15 +104,15 @@ class TreeProof:
         self.lost = self.lost or ray is None
         self.proof.refute(place, ray)
 
-    def close(self, node: Node, bound: float, *, is_told: bool = False) -> None:
-        """Prune a node, and keep its bound; `is_told` where no more can be said of it."""
+    def close(self, node: Node, bound: float, *, is_final: bool = False) -> None:
+        """Prune a node, and keep its bound; `is_final` where nothing can lift it further."""
         self.proof.close(node.place, node.dual, self.shown(node.y))
-        self.done(bound, is_told=is_told)
+        self.done(bound, is_final=is_final)
 
-    def done(self, bound: float, *, is_told: bool = False) -> None:
+    def done(self, bound: float, *, is_final: bool = False) -> None:
         """Keep the bound of what is done."""
         self.floor = min(self.floor, bound)
-        if not is_told:
+        if not is_final:
             self.closed_at = min(self.closed_at, bound)
 
     def number(self, y: Array) -> int:

@@ -38,7 +38,7 @@ class Workers(Executor):
         return max(1, sum(self._cluster.threads().values()))
 
     def submit(self, part: Part) -> Task:
-        """Give a part to the workers."""
+        """Send a part to a worker, and the node solver to all where none holds it."""
 
         def submit() -> tuple[Any, Sequence[Any]]:
             if self._there is None or self._there.status != "finished":
@@ -66,5 +66,5 @@ class Workers(Executor):
 
 
 def explored(solver: NodeSolver, *orders: Any) -> list[Any]:
-    """What a worker does: explore from some nodes."""
+    """What a worker does with a part: explore from its nodes, and make small what is found."""
     return [slim(piece) for piece in solver.explore(*orders)]

@@ -18,9 +18,9 @@ from mipfs.kernels.gram import sparse_gram
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BLOCK = 1 << 21
+NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""
-PARTS, MUCH, DENSE = 2, 2e6, 5.0
+PARALLEL_PARTS, PARALLEL_WORK, PARALLEL_WORK_PER_NUMBER = 2, 2e6, 5.0
 """Parts of a sparse product, where it takes more multiplications than the second number, and more for each number of
 the result than the third."""
 
@@ -65,7 +65,7 @@ class Dense:
         total = np.zeros((size, size), order="F")
         if size == 0:
             return total
-        step = max(16, BLOCK // max(size, 1))
+        step = max(16, NUMBERS_PER_BLOCK // max(size, 1))
         for start in range(0, count if size else 0, step):
             if start and self.must_stop():
                 raise Interrupted
@@ -118,7 +118,7 @@ class Sparse:
     def _sum(self, major: Any, ends: Integers, weights: Array, size: int) -> Array:
         """Σ_r weights_r z_r z_r'; of two parts between the ends the second in a thread."""
         totals, stopped = [np.zeros((size, size)) for _ in ends[1:]], Event()
-        step = max(16, BLOCK * weights.size // max(1, major.nnz * 8))
+        step = max(16, NUMBERS_PER_BLOCK * weights.size // max(1, major.nnz * 8))
 
         def add(part: int) -> None:
             for start in range(ends[part], ends[part + 1], step):
@@ -143,7 +143,7 @@ class Sparse:
 def _ends(major: Any, size: int) -> Integers:
     """Where parts of equal work begin and end, whatever the machine; one part where the product is small."""
     work = np.append(0.0, np.cumsum(np.square(np.diff(major.indptr).astype(float))))
-    count = PARTS if work[-1] >= max(MUCH, DENSE * size**2) else 1
+    count = PARALLEL_PARTS if work[-1] >= max(PARALLEL_WORK, PARALLEL_WORK_PER_NUMBER * size**2) else 1
     ends = np.searchsorted(work, np.linspace(0.0, work[-1], count + 1))
     ends[0], ends[-1] = 0, work.size - 1
     return ends

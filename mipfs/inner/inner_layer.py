@@ -25,7 +25,7 @@ from mipfs.svm.labellings import Combination, Labellings
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE_SHARE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
 
 
@@ -94,7 +94,7 @@ class Inner(Bundle):
                 break
             given, mu = found
             given *= min(1.0, C / max(given.sum(), 1e-300))
-            labellings.mark(given > NEGLIGIBLE * C)
+            labellings.mark(given > NEGLIGIBLE_SHARE * C)
             proven = float(labellings.losses @ given) - max(
                 0.5 * float(np.sum(np.square(A_t @ given))) - c for A_t, c in zip(blocks, columns.costs, strict=True)
             )
@@ -145,13 +145,13 @@ def polished(blocks: list[Array], losses: Array, mu: Array, alpha: Array, C: flo
 
     An interior-point α is right in its value; what is linear in its error, such as w, is not.
     """
-    from mipfs.kernels.simplex_qp import PROXIMAL, maximise
+    from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
 
     B = np.vstack([np.sqrt(C * m) * A_t for m, A_t in zip(mu, blocks, strict=True)])
     B = np.column_stack([np.zeros(B.shape[0]), B])
-    kept = np.where(alpha > NEGLIGIBLE * C, alpha / C, 0.0)
+    kept = np.where(alpha > NEGLIGIBLE_SHARE * C, alpha / C, 0.0)
     beta = np.append(max(0.0, 1.0 - kept.sum()), kept)
-    maximise(B.T @ B, np.append(0.0, losses), beta, PROXIMAL)
+    maximise(B.T @ B, np.append(0.0, losses), beta, PROXIMAL_WEIGHT)
     return np.concatenate([m * C * (A_t @ beta[1:]) for m, A_t in zip(mu, blocks, strict=True)])
 
 

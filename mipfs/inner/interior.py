@@ -29,15 +29,15 @@ from mipfs.regularisers.base import Regulariser
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BACK = 0.99
+BOUNDARY_SHARE = 0.99
 """Share of the way to the boundary that a step may go."""
-PROXIMAL = 1e-7
+EXTRA_PROXIMAL_WEIGHT = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
-INSIDE = 1e-15
+LEAST_END_DISTANCE = 1e-15
 """Least distance of a point that is begun from to the ends of its box, relative to their distance."""
-NEWCOMER = 0.1
+NEWCOMER_SHARE = 0.1
 """σ of an atom that comes in later, as a share of the mean of those that are there."""
-FLAT = 1e-8
+LEAST_CURVATURE = 1e-8
 """h'' counts as this much at least: where it vanishes (a weight held at 0, or at an end) κ must not."""
 MAX_STEPS = 200
 """Steps after which the numbers are taken as they are."""
@@ -135,7 +135,7 @@ class InteriorPoint(ReducedSystem):
         self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)
         owned = np.zeros(m, bool)
         owned[self.atom] = True
-        self.proximal = np.where(owned, 1e-20, PROXIMAL)
+        self.proximal = np.where(owned, 1e-20, EXTRA_PROXIMAL_WEIGHT)
         self.steps, self.mu = 0, 0.5
         self._begin(k, m)
 
@@ -145,6 +145,7 @@ class InteriorPoint(ReducedSystem):
         x = np.where(self.has_low & self.has_high, 0.5 * (self.below + self.above), self.below + self.above)
         x = x + (self.has_low & ~self.has_high) - (self.has_high & ~self.has_low)
         if len(A):
+            # Drawn towards the lower ends, so that every row keeps a tenth of its room.
             width = np.where(self.has_low & self.has_high, self.above - self.below, 1.0)
             use = np.abs(A) @ width
             room = np.where(self.polytope.equal, np.inf, self.polytope.u - A @ self.below)
@@ -177,14 +178,15 @@ class InteriorPoint(ReducedSystem):
         self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
         self.omega[columns] = last.omega
         held = last.x[last.atom] - last.below[last.atom]
-        self.x[:] = self.below + NEWCOMER * float(held.sum()) / max(1, held.size)
+        self.x[:] = self.below + NEWCOMER_SHARE * float(held.sum()) / max(1, held.size)
         self.x[places] = last.x
         # The last point may have come so near to an end that rounding put it there.
         both = self.has_low & self.has_high
-        room = np.where(both, INSIDE * (self.above - self.below), 0.0)
+        room = np.where(both, LEAST_END_DISTANCE * (self.above - self.below), 0.0)
         self.x = np.where(both, np.clip(self.x, self.below + room, self.above - room), self.x)
         self.z, self.v = np.zeros(self.x.size), np.zeros(self.x.size)
         self.z[places], self.v[places] = last.z, last.v
+        # Every product is lifted to its share of the excess.
         number = self.loss.products()[1] + int(self.has_low.sum() + self.has_high.sum()) + self.tau.size
         mu = max(last.mu, excess / number)
         self.z = np.where(self.has_low, np.maximum(self.z, mu / np.where(self.has_low, self.x - self.below, 1.0)), 0.0)
@@ -197,7 +199,7 @@ class InteriorPoint(ReducedSystem):
 
     @property
     def point(self) -> Point:
-        """Where the iteration is."""
+        """The current iterate."""
         return Point(self.w, self.b, self.x, self.loss.alpha, self.tau, self.steps)
 
     def step(self) -> bool:
@@ -209,6 +211,7 @@ class InteriorPoint(ReducedSystem):
         left = self._linearised()
         if left is None:
             return False
+        # Predictor: towards products of zero; how far it gets says how much the corrector centres.
         first = self._direction(left, 0.0, None)
         reach = self._longest(left, first)
         center = max(1e-3, (1.0 - reach) ** 3)
@@ -216,6 +219,7 @@ class InteriorPoint(ReducedSystem):
         d_omega, slope = first.omega[self.free], self.slope[self.free]
         bent[self.free] = reach * d_omega * first.x[self.atom] * slope
         curved += np.bincount(self.atom, 0.5 * reach * np.square(d_omega) * slope, minlength=self.x.size)
+        # Mehrotra's second-order terms, times how far the predictor may go.
         second = Second(
             reach * first.z * first.x, -reach * first.v * first.x, reach * first.tau * first.r, bent, curved
         )
@@ -241,9 +245,10 @@ class InteriorPoint(ReducedSystem):
         zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
         sigma, regulariser, free = self.share.copy(), self.regulariser, self.free
         sigma[free] = self.x[self.atom]
-        t, self.slope = regulariser.weight(self.omega), np.maximum(regulariser.curvature(self.omega), FLAT)
+        t, self.slope = regulariser.weight(self.omega), np.maximum(regulariser.curvature(self.omega), LEAST_CURVATURE)
         squares = np.bincount(self.atom, np.square(t[free]) / self.slope[free], minlength=self.x.size)
         worth = np.bincount(self.atom, regulariser.conjugate(self.omega)[free], minlength=self.x.size)
+        # q = Σ_g t²/κ + ζ with κ = σh''.
         q = squares / np.where(squares > 0, self.x, 1.0) + zeta
         self.q, self.zeta, self.kappa = q, zeta, sigma * self.slope
         self.h = -t[free] / self.kappa[free]
@@ -254,6 +259,7 @@ class InteriorPoint(ReducedSystem):
         )
         self.mu = total / max(number, 1)
         theta = np.where(polytope.equal, 0.0, self.r / np.where(polytope.equal, 1.0, self.tau))
+        # S = A Q⁻¹ A' + diag(slack over multiplier).
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
         self.D, self.S = D, S
@@ -267,6 +273,7 @@ class InteriorPoint(ReducedSystem):
     def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
         low, high, q, A, equal = self.has_low, self.has_high, self.q, self.polytope.A, self.polytope.equal
+        # What the products lack; z, v and the slacks of the rows are eliminated by it.
         cz, cv = target - self.z * left.gap_low, target - self.v * left.gap_high
         ct, rp, R = target - self.tau * self.r, left.apart, -left.rs
         if second is not None:
@@ -291,7 +298,7 @@ class InteriorPoint(ReducedSystem):
         return Direction(dw, db, d_omega, dx, dz, dv, d_tau, dr)
 
     def _longest(self, left: Residuals, d: Direction) -> float:
-        """How far one may go along a direction: `BACK` of the way to the boundary, at most 1."""
+        """How far one may go along a direction: `BOUNDARY_SHARE` of the way to the boundary, at most 1."""
         low, high, unequal = self.has_low, self.has_high, ~self.polytope.equal
         pairs = (
             (left.gap_low[low], d.x[low]),
@@ -301,7 +308,7 @@ class InteriorPoint(ReducedSystem):
             (self.tau[unequal], d.tau[unequal]),
             (self.r[unequal], d.r[unequal]),
         )
-        return min(1.0, BACK * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
+        return min(1.0, BOUNDARY_SHARE * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
 
 
 def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:

@@ -22,25 +22,25 @@ from mipfs.inner.reduced_system import Factor
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-CORE = 10.0
+CORE_RATIO = 10.0
 """A column is in the core where its part of K is above this multiple of what the diagonal says."""
-MOST = 7e3
+CORE_WORK_PER_NUMBER = 7e3
 """Multiplications of the core's factor at most, for every stored number of Z: some dozens of products with it."""
-ITERATIONS = 200
+MOST_ITERATIONS = 200
 """Iterations of one solution at most."""
-ROUGH, SHARE, FINE = 1e-4, 1e-2, 1e-9
-"""Relative residual of a solution: `SHARE` of the mean product μ, between these ends."""
-LARGE = 500
+ROUGHEST_RESIDUAL, RESIDUAL_SHARE, FINEST_RESIDUAL = 1e-4, 1e-2, 1e-9
+"""Relative residual of a solution: `RESIDUAL_SHARE` of the mean product μ, between these ends."""
+LEAST_SIZE = 500
 """Samples and columns up to which one factor is cheaper."""
 ROWS = 32
 """Rows of the polytope at most."""
-PATIENCE, SLOW, LATE = 10, 0.7, 1e-6
+PATIENCE_STEPS, SLOW_SHARE, LATE_MU = 10, 0.7, 1e-6
 """Steps that leave more than the second number's share of a μ below the third: the numbers then allow no more."""
 
 
 def worthwhile(shape: tuple[int, int], rows: int) -> bool:
     """Whether many samples meet many sparse columns, one to a σ, and few rows of the polytope."""
-    return min(shape) > LARGE and rows <= ROWS
+    return min(shape) > LEAST_SIZE and rows <= ROWS
 
 
 class IterativeInteriorPoint(InteriorPoint):
@@ -61,7 +61,7 @@ class IterativeInteriorPoint(InteriorPoint):
         self.squares = self.Z.by_columns.power(2)
         self._squares_turned = self.squares.T
         self.lone = np.diff(self.Z.by_columns.indptr) <= 1
-        self.most = int(np.cbrt(3.0 * MOST * max(1, self.Z.by_columns.nnz)))
+        self.most = int(np.cbrt(3.0 * CORE_WORK_PER_NUMBER * max(1, self.Z.by_columns.nnz)))
         self.products = 0
         self._levels: list[float] = []
 
@@ -69,15 +69,16 @@ class IterativeInteriorPoint(InteriorPoint):
         """One predictor and corrector; False when the numbers allow no more, or the steps lead nowhere."""
         went_on, levels = super().step(), self._levels
         levels.append(self.mu)
-        if len(levels) <= PATIENCE or levels[-1 - PATIENCE] > LATE:
+        if len(levels) <= PATIENCE_STEPS or levels[-1 - PATIENCE_STEPS] > LATE_MU:
             return went_on
-        return went_on and self.mu <= SLOW * levels[-1 - PATIENCE]
+        return went_on and self.mu <= SLOW_SHARE * levels[-1 - PATIENCE_STEPS]
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         k, border = self.w.size, int(self.bias)
+        # What a column adds to the diagonal of K, relative to D⁻¹; a column of one entry is exact there.
         part = (self._squares_turned @ D) / self.E
         part[self.lone] = 0.0
-        core = np.flatnonzero(part > CORE)
+        core = np.flatnonzero(part > CORE_RATIO)
         if core.size > self.most:
             core = np.sort(np.argpartition(-part, self.most)[: self.most])
         self.core, size = core, core.size
@@ -116,7 +117,7 @@ class IterativeInteriorPoint(InteriorPoint):
         return u - self.D_hat * shift, db
 
     def _applied(self, v: Array) -> Array:
-        """K v."""
+        """Kv (n,), of v (n,)."""
         return v / self.D + self.Z.times(self._apply_inverse(self.Z.pull(v)))
 
     def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
@@ -127,9 +128,9 @@ class IterativeInteriorPoint(InteriorPoint):
         if self.bias:
             d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
             r = r - self._applied(d_alpha)
-        enough, first = max(FINE, min(ROUGH, SHARE * self.mu)), 0.0
+        enough, first = max(FINEST_RESIDUAL, min(ROUGHEST_RESIDUAL, RESIDUAL_SHARE * self.mu)), 0.0
         last, p = 1.0, np.zeros(y.size)
-        for turn in range(ITERATIONS):
+        for turn in range(MOST_ITERATIONS):
             z, shift = self._preconditioned(r)
             r, db = r - shift * y, db + shift
             size = float(r @ z)

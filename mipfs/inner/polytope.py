@@ -41,7 +41,7 @@ class Polytope:
 
     @property
     def bounded(self) -> bool:
-        """Whether Σσ ≤ M says anything."""
+        """Whether Σσ ≤ room can bind: there are more free atoms than room."""
         return self.room < int(np.count_nonzero(self.free))
 
     def most(self, squares: Array) -> float:

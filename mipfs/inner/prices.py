@@ -24,9 +24,9 @@ from mipfs.selection.selection import Selection
 
 Array = npt.NDArray[np.float64]
 
-DUST = 1e-9
+ROUND_OFF_SHARE = 1e-9
 """Multipliers up to this size, relative to the largest, are a solver's round-off where they must cancel."""
-NEARLY = 16.0
+ROUND_OFF_MULTIPLE = 16.0
 """A reduced cost of at most this multiple of its rounding error is zero on an extra variable without a bound."""
 
 
@@ -93,10 +93,11 @@ class Pricing:
         """Prices of y, moved as little as needed to bound the extra variables; None where that does not do it."""
         largest = float(np.abs(y).max(initial=0.0))
         if self.unbounded.size and largest > 0.0:
-            y = np.where(np.abs(y) > DUST * largest, y, 0.0)
+            y = np.where(np.abs(y) > ROUND_OFF_SHARE * largest, y, 0.0)
             part, reduced = self.on_extra[self.unbounded].toarray(), -(self.on_extra @ y)[self.unbounded]
             ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
             must, may = ~np.isfinite(ends), y != 0.0
+            # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]
             for _ in range(2):  # the second takes off the rounding of the first
                 y[may] -= np.linalg.lstsq(part, part @ y[may], rcond=None)[0]
@@ -146,8 +147,9 @@ class Pricing:
         reduced, error = -(self.on_extra @ y), 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
         ends = np.where(reduced > 0, low, high)
         bounded = np.isfinite(ends)
-        if np.any(np.abs(reduced[~bounded]) > NEARLY * error[~bounded]):
+        if np.any(np.abs(reduced[~bounded]) > ROUND_OFF_MULTIPLE * error[~bounded]):
             return None
+        # An error of a reduced cost counts with the largest size that its variable may have.
         far = np.maximum(*(np.where(np.isfinite(end), np.abs(end), 0.0) for end in self.ends))
         parts = reduced[bounded] * ends[bounded]
         return float(parts.sum() - error @ far), float(np.abs(parts).sum())

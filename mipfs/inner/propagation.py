@@ -22,8 +22,9 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
-BEYOND = 2.0**-36
-"""A row is exceeded from so much on, relative to its coefficients and end: well above anyone's round-off."""
+EXCESS_TOLERANCE = 2.0**-36
+"""By how much a row must be exceeded to count as broken, relative to its coefficients and its end: well above anyone's
+round-off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class Propagation:
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
         with np.errstate(invalid="ignore"):
+            # What the extra variables add to a row at least and at most, within their own ends.
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
         self._side = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
@@ -68,7 +70,7 @@ class Propagation:
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
         self.sides = RowSides(
             part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float), ends,
-            np.concatenate([least, -most]), BEYOND * (np.concatenate([size, size]) + finite),
+            np.concatenate([least, -most]), EXCESS_TOLERANCE * (np.concatenate([size, size]) + finite),
             np.concatenate([most, -least]),
         )  # fmt: skip
 

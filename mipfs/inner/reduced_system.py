@@ -23,9 +23,9 @@ from mipfs.losses.terms import Terms
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-REGULAR = 1e-15
+LEAST_LIFT = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
-REFINEMENTS, EXACT = 2, 1e-10
+MOST_REFINEMENTS, EXACT_RESIDUAL = 2, 1e-10
 """Refinements of a direction at most, and the relative residual that needs none."""
 
 
@@ -91,7 +91,7 @@ class Factor:
             return None
         root = 1.0 / np.sqrt(diagonal)
         scale_lower(M, root)
-        lift = REGULAR
+        lift = LEAST_LIFT
         while lift < 1e-4:
             np.fill_diagonal(M, 1.0 + lift)
             try:
@@ -134,7 +134,7 @@ class ReducedSystem:
     rows: Factor | None
 
     def _rows_solve(self, right: Array) -> Array:
-        """S⁻¹ right."""
+        """S⁻¹ right, right (r,) or (r, k); without rows `right` itself."""
         return right if self.rows is None else self.rows.solve(right)
 
     def _factor(self, D: Array, S: Array, kappa: Array) -> bool:
@@ -148,6 +148,7 @@ class ReducedSystem:
         scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
         self.G = scaled
         if self.single:
+            # One column to a σ: 1/κ − h²/q = ζ/(κq), for q = t²/κ + ζ and h = −t/κ.
             self.E[self.free] = per / (own * q[atom])
         if not self.dual_form:
             return self._factor_primal(D, S)
@@ -177,6 +178,7 @@ class ReducedSystem:
         if inverse[1] is not None:
             M += inverse[1] @ inverse[1].T
         if len(S):
+            # The rows' part of B leaves by Woodbury: T = S + G'B0⁻¹G.
             self.BG = self._apply_inverse0(self.G)
             self.T = Factor.of(S + self.G.T @ self.BG)
             if self.T is None:
@@ -186,6 +188,7 @@ class ReducedSystem:
         M[np.arange(n), np.arange(n)] += 1.0 / D
         done = self._factor_of(M)
         if done and border:
+            # The intercept borders the factor: y'dα is put right by a multiple of F⁻¹y.
             self.Fy = self._factored.solve(self.y)
             self.yFy = float(self.y @ self.Fy)
         return done
@@ -226,7 +229,7 @@ class ReducedSystem:
         return out
 
     def _apply_inverse(self, f: Array) -> Array:
-        """B⁻¹ f."""
+        """B⁻¹f (k,), of f (k,), rows included."""
         out = self._apply_inverse0(f)
         if self.T is not None:
             out = out - self.BG @ self.T.solve(self.G.T @ out)
@@ -245,14 +248,14 @@ class ReducedSystem:
         """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
         Z, y, D, k = self.Z, self.y, self.D, self.w.size
         dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
-        for turn in range(1 + REFINEMENTS):
+        for turn in range(1 + MOST_REFINEMENTS):
             left = f - self._times(dw) + Z.pull(d_alpha)
             if self.bias:
                 left = np.append(left, rb + float(y @ d_alpha))
             size = self._factored.size(left)
             if turn == 0:
                 first = size
-            elif size <= EXACT * first:
+            elif size <= EXACT_RESIDUAL * first:
                 break
             change = self._factored.solve(left)
             dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
@@ -265,12 +268,12 @@ class ReducedSystem:
         Z, y, D = self.Z, self.y, self.D
         base = self._apply_inverse(f)
         dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
-        for turn in range(1 + REFINEMENTS):
+        for turn in range(1 + MOST_REFINEMENTS):
             left = gamma - dm - d_alpha / D
             size = self._factored.size(left)
             if turn == 0:
                 first = size
-            elif size <= EXACT * first:
+            elif size <= EXACT_RESIDUAL * first:
                 break
             change = self._factored.solve(left)
             if self.bias:
@@ -282,7 +285,7 @@ class ReducedSystem:
         return dw, db, d_alpha, dm
 
     def _times(self, w: Array) -> Array:
-        """B w."""
+        """Bw (k,), of w (k,)."""
         out = self.E * w
         if not self.single:
             inner = np.bincount(self.atom, self.h * w[self.free], minlength=self.q.size) / self.q

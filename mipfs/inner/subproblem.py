@@ -18,9 +18,9 @@ from mipfs.svm.solver import SVM
 
 Array = npt.NDArray[np.float64]
 
-SUPPORT = 1e-7
+SUPPORT_SIGMA = 1e-7
 """A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""
-STALLED, ROUGH = 10.0, 1e-6
+STALLED_GAP_MULTIPLE, STALLED_GAP = 10.0, 1e-6
 """An SVM whose gap stays this many times the asked one, and above this, goes to the interior point."""
 
 
@@ -73,7 +73,7 @@ class Subproblem:
     def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
         """Solve at σ in [0, 1]^p to a relative gap `tol`, or until the cut proves a value of `enough`."""
         problem, fixed = self.problem, float(self.problem.penalty @ sigma)
-        ids = np.flatnonzero(sigma > SUPPORT)
+        ids = np.flatnonzero(sigma > SUPPORT_SIGMA)
         columns = self.atoms.columns(ids)
         part = sigma[ids][columns.atom] * np.square(columns.scale)
         start = None
@@ -81,7 +81,7 @@ class Subproblem:
             start = (self._weights[columns.ids], self._last.b, self._last.alpha, self._last.rho)
         self._solver.enough = enough - fixed
         svm = self._svm(columns.ids, part, tol, start)
-        stalled = svm.gap > max(STALLED * tol, ROUGH) and svm.dual + fixed < enough
+        stalled = svm.gap > max(STALLED_GAP_MULTIPLE * tol, STALLED_GAP) and svm.dual + fixed < enough
         if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1

@@ -20,9 +20,9 @@ from mipfs.regularisers.base import Regulariser
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-FEASIBLE = 1e-6
+FEASIBLE_VIOLATION = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
-FAR = 100.0
+EXTRA_RANGE = 100.0
 """An extra variable without a bound is taken to be at most this multiple of where it is: no bound rests on that."""
 
 
@@ -102,6 +102,7 @@ class Watch:
             taken = self._taken(squares)
             scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
+            # The value at tα is g(tα) − t²·½Σs, and t is the best one.
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
@@ -112,7 +113,7 @@ class Watch:
         ends = np.where(reduced > 0, polytope.low, polytope.high)
         bounded = np.isfinite(ends)
         box = float(np.sum(reduced[bounded] * ends[bounded]))
-        box -= FAR * float(np.sum(np.abs(reduced[~bounded]) * (1.0 + np.abs(point.x[~bounded]))))
+        box -= EXTRA_RANGE * float(np.sum(np.abs(reduced[~bounded]) * (1.0 + np.abs(point.x[~bounded]))))
         g = float(self.loss.dual_value(alpha, c)) - 0.5 * float(squares[~self.movable].sum())
         return g + box - float(polytope.u @ point.multipliers)
 
@@ -137,10 +138,11 @@ class Watch:
             classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
             return value + float(phi(w, costs, forced, room, classes, tau))
         if plain and self.polytope.u.size:
+            # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))
         else:
             over = self._violation(point.x)
-            if over.max(initial=0.0) > FEASIBLE:
+            if over.max(initial=0.0) > FEASIBLE_VIOLATION:
                 return np.inf
             value += 2.0 * float(np.abs(point.multipliers) @ over)
         own = np.ones(w.size)

@@ -40,6 +40,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
         for s in range(indptr[j], indptr[j + 1]):
             i = indices[s]
             k, x = kind[i], bits[s]
+            # Open addressing; a slot whose `when` is not this column counts as empty, so no column clears the table.
             at = _slot(k, x, size)
             while when[at] == j + 1 and not (of[at] == k and what[at] == x):
                 at = (at + 1) & (size - 1)
@@ -57,6 +58,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
             held[new] += 1
             live -= held[k] == 0
             if 2 * used > size:
+                # The table is kept at most half full: the entries of this column move to one of twice the size.
                 of_old, what_old, when_old, to_old = of, what, when, to
                 size *= 2
                 of, what = np.empty(size, np.int32), np.empty(size, np.uint64)
@@ -69,6 +71,7 @@ def refine(bits, indices, indptr, kind, sizes, most):  # type: ignore[no-untyped
                         of[at], what[at], when[at], to[at] = of_old[old], what_old[old], j + 1, to_old[old]
         if live > most:
             return nobody
+    # Kinds are numbered by their first samples; those that lost all samples get no number.
     number, found = np.full(count, -1, np.int32), 0
     first, before = np.empty(live, np.int64), np.empty(live, np.int32)
     for i in range(kind.size):

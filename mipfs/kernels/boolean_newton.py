@@ -33,12 +33,14 @@ def follow(Z, cols, path):  # type: ignore[no-untyped-def]
     beta, held, rows, scale = path.beta, path.held, path.rows, path.scale
     count = 0
     for i in range(beta.size):
+        # Without a branch: the place is written in any case, and kept where β_i moved.
         rows[count] = i
         scale[count] = beta[i] - held[i]
         count += beta[i] != held[i]
         held[i] = beta[i]
     if count == 0:
         return
+    # Where many moved, all scores anew cost less than the rows of the changes.
     if not few_rows(Z, count, cols.size):
         dot_columns(Z, cols, beta, path.omega)
         return
@@ -69,6 +71,7 @@ def follow_curvature(Z, samples, J, G, path, state):  # type: ignore[no-untyped-
                 scale[count] = -kept[i]
             count += 1
             kept[i] = 0.0
+    # More rows come and go than there are: the matrix is made anew.
     afresh = count >= inner.size
     for r in range(inner.size):
         i = inner[r]
@@ -104,6 +107,7 @@ def working_set(omega, w, mu, penalty, forced, limit, chosen):  # type: ignore[n
             count += 1
             excess[t - forced] = -1.0
         else:
+            # Out is right while |ω_j| ≤ τ_j; who comes within a fifth of it may be wanted after the step.
             excess[t - forced] = abs(omega[t]) - 0.8 * tau
             if excess[t - forced] > 0.0:
                 waiting += 1
@@ -122,6 +126,7 @@ def stationarity(w, g, cls, tau, b, bias):  # type: ignore[no-untyped-def]
     """How far the gradient g of the smooth part is from −∂Φ(w), in units of the objective."""
     total = 0.0
     for t in range(w.size):
+        # In, w + g = 0; fractional, |g| = τ; out, |g| ≤ τ: what is missing, times a weight, is a value.
         if cls[t] == IN:
             total += 0.5 * (w[t] + g[t]) ** 2
         elif cls[t] == FRACTIONAL:
@@ -162,7 +167,11 @@ def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no
 
 @compiled(nogil=True)
 def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untyped-def]
-    """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node."""
+    """Take over the bound of β (scores ω) and the value of w; `state.why` says whether they decide the node.
+
+    lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is
+    what a free intercept could still lower the value by.
+    """
     forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
     slack = abs((samples.y * path.beta).sum()) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
     lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
@@ -177,6 +186,7 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     elif gap <= goal.tol * abs(state.upper):
         state.why = SOLVED
     elif away > 0.0:
+        # upper − lower ≤ (1 − most)(upper − known) says that the share `most` of upper − known is proven.
         missing = (1.0 - goal.steering.most) * (state.upper - goal.known)
         if gap <= min(goal.share * away, max(goal.steering.little * away, missing)):
             state.why = CLEAR
@@ -303,6 +313,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         if state.moved > 0 and is_decided(samples, in_play, goal, point, path, face, state):
             return
         error = gradient(samples, in_play, path, face, state)
+        # Inexact minimisation: to a share of the node's gap, and no further than its goal asks for.
         if state.moved > 0 and error <= max(state.aim * gap, 0.3 * goal.tol * top):
             return
         if not samples.loss.is_smoothed and state.moved >= goal.steering.smooth_steps:
@@ -319,6 +330,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
         slope_at_zero(Z, samples, in_play, point, path, face, state)
         if state.first < -1e-15 * top:
             advance(samples, in_play, goal, point, path, face, state)
+        # No descent on the true function: the model is damped, and minimised once more.
         elif state.damping < 1e-3 and state.first > 0.0:
             state.damping = max(1e-8, state.damping * 100.0)
         else:
@@ -343,6 +355,7 @@ def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignor
 def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part on the working set, in `face.g`; how far it is from stationary."""
     size = face.w.size
+    # ∇ = prox·(w − w̄) − Z'β in the weights and −y'β in the intercept; classes say what Φ adds.
     for r in range(size):
         face.g[r] = state.prox * (face.w[r] - face.center[r]) - path.omega[face.ids[r]]
     if samples.bias:
@@ -360,6 +373,7 @@ def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     follow_curvature(Z, samples, face.J, face.G, path, state)
     face.H[:, :] = face.G
     if samples.bias and state.inner == 0:
+        # Without a sample that has curvature the intercept's pivot would be zero.
         face.H[size, size] = 1.0
     state.lift = 1.0
     for t in range(face.H.shape[0]):
@@ -389,6 +403,7 @@ def advance(samples, in_play, goal, point, path, face, state):  # type: ignore[n
     state.damping *= 0.1
     t = search(samples, in_play, goal, point.alpha, path, face, state)
     for r in range(face.w.size):
+        # A full step that ends at zero but for round-off ends at zero, where the feature is out.
         moved = face.w[r] + t * face.d[r]
         face.w[r] = moved if t < 1.0 or abs(face.w[r] + face.d[r]) > 1e-14 * abs(face.w[r]) else 0.0
     if samples.bias:

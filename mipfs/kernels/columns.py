@@ -18,10 +18,10 @@ from scipy import sparse
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
 
-TILE, STRIP = 128, 8
+TILE_ROWS, STRIP_SAMPLES = 128, 8
 """Rows of the curvature matrix that are made at a time: half of a product A·A' is the other half again. Samples that
 are copied at a time."""
-FEW = 0.5
+FEW_ROWS_SHARE = 0.5
 """Up to this share of the samples their rows are added instead of all columns."""
 
 
@@ -162,12 +162,12 @@ def _few_rows(Z, count, q):  # type: ignore[no-untyped-def]
 
         def dense(Z, count, q):  # type: ignore[no-untyped-def]
             n, k = Z[1].shape
-            return count * k <= FEW * n * q
+            return count * k <= FEW_ROWS_SHARE * n * q
 
         return dense
 
     def csr(Z, count, q):  # type: ignore[no-untyped-def]
-        return count * (Z[2].size - 1) <= FEW * (Z[5].size - 1) * q
+        return count * (Z[2].size - 1) <= FEW_ROWS_SHARE * (Z[5].size - 1) * q
 
     return csr
 
@@ -212,8 +212,8 @@ def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped
                 root[r] = np.sqrt(abs(curve[r]))
                 least = min(least, curve[r])
             if Z[1].shape[0] > 0:
-                for low in range(0, count, STRIP):  # a strip of samples stays in the cache
-                    high = min(low + STRIP, count)
+                for low in range(0, count, STRIP_SAMPLES):  # a strip of samples stays in the cache
+                    high = min(low + STRIP_SAMPLES, count)
                     for t in range(k):
                         j = cols[t]
                         for r in range(low, high):
@@ -232,8 +232,8 @@ def _add_curvature(Z, y, cols, rows, curve, bias, H):  # type: ignore[no-untyped
                 for r in range(count):
                     if curve[r] < 0.0:
                         S[:, r] = -S[:, r]
-            for low in range(0, size, TILE):  # the lower triangle in tiles, then its mirror image
-                high = min(low + TILE, size)
+            for low in range(0, size, TILE_ROWS):  # the lower triangle in tiles, then its mirror image
+                high = min(low + TILE_ROWS, size)
                 H[low:high, :high] += np.dot(S[low:high], R[:high].T)
             for a in range(size):
                 for b in range(a):

@@ -30,6 +30,7 @@ def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
     n, size = alpha.size, 0.0
     for i in range(n):
         size = max(size, min(alpha[i], top[i]))
+    # The largest q at which the largest entry, times 2^q, is at most 2^bits.
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
     for i in range(n):
@@ -66,6 +67,7 @@ def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
                 whole[i] -= step
                 surplus -= step
     unit = 2.0**q
+    # Entries at the top of the box are touched in the second sweep only.
     for sweep in range(2):
         for i in range(n):
             if surplus == 0:
@@ -98,6 +100,7 @@ def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-de
     for t in range(columns.size):
         j = columns[t]
         omega = s[t] - center[j] * total
+        # δ_j: twice γ_n‖x_j‖‖v‖ + γ_n|z_j|‖v‖₁ (Cauchy and Schwarz).
         radius = 2.0 * gamma * (norms[j] * norm + abs(center[j]) * absolute)
         score = omega * omega
         s[t] = score + (2.0 * math.sqrt(score) * radius + radius * radius) * (1.0 + relative) + relative * score
@@ -129,6 +132,7 @@ def pack(whole, top, q, weighted, out, at):  # type: ignore[no-untyped-def]
     place = 0
     for i in range(n):
         if whole[i] != 0:
+            # An entry at its limit (its own top, or the largest entry) is marked by a bit; others take `width` bytes.
             limit = np.int64(min(np.floor(top[i] * unit), 2.0**53)) if weighted else level
             if whole[i] == limit:
                 out[flags + place // 8] |= np.uint8(128 >> (place % 8))

@@ -85,6 +85,7 @@ def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignor
         if r == k or cls[r] != OUT:
             active[count], rank[count] = r, 0.0
             if r < k and cls[r] == FRACTIONAL and mu > 0.0:
+                # a_j = ±1/τ_j, and Σ|w_j|τ_j⁻³ below it: μ moves with the fractional weights.
                 rank[count] = sign[r] / tau[r]
                 spread += abs(x[r]) / tau[r] ** 3
             count += 1
@@ -98,6 +99,7 @@ def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignor
         G[a, a] += damping
         rhs[a] = -grad[r]
         if r < k and cls[r] == IN:
+            # In, Φ is ½w²: curvature 1, slope w; fractional, its slope is ±τ.
             G[a, a] += 1.0
             rhs[a] -= x[r]
         elif r < k:
@@ -128,6 +130,7 @@ def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
             held += abs(x[r])
     for r in range(k):
         h, old = H[r, r], x[r]
+        # Along this coordinate the quadratic is ½h t² − z t but for a constant.
         z = h * old - g[r] - pulled[r]
         if r < forced:
             new = z / (h + 1.0)
@@ -138,10 +141,13 @@ def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
                 held = max(0.0, held - abs(old))
             rest, size, t = K - inside, abs(z), 0.0
             cls[r] = OUT
+            # It leaves zero where |z| is above its threshold: √(2c), or S/(K − m) where the cardinality row binds.
             if rest > 0 and size > max(level, held / rest):
+                # As if the row were slack; where Σσ would exceed K − m, the least ½h t² − |z|t + (S + t)²/(2(K − m)).
                 t = (size - level) / h if h > 0.0 else np.inf
                 if held + t > level * rest:
                     t = max((size - held / rest) / (h + 1.0 / rest), level * rest - held)
+                # Above its own threshold it is in: there Φ is ½t², and t = |z|/(h + 1).
                 if t > max(level, (held + t) / rest):
                     t = size / (h + 1.0)
                     inside += 1
@@ -198,6 +204,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
             classify(x, c, forced, K, cls, tau)
             sweep(model, x, level, cls, moved, pulled)
         value = phi(x, c, forced, K, cls, tau) + linear(g, pulled, moved)
+        # A step on a face may lead upwards: the best point after the sweeps of a round is what counts.
         if value < best:
             best = value
             out[:] = moved

@@ -49,6 +49,7 @@ def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
             if is_new:
                 total = 0.0
                 for i in range(n):
+                    # −∂/∂f_i of the loss, made anew only where weights have moved since.
                     slope[i] = y[i] * c[i] / (1.0 + math.exp(min(700.0, y[i] * f[i])))
                     total += slope[i]
                 is_new = False
@@ -58,6 +59,7 @@ def sweep(blocks, y, c, w, f, inner):  # type: ignore[no-untyped-def]
                 out[t] = w[cols[t]] + step[g] * (out[t] - center[cols[t]] * total)
                 norm += out[t] * out[t]
             norm = math.sqrt(norm)
+            # The prox of d‖·‖ shortens the group by step·d, or to zero.
             shrink = max(0.0, 1.0 - step[g] * d[g] / norm) if norm > 0.0 else 0.0
             far, size, offset = 0.0, 0.0, 0.0
             for t in range(cols.size):

@@ -33,6 +33,7 @@ def intersection_scores(knots, starts, rows, levels, v, out):  # type: ignore[no
     """
     for j in range(out.size):
         total, score = 0.0, 0.0
+        # From the last knot down: total = Σ v_i over x_ij ≥ u_k.
         for k in range(starts[j + 1] - 1, starts[j] - 1, -1):
             for s in range(levels[k], levels[k + 1]):
                 total += v[rows[s]]
@@ -62,6 +63,7 @@ def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
         low, high = 0, d  # u_low < x < u_high, u_0 = 0
         while at > 0.0 and high - low > 1:
             mid = (low + high) // 2
+            # Haar's function on (u_low, u_high), integrated: a hat with its peak at u_mid.
             left, peak, right = knots[low - 1] if low > 0 else 0.0, knots[mid - 1], knots[high - 1]
             rise, fall = peak - left, right - peak
             if at <= peak:

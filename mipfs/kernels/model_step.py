@@ -82,11 +82,13 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa:
                     error += abs(x[r]) * abs(total + sign[r] * tau[r])
         if error + outside <= tol:
             break
+        # After a jam the face is solved before a feature enters.
         if not many and error > 0.1 * outside:
             best = -1
         room = K - nonzero
         entered = 0
         for t in range(forced, k):
+            # Features that are out come in where |gradient| > τ, unless that is far less than the largest excess.
             wanted = best >= 0 and cls[t] == OUT and abs(grad[t]) - tau[t] > 0.01 * excess
             if wanted and (t == best or (many and (tau[t] > 0.0 or entered + 1 < room))):
                 cls[t] = IN if tau[t] <= 0.0 else FRACTIONAL
@@ -108,6 +110,7 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa:
                 for t in range(forced, k):
                     if x[t] == 0.0 and t != best and not (tau[t] == 0.0 and c[t] < 0.0):
                         cls[t] = OUT
+        # Backtracking on the model, weights that change sign cut off at zero; `end`: where the first one would.
         end, length, found = 1.0, 1.0, value
         while length > max(end, SHORT) or length == 1.0:
             for t in range(k):
@@ -128,6 +131,7 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa:
                 break
             length *= HALF
         if not found < value - 1e-3 * length * (error + outside):
+            # No length pays: along d the model's slope is followed to its zero, up to the first change of sign.
             multiply(H, d, trial_pulled)
             base, bend = 0.0, 0.0
             for r in range(size):

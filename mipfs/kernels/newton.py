@@ -10,6 +10,9 @@ rows J with 0 < β_i < c_i, so a step costs one pass over the rows and one small
 minimisations α ← β and ρ grows (Hestenes 1969, Powell 1969; for machine learning: Li, Sun, Toh 2018).
 Rows that are clearly on one side are put aside (shrinking) and checked with a full pass before a
 minimisation counts. A is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
+
+Throughout, m (n,) are the margins a_i'u, q (n,) how a direction moves them, alpha, beta and c (n,) multipliers, dual
+vector and loss weights, g (d,) a gradient, `rows` and `inner` positions of rows, and H (d, d) a lower triangle.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ from mipfs.compiled import compiled
 from mipfs.kernels.loss import at_margins, curvature
 from mipfs.kernels.loss import slope as slope_of_loss
 
-BLOCK = 512
+ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
-EASY, HARD = 12, 30
-"""A minimisation of at most EASY steps lets ρ grow; one of more than HARD takes it back."""
+EASY_STEPS, HARD_STEPS = 12, 30
+"""A minimisation of at most EASY_STEPS steps lets ρ grow; one of more than HARD_STEPS takes it back."""
 
 
 class Rows(NamedTuple):
@@ -76,7 +79,7 @@ class Line(NamedTuple):
 
 
 def n_rows(A: Any) -> int:
-    """Rows of A."""
+    """The number of rows of A."""
     raise NotImplementedError
 
 
@@ -193,6 +196,7 @@ def slope(t, line):  # type: ignore[no-untyped-def]
     first, second = a0 + a1 * t, a1
     for r in range(rows.size):
         i = rows[r]
+        # β_i = clip(v, 0, c_i): at either end the smoothed loss is linear and has no curvature.
         v = alpha[i] + rho * (1.0 - m[i] - t * q[i])
         if v >= c[i]:
             first -= c[i] * q[i]
@@ -214,6 +218,7 @@ def line_search(line, f0):  # type: ignore[no-untyped-def]
             high = t
         else:
             low = t
+        # Newton's step on φ'; without a point beyond the minimum it grows, with one it stays between both.
         step = t - first / max(second, 1e-300)
         if high == np.inf:
             step = min(max(step, 2.0 * t), 10.0 * t)
@@ -269,11 +274,13 @@ def cholesky(H):  # type: ignore[no-untyped-def]
                 H[top + 2, j] = (H[top + 2, j] - c) / H[j, j]
                 H[top + 3, j] = (H[top + 3, j] - e) / H[j, j]
         for i in range(top, min(top + 4, n)):
+            # Of four rows at once the columns left of `top` are done above.
             for j in range(top if top + 4 <= n else 0, i):
                 total = 0.0
                 for t in range(j):
                     total += H[i, t] * H[j, t]
                 H[i, j] = (H[i, j] - total) / H[j, j]
+            # L_ii² = H_ii − Σ_t L_it², and 1e-14 of H_ii where rounding leaves nothing positive.
             size, total = H[i, i], 0.0
             for t in range(i):
                 total += H[i, t] * H[i, t]
@@ -297,13 +304,15 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
     """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`; by the smaller of the d×d and |J|×|J| systems."""
     d, count = g.size, inner.size
     if count == 0:
+        # No row has curvature: the matrix is the identity in w, and b takes a step of the gradient.
         for j in range(d):
             out[j] = -g[j]
         return
     if count >= d:
+        # H = Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
         H = np.zeros((d, d))
-        for start in range(0, count, BLOCK):
-            size = min(BLOCK, count - start)
+        for start in range(0, count, ROWS_PER_BLOCK):
+            size = min(ROWS_PER_BLOCK, count - start)
             for r in range(size):
                 i = inner[start + r]
                 copy_row(A, i, rows[r])
@@ -331,6 +340,7 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
     cholesky(K)
     cholesky_solve(K, lam)
     if d > k:
+        # λ is affine in db; y_J'λ = −g_b says what db is.
         second = y.copy()
         cholesky_solve(K, second)
         out[k] = (-g[k] - dot(y, lam)) / dot(y, second)
@@ -369,6 +379,7 @@ def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
     for i in range(n):
         high = max(high, abs(1.0 - m[i]))
     width = high
+    # Bisection on the distance to the margin 1 within which `target` to 1.5·`target` rows lie.
     for _ in range(20 if target < n else 0):
         width = 0.5 * (low + high)
         near = 0
@@ -408,12 +419,13 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     g, fixed, direction = work[4, :d], work[5, :d], work[6, :d]
     inner, rows = np.empty(n, np.int64), np.empty(n, np.int64)
     aside = np.empty(n, np.bool_)
-    block = np.empty((min(BLOCK, n), d))
+    block = np.empty((min(ROWS_PER_BLOCK, n), d))
     rho, steps = state[0], 0
     margins(A, u, m)
     for i in range(n):
         inner[i] = i
     combine(A, inner, alpha, g)
+    # The duality gap of the start: ½‖w‖² + Σ c_i max(0, 1 − m_i) − Σα_i + ½‖Σ α_i a_i‖² over the weights.
     primal, gap = 0.0, 0.0
     for j in range(k):
         primal += 0.5 * u[j] * u[j]
@@ -424,6 +436,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
     gap = abs(primal + gap)
     first = True
     while steps < max_steps:
+        # ψ_i'' = ρ wherever 0 < β_i < c_i.
         curve[:] = rho
         target = n
         if shrink or not first:
@@ -446,6 +459,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
             while True:
                 n_inner = inner_set(rows[:count], m, alpha, c, rho, beta, inner)
                 combine(A, rows[:count], beta, g)
+                # ∇φ = (w, 0) − Σ β_i a_i, of the rows in play and of those put aside.
                 curvature = 0.0
                 for j in range(d):
                     g[j] = -g[j] - fixed[j]
@@ -455,6 +469,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
                 error = 0.5 * curvature
                 if d > k:
                     error += abs(g[k]) * (1.0 + abs(u[k]))
+                # Inexact minimisation: to a share of the gap that the last multipliers left.
                 if moves > 0 and error <= max(0.1 * gap, 0.2 * tol * primal):
                     break
                 if steps >= max_steps:
@@ -474,6 +489,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
                 steps += 1
                 tries += 1
                 moves += 1
+                # Newton's direction descends, but for round-off or where the gradient is zero.
                 if not f0 < 0.0:
                     break
                 t = line_search(Line(rows[:count], m, q, alpha, c, rho, a0, a1), f0)
@@ -482,6 +498,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
                 for r in range(count):
                     m[rows[r]] += t * q[rows[r]]
             margins(A, u, m)
+            # Shrinking is checked on all rows: who is on the wrong side for its multiplier comes back into play.
             back = count
             for i in range(n if count < n else 0):
                 if aside[i] and ((alpha[i] == 0.0 and m[i] < 1.0) or (alpha[i] == c[i] and m[i] > 1.0)):
@@ -494,6 +511,7 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
             count = back
         inner_set(rows[:count], m, alpha, c, rho, beta, inner)
         combine(A, rows[:count], beta, g)
+        # Both values at u and β, which lies in the box; by how much y'β = 0 is missed, `slack` charges.
         norm, dual_norm, loss, linear = 0.0, 0.0, 0.0, 0.0
         for j in range(k):
             norm += u[j] * u[j]
@@ -509,9 +527,9 @@ def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no
         if gap + slack <= tol * max(primal, 1e-300) or linear - 0.5 * dual_norm - slack >= until:
             state[1] = 1.0
             break
-        if tries <= EASY:
+        if tries <= EASY_STEPS:
             rho *= grow
-        elif tries > HARD:
+        elif tries > HARD_STEPS:
             rho /= grow
     state[0] = rho
     state[2] += steps
@@ -561,12 +579,13 @@ def newton(given, loss, u, alpha, state, tol, max_steps, work):  # type: ignore[
     m, q, curve = work[0, :n], work[1, :n], work[2, :n]
     g, direction = work[4, :d], work[5, :d]
     inner, everything, sums = np.empty(n, np.int64), np.arange(n), np.empty(2)
-    block = np.empty((min(BLOCK, n), d))
+    block = np.empty((min(ROWS_PER_BLOCK, n), d))
     margins(A, u, m)
     for _ in range(max_steps):
         at_margins(loss.at_margins, m, m, c, 0.0, alpha, sums)
         value = sums[0]
         combine(A, everything, alpha, g)
+        # The objective is 1-strongly convex in w: ½‖∇_w‖² bounds what w can still gain.
         size, f0 = 0.0, 0.0
         for j in range(d):
             g[j] = -g[j]

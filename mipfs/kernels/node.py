@@ -29,6 +29,7 @@ def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
             columns[forced] = j
             forced += 1
     count = forced
+    # Where the forced columns fill all M places, no other is in play.
     if M < 0 or forced < M:
         for j in range(states.size):
             if states[j] == FREE:
@@ -47,6 +48,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     free = now.count - now.forced
     now.room = free if alive.M < 0 else min(alive.M - now.forced, free)
     now.is_leaf = free == 0
+    # The kernel's unit divides the objective by the largest loss weight, and so w by its root.
     root = np.sqrt(grid.size)
     for t in range(now.count):
         work.w[t] = piece.weights[chosen, work.columns[t]] / root
@@ -72,6 +74,7 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     now.bound = earn(alive, samples, grid, limit.cutoff, work, slot)
     if sides.indptr.size == 1 or now.is_leaf or not now.bound < limit.cutoff < np.inf or work.stop[0] != 0:
         return
+    # Whether the cardinality row binds: it is then one of the rows of the step.
     full = alive.M >= 0 and now.sum >= alive.M - WHOLE
     call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
     if now.gain < work.steering.worth * (limit.cutoff - now.bound):
@@ -118,7 +121,9 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
     in_play = InPlay(work.columns[:count], now.forced, now.room, work.costs[:count])
+    # The bound that the node inherits, which it must rise above where `rises` says so.
     known = (node.bound - now.constant) / size if limit.rises != 0.0 else -np.inf
+    # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
     rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)  # α ≤ 2v where v is its value
     now.lower, now.upper = -np.inf, np.inf
     tol, share = limit.tol, limit.share
@@ -129,6 +134,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
             goal = Goal(now.edge / size + rounding, tol, share, known, work.stop, work.steering)
             relax_in_slices(steps, alive.Z, samples, in_play, goal, work, alpha)
             piece.totals[0].steps += now.steps
+        # Weights that overflowed are nothing to go on from.
         if not np.all(np.isfinite(work.w[:count])):
             work.w[:count] = 0.0
             newton.rho, newton.intercept = abs(node.rho), 0.0
@@ -204,6 +210,7 @@ def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-d
     now.exponent = round_dual(samples, grid, work.best, few, work.wholes[slot], alpha, work.v)
     scores_above(alive.X, alive.center, alive.norms, columns, work.v, work.s)
     g = value_below(alpha, grid.c, samples.loss)
+    # Prices of the rows add a constant to g: one more sum, rounded down.
     base = rounded_down(g + now.constant, abs(g) + abs(now.constant), 2)
     return node_bound(base, work.s, work.priced, columns, now.forced, now.room, cutoff, work.fixed)
 

@@ -6,6 +6,9 @@ At multiplier μ of the cardinality row feature j has the price κ_j = c_j + μ,
 into one of three classes: *in* (|w_j| ≥ τ_j, σ_j = 1, Φ'_j = w_j), *fractional* (0 < |w_j| < τ_j, σ_j = |w_j|/τ_j,
 Φ'_j = ±τ_j) and *out* (w_j = 0, |ω_j| ≤ τ_j). Where c = 0 this is half the squared M-support norm. Multipliers of
 rows make negative penalties: where κ_j ≤ 0 the feature is *in* whatever its weight, and takes one of the K places.
+
+The functions take weights w (d,) and penalties c (d,), those of the `forced` features first, and K, how many of the
+others may be in; cls (d,) int64 and tau (d,) receive classes and thresholds. `size` are the |w| of the free features.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ OUT, IN, FRACTIONAL = 0, 1, 2
 
 @compiled(nogil=True)
 def held(size, c, mu):  # type: ignore[no-untyped-def]
-    """Σσ of features of the given |w| at multiplier μ, and of that the fractional part and its −½ derivative."""
+    """Σσ of features of the given |w| at multiplier μ, of that the fractional part, and by how much μ lowers this part.
+
+    The last is −∂part/∂μ = Σ |w_j|/τ_j³ over the fractional features.
+    """
     total, part, bend = 0.0, 0.0, 0.0
     for t in range(size.size):
         price = c[t] + mu
@@ -43,12 +49,14 @@ def multiplier(size, c, K):  # type: ignore[no-untyped-def]
     total, part, bend = held(size, c, 0.0)
     if total <= K:
         return 0.0
+    # From here on τ_j ≥ Σ|w|/K for all j, so that Σσ ≤ Σ|w_j|/τ_j ≤ K; doubled where rounding says otherwise.
     low, high = 0.0, max(0.5 * (size.sum() / max(K, 1)) ** 2 - c.min(), 0.0)
     while held(size, c, high)[0] > K:
         low, high = high, 2.0 * high + 1e-300
     mu = low
     total, part, bend = held(size, c, mu)
     for _ in range(200):
+        # Newton on part(μ)⁻² = rest⁻², whose derivative is 2·bend·part⁻³; by bisection where that leaves the bracket.
         rest = K - (total - part)
         step = mu + 0.5 * (rest**-2 - part**-2) * part**3 / bend if rest > 0.0 and bend > 0.0 else high
         mu = step if low < step < high else 0.5 * (low + high)
@@ -97,10 +105,13 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
         count += w[t] != 0.0
         rest += abs(w[t])
     mu = 0.0
+    # One price c ≥ 0: all thresholds are one τ, the level at which Σσ = K, and c + μ = ½τ².
     if uniform and least == 0.0 and K > 0 and count >= K:
         mu = max(0.0, 0.5 * even_level(w, forced, K, rest) ** 2 - c[forced])
+    # Prices that differ, or are negative: μ is searched.
     elif (not uniform or least < 0.0) and K > 0 and d - forced > K:
         mu = multiplier(np.abs(w[forced:]), c[forced:], K)
+    # No place is left: μ lifts the least price to zero.
     elif K <= 0:
         mu = -least
     for t in range(d):
@@ -130,6 +141,7 @@ def threshold_level(tau, c, forced):  # type: ignore[no-untyped-def]
 def phi(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     """½‖w‖² of the forced features + Φ of the free ones, and their derivative's parts from `classify`."""
     mu = classify(w, c, forced, K, cls, tau)
+    # By duality at μ: the sum over j of the least ½w²/σ + (c + μ)σ, less μK.
     total = -mu * K
     for t in range(w.size):
         if t < forced:
@@ -154,6 +166,7 @@ def phi_slope(w, d, t, c, forced, K, cls, tau, point):  # type: ignore[no-untype
         elif cls[j] == FRACTIONAL:
             total += tau[j] * d[j] if point[j] > 0.0 else -tau[j] * d[j]
         else:
+            # From zero, Φ grows at τ to either side.
             total += tau[j] * abs(d[j])
     return total
 

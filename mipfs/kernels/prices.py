@@ -82,14 +82,16 @@ def drop_idle(sides, M, states, y, idle):  # type: ignore[no-untyped-def]
 
 @compiled(nogil=True)
 def price(sides, y, penalty, priced, size):  # type: ignore[no-untyped-def]
-    """Penalties c − A'y, in `priced`, and what the rows add to the bound, both rounded down; y that no end bounds are
-    set to zero, and `size` (k,) is scratch.
+    """Penalties c − A'y, in `priced`, and what the rows add to the bound, both rounded down.
+
+    y that no end bounds are set to zero; `size` (k,) is scratch.
     """
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
     count = indptr.size - 1
     priced[:], size[:] = 0.0, 0.0
     constant, whole = 0.0, 0.0
     for r in range(count):
+        # y < 0 holds the upper end of a row, y > 0 the lower one: π₊'l − π₋'h.
         end = ends[r] if y[r] < 0.0 else -ends[count + r]
         if not (np.isfinite(end) and np.isfinite(y[r])):
             y[r] = 0.0
@@ -140,6 +142,7 @@ def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
         for s in range(indptr[r], indptr[r + 1]):
             if at[indices[s]] >= 0:
                 activity += data[s] * sigma[at[indices[s]]]
+        # A row binds where its multiplier says so, or where σ is beyond its end.
         low, high, room = -ends[count + r], ends[r], WHOLE * (1.0 + abs(activity))
         upper, lower = y[r] < 0.0 or activity > high + room, y[r] > 0.0 or activity < low - room
         if upper or lower:
@@ -166,6 +169,7 @@ def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-d
             if kept[a]:
                 places[size] = first + a
                 size += 1
+        # Scaled to a diagonal of ones: rows may differ by many powers of ten.
         K, x = np.empty((size, size)), np.zeros(size)
         for i in range(size):
             root = 1.0 / np.sqrt(max(S[places[i], places[i]], 1e-300))
@@ -183,6 +187,7 @@ def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-d
         for i in range(first, size):
             a = places[i] - first
             change[a] = x[i] / np.sqrt(max(S[places[i], places[i]], 1e-300))
+            # A multiplier that would become negative is released, and the others are solved anew.
             if not equal[a] and held[a] + change[a] < 0.0:
                 kept[a], fell = False, True
         if not fell:
@@ -214,6 +219,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     rows, side, short = np.empty(count, np.int64), np.empty(count), np.empty(count)
     held, equal = np.empty(count), np.empty(count, np.bool_)
     active = binding(sides, y, size, at, sigma, Binding(rows, side, short, held, equal))
+    # J: the features that are not out; `part` marks the fractional ones among them.
     J, part, n_part = np.empty(q, np.int64), np.empty(q, np.bool_), 0
     for t in range(q):
         part[n_part] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0
@@ -245,8 +251,10 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     G, bend, stiff = np.zeros((m, whole)), np.zeros(n_part), np.zeros(n_part)
     for r in range(n_part):
         length = abs(w[J[r]])
+        # H + I_in, lifted a little so that it can be factored without curvature, too.
         H[r, r] += 1e-9 if part[r] else 1.0 + 1e-9
         if part[r]:
+            # σ = |w|/τ on the fractional features; bend is W's diagonal |w|/τ³, G has the entries ±A/τ.
             tau = length / sigma[J[r]]
             bend[r] = length / max(tau**3, 1e-300)
             G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
@@ -258,12 +266,14 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
         x[:] = G[a]
         cholesky_solve(H, x)
         for b in range(m):
+            # W + G (H + I_in)⁻¹ G'.
             S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
     for a in range(m):
         damping = (A[a] * A[a] * (HELD * bend + stiff)).sum()
         S[a, a] += damping if damping > 0.0 else 1.0
     change = np.empty(active)
     steps_of(S, short[:active], held[:active], equal[:active], first, change)
+    # The quadratic model of D at its maximum: ½ dλ'(Ãσ − u).
     gain = -0.5 * size * (change * short[:active]).sum()
     if not np.isfinite(gain):
         return 0.0

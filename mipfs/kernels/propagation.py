@@ -49,12 +49,14 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
                 elif states[indices[s]] == FREE and a < 0.0:
                     negative[waiting] = a
                     waiting += 1
+            # The least activity over the node: what is in, and as many of the most negative free entries as have room.
             chosen = negative[:waiting]
             sort_up(chosen, np.empty(waiting, np.int64))
             taken = min(waiting, room)
             for t in range(taken):
                 least += chosen[t]
             limit = ends[this] + beyond[this]
+            # Even that exceeds the end: this side alone is the Farkas ray.
             if least > limit:
                 return found, this
             last = chosen[taken - 1] if taken > 0 else 0.0
@@ -65,6 +67,7 @@ def propagate(sides, M, states, atoms, causes):  # type: ignore[no-untyped-def]
                 if states[j] != FREE:
                     continue
                 is_chosen = a < 0.0 and taken > 0 and a <= last
+                # Its other value changes the least activity by the entry, and by what that pushes out or lets in.
                 value = -1
                 if not is_chosen and least + a - pushed > limit:
                     value = OUTSIDE
@@ -100,6 +103,7 @@ def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
             elif states[indices[s]] == FREE and a > 0.0:
                 positive[waiting] = a
                 waiting += 1
+        # The largest activity over the node: what is in, and the largest positive free entries that have room.
         chosen = positive[:waiting]
         sort_up(chosen, np.empty(waiting, np.int64))
         for t in range(max(0, waiting - max(room, 0)), waiting):

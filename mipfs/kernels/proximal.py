@@ -24,7 +24,7 @@ from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
 from mipfs.kernels.loss import LossSteps, at_margins
 
-SHRINK = 0.97
+STEP_CONSTANT_DECAY = 0.97
 """How much the step constant relaxes after every accepted step."""
 
 
@@ -81,6 +81,7 @@ def threshold(norms, step):  # type: ignore[no-untyped-def]
     total, level = 0.0, 0.0
     for j in range(ordered.size):
         total += ordered[j]
+        # With the j + 1 largest norms above it, ς = step·Σ/(1 + (j + 1)·step).
         candidate = step / (1.0 + (j + 1) * step) * total
         if ordered[j] > candidate:
             level = candidate
@@ -242,6 +243,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
     group_norms(x, pointer, norms)
     objective = loss_and_dual(loss, m, c, alpha, sums) + half_square(norms, room)
     for _ in range(max_steps):
+        # Nesterov's momentum: t' = ½(1 + √(1 + 4t²)), and the point is extrapolated by (t − 1)/t'.
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         beta = (momentum - 1.0) / following
         for r in range(K + 1):
@@ -256,6 +258,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
         if bias:
             for i in range(n):
                 g[K] -= unit * alpha[i] * y[i]
+        # L grows until the quadratic model at `mid` lies above the loss at the new point.
         for _trial in range(60):
             for r in range(K + 1):
                 new[r] = mid[r] - g[r] / L
@@ -273,6 +276,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
             L *= 2.0
         now = reached + half
         state[2] += 1
+        # The objective rose: the step is made again from x, without momentum.
         if now > objective and momentum > 1.0:
             momentum = 1.0
             old[:] = x
@@ -290,7 +294,7 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
         stalls = changed <= change * abs(objective)
         objective = now
         momentum = following
-        L *= SHRINK
+        L *= STEP_CONSTANT_DECAY
         if moved <= tol * held or stalls:
             state[1] = 1.0
             break

@@ -34,6 +34,7 @@ def signed_rows(data, indices, indptr, ids, y, scale, ones, stored):  # type: ig
     n, k, more = y.size, ids.size, int(ones)
     values, columns = np.empty(stored + n * more), np.empty(stored + n * more, np.int32)
     pointer = np.zeros(n + 1, np.int64)
+    # Counting sort: how many entries every row has, where it begins, then the entries in order of the columns.
     for t in range(k):
         for s in range(indptr[ids[t]], indptr[ids[t] + 1]):
             pointer[indices[s] + 1] += 1
@@ -83,6 +84,7 @@ def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-unty
     """Fill `first` and `kind`; the number of kinds, 0 where there are more than `first` has room for."""
     n, count = pointer.size - 1, 0
     size = 16
+    # Open addressing in a table that is at most a quarter full.
     while size < 4 * first.size:
         size *= 2
     table = np.full(size, -1, np.int64)

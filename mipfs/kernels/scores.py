@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from mipfs.compiled import compiled
 
-CHUNKS = 64
+PARALLEL_CHUNKS = 64
 """Pieces of the columns that the threads share."""
-LANES = 32
+SUMS_PER_COLUMN = 32
 """Sums that a dense column is added up in. With 8 written out float32 takes nine times as long (1000 × 8000)."""
 
 
@@ -45,13 +45,13 @@ class Reach(NamedTuple):
 def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untyped-def]
     """λ_j Σ_i |x_ij| of every column, a little above, and the largest λ_j² Σ_i x_ij² of the pieces first … last − 1.
 
-    stored : Scaled;  bounds : (p,) float32, out;  largest : (CHUNKS,) out
+    stored : Scaled;  bounds : (p,) float32, out;  largest : (PARALLEL_CHUNKS,) out
     """
     data, indptr, divisor, divided, scale = stored.data, stored.indptr, stored.divisor, stored.divided, stored.scale
     p = indptr.size - 1
     for chunk in range(first, last):
         most = 0.0
-        for j in range(chunk * p // CHUNKS, (chunk + 1) * p // CHUNKS):
+        for j in range(chunk * p // PARALLEL_CHUNKS, (chunk + 1) * p // PARALLEL_CHUNKS):
             one, two = 0.0, 0.0
             by = divisor[j] if divided else 1.0
             for s in range(indptr[j], indptr[j + 1]):
@@ -100,7 +100,7 @@ def bounded_pull(stored, reach, columns, v, sizes, low, high):  # type: ignore[n
 def dense_pull(columns, v, out, low, high):  # type: ignore[no-untyped-def]
     """out_j = Σ_i x_ij v_i of the dense columns low … high − 1, summed alike whatever stands beside a column.
 
-    Each is `LANES` sums, which the compiler keeps in a few registers.
+    Each is `SUMS_PER_COLUMN` sums, which the compiler keeps in a few registers.
 
     Parameters
     ----------
@@ -110,16 +110,16 @@ def dense_pull(columns, v, out, low, high):  # type: ignore[no-untyped-def]
     low, high : int
     """
     n = columns.shape[1]
-    whole, sums = n // LANES, np.empty(LANES)
+    whole, sums = n // SUMS_PER_COLUMN, np.empty(SUMS_PER_COLUMN)
     for j in range(low, high):
         x = columns[j]
         sums[:] = 0.0
         for s in range(whole):
-            for k in range(LANES):
-                sums[k] += x[LANES * s + k] * v[LANES * s + k]
+            for k in range(SUMS_PER_COLUMN):
+                sums[k] += x[SUMS_PER_COLUMN * s + k] * v[SUMS_PER_COLUMN * s + k]
         total = 0.0
-        for k in range(LANES):
+        for k in range(SUMS_PER_COLUMN):
             total += sums[k]
-        for i in range(LANES * whole, n):
+        for i in range(SUMS_PER_COLUMN * whole, n):
             total += x[i] * v[i]
         out[j] = total

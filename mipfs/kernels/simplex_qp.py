@@ -13,11 +13,11 @@ import numpy as np
 
 from mipfs.compiled import compiled
 
-PROXIMAL = 1e-9
+PROXIMAL_WEIGHT = 1e-9
 """δ, relative to the largest diagonal entry of G."""
-STILL = 1e-9
+LEAST_MOVEMENT = 1e-9
 """Movement of β at which the proximal steps end."""
-ROUNDS = 40
+MOST_PROXIMAL_STEPS = 40
 """Proximal steps at most."""
 
 
@@ -32,6 +32,7 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
         mean += slope[free[i]] / size
     for i in range(size):
         for j in range(i + 1):
+            # Cholesky's factor of G + δ on the free set.
             total = G[free[i], free[j]]
             if i == j:
                 total += delta
@@ -44,6 +45,7 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
             else:
                 L[i, j] = total / L[j, j]
     for i in range(size):
+        # Two right sides at once: the slopes about their mean, and ones.
         a, b = slope[free[i]] - mean, 1.0
         for k in range(i):
             a -= L[i, k] * x[k]
@@ -59,6 +61,7 @@ def _step(G, slope, free, size, delta, L, x, one):  # type: ignore[no-untyped-de
     for i in range(size):
         total += x[i]
         ones += one[i]
+    # The multiplier at which the step adds up to zero.
     level = total / ones
     for i in range(size):
         x[i] -= level * one[i]
@@ -83,7 +86,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
     G : (K, K) positive semidefinite
     d : (K,)
     beta : (K,) point of the simplex
-    relative : proximal δ relative to max G_kk (`PROXIMAL`)
+    relative : proximal δ relative to max G_kk (`PROXIMAL_WEIGHT`)
     """
     K = d.size
     top, size_d = 0.0, 0.0
@@ -99,7 +102,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
         if beta[k] > 0.0:
             free[size], is_free[k] = k, True
             size += 1
-    for _ in range(ROUNDS):
+    for _ in range(MOST_PROXIMAL_STEPS):
         beta /= beta.sum()
         centre[:] = beta
         entered = -1
@@ -110,6 +113,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
             level = _step(G, slope, free, size, delta, L, x, one)
             if np.isnan(level):
                 return steps
+            # The longest step that leaves β non-negative, and the entry that ends it.
             step, leaving = 1.0, -1
             for i in range(size):
                 old = beta[free[i]]
@@ -128,6 +132,7 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
                 if stalled:  # round-off: what was to enter leaves at once
                     break
                 continue
+            # Optimality of the step: no entry outside has a slope above the common one of the free set.
             worst, entering = level + tol, -1
             for k in range(K):
                 if not is_free[k]:
@@ -141,6 +146,6 @@ def maximise(G, d, beta, relative):  # type: ignore[no-untyped-def]
         moved = 0.0
         for k in range(K):
             moved = max(moved, abs(beta[k] - centre[k]))
-        if moved <= STILL:
+        if moved <= LEAST_MOVEMENT:
             break
     return steps

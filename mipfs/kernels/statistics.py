@@ -32,8 +32,10 @@ def column_statistics(data, indptr, n, sums, found):  # type: ignore[no-untyped-
             one += abs(x)
             two += x * x
         sums[j], found[0, j] = one, two
+        # Divided by a power of two, so that squares neither overflow nor vanish.
         exponent = math.frexp(max(-low, high))[1]
         mean = 0.0
+        # The second pass takes the rounding of the first off the mean.
         for _ in range(2):
             deviations = 0.0
             for s in range(begin, end):

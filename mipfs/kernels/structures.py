@@ -123,7 +123,7 @@ multipliers were only stepped since some were found anew."""
 PLACE = np.dtype(
     [(name, np.int64) for name in ("feature", "outside", "inside", "dual", "cause")] + [("value", np.float64)]
 )
-"""A place of the proof, see `Proof.graft_all`; one that is screened has the feature k. `cause`: the side of `RowSides`
+"""A place of the proof, see `Proof.attach_all`; one that is screened has the feature k. `cause`: the side of `RowSides`
 that shows that the rows leave it empty, −1 for any other."""
 DUAL = np.dtype([(name, np.int64) for name in ("grid", "end", "top", "width")])
 """A dual vector as `DualStore` keeps it."""
@@ -209,7 +209,7 @@ class Path(NamedTuple):
 
     @classmethod
     def of(cls, n: int, q: int, k: int) -> Path:
-        """A path that has not begun."""
+        """A path over n samples, q columns in play and k columns that are alive, before its first step."""
         return cls(
             np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
             np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
@@ -347,7 +347,7 @@ class Piece(NamedTuple):
 
     @classmethod
     def of(cls, count: int, m: int, k: int, rows: int, places: int, n_bytes: int) -> Piece:
-        """Room for several pieces."""
+        """Empty pieces of `count` explorations of m nodes, k columns and `rows` rows, with their places and bytes."""
         return cls(
             np.zeros((count, m), NODE), np.empty((count, m, k), np.int8), np.empty((count, m, k), np.float32),
             np.empty((count, places), PLACE), np.empty((count, m), DUAL), np.zeros((count, m, rows)),

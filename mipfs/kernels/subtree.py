@@ -74,7 +74,7 @@ def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # ty
 
 @compiled(nogil=True, inline="always")
 def piece_of(pieces, of):  # type: ignore[no-untyped-def]
-    """One of several pieces."""
+    """The piece at position `of` of pieces whose arrays have a leading axis."""
     return Piece(
         pieces.nodes[of], pieces.states[of], pieces.weights[of], pieces.places[of], pieces.duals[of],
         pieces.prices[of], pieces.packed[of], pieces.offers[of], pieces.sums[of], pieces.totals[of],
@@ -202,6 +202,7 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Fix what the dual vector fixes, then what the rows do; whether the node holds a selection still."""
     now, node, states = work.now[0], piece.nodes[work.now[0].node], piece.states[work.now[0].node]
     screened = piece.places[node.place]
+    # A screened place has the feature k, which is none: its dual vector shows all that is fixed below it.
     screened.feature, screened.dual = states.size, now.dual
     if now.is_better:
         screened.value = node.bound
@@ -224,6 +225,7 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
         j = work.atoms[f]
         here = piece.places[node.place]
         here.feature = j
+        # The other value of the atom is refuted by the side behind it; the node goes on at this one.
         goes_on, other = open_place(piece), open_place(piece)
         if states[j] == INSIDE:
             here.inside, here.outside = goes_on, other
@@ -231,6 +233,7 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
             here.outside, here.inside = goes_on, other
         piece.places[other].dual, piece.places[other].cause = REFUTED, work.behind[f]
         node.place = goes_on
+    # A side that no selection of the node meets refutes the node itself.
     if broken >= 0:
         piece.places[node.place].dual, piece.places[node.place].cause = REFUTED, broken
         node.place = -1
@@ -254,6 +257,7 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
     now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
     columns = work.columns[: now.count]
     if sides.indptr.size > 1 and node.age >= work.steering.aged:
+        # What new prices could gain: what the last step of them fell short of, or complementarity misses.
         lost = max(now.missing, missed(sides, work.y, columns, work.sigma, work.dense))
         if lost > work.steering.lost * (limit.cutoff - node.bound):
             node.why = DEAR

@@ -12,7 +12,7 @@ from mipfs.compiled import compiled
 _EXACT = 9007199254740992
 """2^53: whole numbers up to this, times or by a power of ten up to 10^22, are rounded once, as Python rounds them."""
 POWERS = np.array([10.0**k for k in range(23)])
-BITS = 11
+RADIX_BITS = 11
 DONE, ODD = 0, 1
 
 
@@ -185,12 +185,13 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
 def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, largest):  # type: ignore[no-untyped-def]
     """Sort entries by column, those of a column as they stand; whether they lie in the second arrays afterwards."""
     shift, there = 0, False
-    mask = (1 << BITS) - 1
+    mask = (1 << RADIX_BITS) - 1
     while shift == 0 or (largest >> shift) > 0:
-        places = np.zeros((1 << BITS) + 1, np.int64)
+        # One pass of a radix sort, stable, over RADIX_BITS bits of the column.
+        places = np.zeros((1 << RADIX_BITS) + 1, np.int64)
         for s in range(columns.size):
             places[((columns[s] >> shift) & mask) + 1] += 1
-        for k in range(1 << BITS):
+        for k in range(1 << RADIX_BITS):
             places[k + 1] += places[k]
         for s in range(columns.size):
             key = (columns[s] >> shift) & mask
@@ -200,7 +201,7 @@ def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, larges
         columns, columns_to = columns_to, columns
         rows, rows_to = rows_to, rows
         values, values_to = values_to, values
-        shift, there = shift + BITS, not there
+        shift, there = shift + RADIX_BITS, not there
     return there
 
 

@@ -22,11 +22,11 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 U = 2.0**-53
-TOLD = 1e-12
+DOUBTFUL_ERROR = 1e-12
 """Error of the loss, relative to the objective, from which on its margins are computed in twice the precision."""
-JOINTLY, EXACTLY = 1e-9, 1 << 18
-"""As `TOLD`, for the loss of a measure, which is in doubt earlier; and the most numbers that are summed exactly."""
-AT_ONCE = 1 << 18
+DOUBTFUL_JOINT_ERROR, MOST_EXACT_NUMBERS = 1e-9, 1 << 18
+"""As `DOUBTFUL_ERROR`, for the loss of a measure, in doubt earlier; and the most numbers that are summed exactly."""
+PRODUCTS_AT_ONCE = 1 << 18
 """Products of a dense block that are held at once."""
 SPLITTER = 2.0**27 + 1.0
 """x·SPLITTER cuts x into two halves of 26 bits (Veltkamp 1968)."""
@@ -97,9 +97,9 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
     scores -= off
     error = float(loss.value(scores, c)) - value
     if not is_sum:
-        exactly = _of_measure(loss.measure, block, at) if error > JOINTLY * (beside + value) else None
+        exactly = _of_measure(loss.measure, block, at) if error > DOUBTFUL_JOINT_ERROR * (beside + value) else None
         return (value, error) if exactly is None else (float(c[0]) * exactly, 4.0 * U * float(c[0]) * exactly)
-    if error > TOLD * (beside + value):
+    if error > DOUBTFUL_ERROR * (beside + value):
         scores += off
         slacks = np.asarray(loss.target - scores)
         rows = np.arange(n) if loss.has_free_slacks else np.flatnonzero(slacks > -2.0 * off)
@@ -112,7 +112,7 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
 def _of_measure(measure: Any, block: Block, at: Weights) -> float | None:
     """The largest Δ(ȳ) − w'a(ȳ), or 0, of exact scores; None where they are too many, or nothing computes it."""
     n, k = block.shape
-    if n * k > EXACTLY:
+    if n * k > MOST_EXACT_NUMBERS:
         return None
     w = [Fraction(high) + Fraction(low) for high, low in zip(at.w.tolist(), at.w_rest.tolist(), strict=True)]
     moved = sum((one * Fraction(c) for one, c in zip(w, block.center.tolist(), strict=True)), Fraction(0))
@@ -154,7 +154,7 @@ def _scores(values: Any, rows: Integers, at: Weights, size: float) -> tuple[Arra
         total, missing = (np.asarray(each[rows], dtype=float) for each in summed)
         return total, missing
     total, missing = np.zeros(rows.size), np.zeros(rows.size)
-    step = max(1, AT_ONCE // max(1, rows.size))
+    step = max(1, PRODUCTS_AT_ONCE // max(1, rows.size))
     for first in range(0, at.w.size, step):
         part = slice(first, first + step)
         x = values[rows, part]

@@ -21,13 +21,13 @@ from mipfs.svm import solver
 
 Array = npt.NDArray[np.float64]
 
-GROWTH, CAREFUL_GROWTH = 5.0, 2.0
+RHO_GROWTH, CAREFUL_RHO_GROWTH = 5.0, 2.0
 """Factor of ρ between minimisations; 3 to 10 cost about the same, 20 costs twice as much."""
-SLICE = 50
+STEPS_PER_CALL = 50
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
 MAX_STEPS = 400
 """Newton steps before an attempt is given up."""
-DUST = 1e-7
+NEGLIGIBLE_SHARE = 1e-7
 """Entries of a dual vector below this share of the largest are clipped rather than hold its multiple back."""
 
 
@@ -100,10 +100,10 @@ class Solver(solver.Solver):
         if u.size == 0:
             alpha[:] = c
             return rho, 0
-        growth = CAREFUL_GROWTH if careful else GROWTH
+        growth = CAREFUL_RHO_GROWTH if careful else RHO_GROWTH
         state = np.array([rho, 0.0, 0.0])
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            pace = Pace(tol, self.until, SLICE, growth, warm)
+            pace = Pace(tol, self.until, STEPS_PER_CALL, growth, warm)
             augmented_lagrangian(Rows(A, c, k), u, alpha, state, pace, self._work)
             warm = True
         return float(state[0]), int(state[2])
@@ -135,7 +135,7 @@ class Hinge(base.Loss):
 
     def best_multiple(self, alpha: Array, c: Array, squares: float) -> float:
         """Σα/squares, unless the box is in the way."""
-        held = alpha > DUST * float(alpha.max(initial=0.0))
+        held = alpha > NEGLIGIBLE_SHARE * float(alpha.max(initial=0.0))
         most = float(np.min(c[held] / alpha[held], initial=np.inf))
         return min(most, float(alpha.sum()) / max(squares, 1e-300))
 

@@ -30,7 +30,7 @@ MAX_ROUNDS = 1000
 EXACT_MASTER = 1e-14
 """A master solved with this proximal term that still yields nothing new is exact up to the round-off of its Gram
 matrix: an interior point that does without it takes over (`mipfs.svm.central`)."""
-PATIENCE, ENOUGH = 40, 100
+IDLE_MASTERS, DROP_ABOVE = 40, 100
 """Masters in which a labelling was inactive before it is dropped, and the labellings from which on any are."""
 
 
@@ -112,7 +112,7 @@ class Solver:
         SVM
             With ``alpha`` = y∘v and its `Combination`.
         """
-        from mipfs.kernels.simplex_qp import PROXIMAL, maximise
+        from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
 
         ids = np.asarray(ids, dtype=np.int64)
         pool, C = self.labellings, self.C
@@ -125,7 +125,7 @@ class Solver:
             self._beta = np.zeros(1)
         B = root[:, None] * pool.block(ids, Z)
         G, beta = _gram(B), np.append(max(0.0, 1.0 - self._beta.sum()), self._beta)
-        best, steps, sharpness = Best(np.zeros(ids.size)), 0, PROXIMAL
+        best, steps, sharpness = Best(np.zeros(ids.size)), 0, PROXIMAL_WEIGHT
         for _ in range(MAX_ROUNDS):
             if sharpness >= EXACT_MASTER:
                 steps += maximise(G, np.append(0.0, pool.losses), beta, sharpness)
@@ -162,8 +162,8 @@ class Solver:
 
     def _forget(self) -> None:
         """Drop labellings that have long been inactive."""
-        if len(self.labellings) > ENOUGH:
-            keep = self.labellings.drop(PATIENCE, ENOUGH // 2)
+        if len(self.labellings) > DROP_ABOVE:
+            keep = self.labellings.drop(IDLE_MASTERS, DROP_ABOVE // 2)
             self._beta = self._beta[keep]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Ranking, Violated
 
-PAIRS = 1 << 17
+MOST_EXACT_PAIRS = 1 << 17
 """Pairs of a positive and a negative that are looked at in rational arithmetic at most."""
 
 
@@ -75,7 +75,7 @@ class AveragePrecision(Ranking):
 
     def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
         """Σ over the negatives of the largest sum of their δ from the last positive on."""
-        if self.P * self.N > PAIRS:
+        if self.P * self.N > MOST_EXACT_PAIRS:
             return None
         rising, total = sorted(scores[i] for i in self.positive.tolist()), Fraction(0)
         others = sorted((scores[j] for j in self.negative.tolist()), reverse=True)

@@ -15,7 +15,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.measures.base import Array, Table, Violated
 
-CELLS, NEAR = 1 << 24, 1 << 12
+MOST_PAIRS, MOST_EXACT_PAIRS = 1 << 24, 1 << 12
 """Pairs (a, b) that are looked at in floating point at most, and those near the best one that are computed exactly."""
 
 
@@ -91,7 +91,7 @@ class FBeta(Table):
     def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
         """The largest value of the pairs that come near it in floating point, or 0."""
         up, down = self.sums(scores)
-        if len(up) * len(down) > CELLS:
+        if len(up) * len(down) > MOST_PAIRS:
             return None
         first, second = (np.array([float(one) for one in part]) for part in (up, down))
         weight, b = Fraction(self.beta * self.beta), np.arange(second.size)
@@ -100,7 +100,7 @@ class FBeta(Table):
         level = max(0.0, *(float(row.max()) for row in rows))
         level -= 1e-14 * (1.0 + float(np.abs(first).max()) + float(np.abs(second).max()))
         near = [(a, int(one)) for a, row in enumerate(rows) for one in np.flatnonzero(row >= level)]
-        if len(near) > NEAR:
+        if len(near) > MOST_EXACT_PAIRS:
             return None
         each = (1 - (1 + weight) * a / (a + one + weight * self.P) + up[a] + down[one] for a, one in near)
         return max([Fraction(0), *each])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-AGAIN = 1.0
+AGAIN_SECONDS = 1.0
 """Seconds after which it rings again: the exception may have met a place where none can be raised."""
 
 
@@ -34,7 +34,7 @@ def alarm(seconds: float | None) -> Iterator[None]:
     previous = signal.signal(signal.SIGALRM, ring)
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6), AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6), AGAIN_SECONDS)
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)

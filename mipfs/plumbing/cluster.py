@@ -14,18 +14,18 @@ from mipfs.errors import MissingExtraError, UsageError
 from mipfs.plumbing.declared import shown
 
 LOG = logging.getLogger("mipfs")
-ANSWER = 5.0
+SCHEDULER_SECONDS = 5.0
 """Seconds within which a scheduler tells who its workers are; one that does not counts as one without any."""
-REFRESH, PATIENCE = 2.0, 10.0
+REFRESH_SECONDS, WORKER_SECONDS = 2.0, 10.0
 """Seconds from one look at who the workers are to the next; and how long a run waits for one where there is none."""
-FETCH, TRIES = 30.0, 3
+FETCH_SECONDS, MOST_FETCHES = 30.0, 3
 """Seconds that an answer may take on its way back, and how often it is asked for before this process finds it."""
 POLL_SECONDS = 0.05
 """Seconds from one look at an answer that is awaited to the next."""
-LATE = 30.0
+LATE_SECONDS = 30.0
 """Seconds after which the scheduler is asked whether some worker has what is not back; where none has, it is asked
 again."""
-LOST = CancelledError, TimeoutError, OSError, RuntimeError, KeyError
+LOST_ERRORS = CancelledError, TimeoutError, OSError, RuntimeError, KeyError
 """What is raised where a worker or the scheduler goes away meanwhile; the last two by a client that closes just then,
 and for the address of a worker that is gone."""
 
@@ -84,7 +84,7 @@ def threads_of(client: Any) -> dict[str, int]:
     if client.status != "running":
         return {}
     try:
-        found: dict[str, int] = client.sync(client.scheduler.ncores, callback_timeout=ANSWER)
+        found: dict[str, int] = client.sync(client.scheduler.ncores, callback_timeout=SCHEDULER_SECONDS)
     except (TimeoutError, OSError):  # of comms that are closed too
         return {}
     return found
@@ -116,7 +116,7 @@ class Cluster:
         now = time.monotonic()
         if self.client.status != "running":
             self._threads = {}
-        elif now - self._looked >= REFRESH:
+        elif now - self._looked >= REFRESH_SECONDS:
             self._threads, self._looked = threads_of(self.client), now
         if self._threads:
             self._seen = now
@@ -130,7 +130,7 @@ class Cluster:
         """Look again before the next answer: something was lost."""
         self._looked = -math.inf
 
-    def scattered(self, value: Any, worker: str | None = None, seconds: float = FETCH) -> Any:
+    def scattered(self, value: Any, worker: str | None = None, seconds: float = FETCH_SECONDS) -> Any:
         """The future of a value that a worker holds: the one named, or any, and the others fetch it or were sent it.
 
         A worker that dies in the middle of a broadcast may leave it waiting for ever, with the lock that the next one
@@ -144,7 +144,7 @@ class Cluster:
         options = {"broadcast": self._broadcasts} if worker is None else {"workers": [worker]}
         try:
             (found,) = self.client.sync(
-                lambda: self.client.scatter([value], hash=False, timeout=REFRESH, asynchronous=True, **options),
+                lambda: self.client.scatter([value], hash=False, timeout=REFRESH_SECONDS, asynchronous=True, **options),
                 callback_timeout=seconds,
             )
         except TimeoutError:
@@ -156,14 +156,16 @@ class Cluster:
     def has(self, key: str) -> bool:
         """Whether some worker has a task in hand, or that cannot be told now."""
         try:
-            in_hand = self.client.sync(self.client.scheduler.processing, workers=None, callback_timeout=ANSWER)
-        except LOST:
+            in_hand = self.client.sync(
+                self.client.scheduler.processing, workers=None, callback_timeout=SCHEDULER_SECONDS
+            )
+        except LOST_ERRORS:
             return True
         return any(key in keys for keys in in_hand.values())
 
     def is_alone(self) -> bool:
         """Whether this process must go on alone, for now or, where the scheduler is gone, for good."""
-        if not self.is_gone and (self.threads() or time.monotonic() - self._seen < PATIENCE):
+        if not self.is_gone and (self.threads() or time.monotonic() - self._seen < WORKER_SECONDS):
             return False
         why = "the Dask scheduler went away" if self.is_gone else "no Dask worker is left"
         if why not in self._said:
@@ -184,7 +186,7 @@ class Task:
     Attributes
     ----------
     found : the answer, once it is here
-    failed : whether this process must find it: it killed the workers, or was lost `TRIES` times
+    failed : whether this process must find it: it killed the workers, or was lost `MOST_FETCHES` times
     """
 
     def __init__(self, cluster: Cluster, submit: Callable[[], tuple[Any, Sequence[Any]]]) -> None:
@@ -216,16 +218,16 @@ class Task:
         future, self._future = self._future, None
         if future.status == "finished":
             try:
-                self.found = future.result(timeout=FETCH)
+                self.found = future.result(timeout=FETCH_SECONDS)
                 return True
-            except LOST:
+            except LOST_ERRORS:
                 self.cluster.stale()  # what held the answer is gone
         elif future.status == "error":
             error = future.exception()
             if not killed(error):
                 raise refused(error)
             self.failed = True
-        self.failed = self.failed or self._tries >= TRIES
+        self.failed = self.failed or self._tries >= MOST_FETCHES
         return self.failed
 
     def withdraw(self) -> None:
@@ -240,7 +242,7 @@ class Task:
             return
         try:
             future, self._needs = self._submit()
-        except LOST:
+        except LOST_ERRORS:
             self.cluster.failed()
             return
         self._done, self._since, self._tries, self._future = Event(), time.monotonic(), self._tries + 1, future
@@ -248,9 +250,9 @@ class Task:
 
     def _look_after(self) -> None:
         """Take it back where nobody has it; whether a worker does is asked anew after as long a wait."""
-        late = time.monotonic() - self._since > LATE
+        late = time.monotonic() - self._since > LATE_SECONDS
         if late:
             self._since = time.monotonic()
         if any(need.status != "finished" for need in self._needs) or (late and not self.cluster.has(self._future.key)):
             self.withdraw()
-            self.failed = late and self._tries >= TRIES
+            self.failed = late and self._tries >= MOST_FETCHES

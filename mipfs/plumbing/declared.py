@@ -35,7 +35,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 WHOLE, NUMBER = "a whole number", "a number"
-LONG = 60
+MOST_CHARACTERS = 60
 """Characters of a value that a message repeats."""
 MANY_DIGITS = 20
 """Digits from which on a whole number is shown by its size: Python refuses to write thousands of them."""
@@ -179,7 +179,7 @@ def shown(value: Any) -> str:
     except Exception:  # whatever a foreign object does
         text = f"<{type(value).__name__}>"
     text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
-    return text if len(text) <= LONG else f"{text[:LONG]}..."
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
 
 
 def shown_name(name: str) -> str:

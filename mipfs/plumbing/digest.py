@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-PIECE = 1 << 17
+NUMBERS_AT_ONCE = 1 << 17
 """Numbers of an array that are looked at together: it need not stand in memory as it is hashed."""
 
 
@@ -25,6 +25,6 @@ def _of(part: bytes | npt.NDArray[np.generic]) -> bytes:
     if isinstance(part, bytes):
         return hashlib.sha256(part).digest()
     found = hashlib.sha256()
-    for start in range(0, part.size, PIECE):
-        found.update(part[start : start + PIECE].astype(f"<{part.dtype.kind}8").tobytes())
+    for start in range(0, part.size, NUMBERS_AT_ONCE):
+        found.update(part[start : start + NUMBERS_AT_ONCE].astype(f"<{part.dtype.kind}8").tobytes())
     return found.digest()

@@ -22,7 +22,7 @@ from mipfs.plumbing import signals
 
 _STREAM = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
 """What stands for an open stream, even where that leads to a file."""
-PATIENCE = 10.0
+WAIT_SECONDS = 10.0
 """Seconds that a block waits for those before it (`alone`)."""
 _NAME = 40
 """Characters of a name that its temporary file repeats: names end at 255 bytes."""
@@ -62,7 +62,7 @@ def save(files: Iterable[tuple[Path, bytes]]) -> None:
 def alone(folder: Path) -> Iterator[None]:
     """Let nobody else of this package into a folder's block meanwhile, thread or process, as far as its system can.
 
-    Whoever waits does so for `PATIENCE` seconds, and then goes on: a block is short.
+    Whoever waits does so for `WAIT_SECONDS` seconds, and then goes on: a block is short.
     """
     with ExitStack() as stack:
         try:
@@ -73,7 +73,7 @@ def alone(folder: Path) -> Iterator[None]:
             yield
             return
         stack.callback(os.close, handle)  # which lets go of the lock
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < end:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -33,7 +33,7 @@ FIRST_LOOK = 0.002
 """Seconds after which a job is looked at for the first time: most are shorter."""
 POLL_SECONDS = 0.05
 """How often it is asked afterwards whether the job must stop."""
-PATIENCE = 1.0
+STOP_SECONDS = 1.0
 """Seconds that an exception, such as Ctrl-C, waits for the job to hear that it must stop."""
 
 
@@ -157,7 +157,7 @@ _ended = threading.Event()
 def _end() -> None:
     """Have all jobs come to their end."""
     _ended.set()
-    jobs, latest = list(_at_work), time.monotonic() + PATIENCE
+    jobs, latest = list(_at_work), time.monotonic() + STOP_SECONDS
     for job in jobs:
         job.give_up()
     for job in jobs:
@@ -191,7 +191,7 @@ def call(
         Asked every `POLL_SECONDS`, by the thread that waits.
     interrupt : callable, optional
         Tells the work that it must stop; called by the thread that waits, when `must_stop` says so, or an exception
-        comes there, such as Ctrl-C. That goes on at the latest after `PATIENCE`, when the work may not be over.
+        comes there, such as Ctrl-C. That goes on at the latest after `STOP_SECONDS`, when the work may not be over.
     """
     own = getattr(_own, "job", None)
     if own is not None:
@@ -205,7 +205,7 @@ def call(
             over = job.wait(POLL_SECONDS)
     except BaseException:
         job.give_up()
-        job.wait(PATIENCE)
+        job.wait(STOP_SECONDS)
         raise
     return job.result()
 

@@ -43,12 +43,12 @@ class DualStore:
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that the vectors take."""
+        """The bytes that all vectors take."""
         return len(self._bytes)
 
     @property
     def sizes(self) -> Integers:
-        """Bytes of every vector."""
+        """The bytes of every vector, (D,)."""
         return np.asarray(np.diff(np.array(self._start)), dtype=np.int64)
 
     def add(self, k: Integers, q: int) -> int:
@@ -95,12 +95,12 @@ class DualStore:
         return store
 
     def packed(self, ids: npt.NDArray[np.integer[Any]]) -> tuple[bytes, Integers, Integers, Integers, Integers]:
-        """Some of the vectors as `extend` takes them."""
+        """The vectors `ids` as `extend` takes them: their bytes, and where each ends, q, levels and widths (k,)."""
         held = memoryview(self._bytes)
         slices = [held[self._start[i] : self._start[i + 1]] for i in ids]
         ends = np.array([*itertools.accumulate(len(piece) for piece in slices)], dtype=np.int64)
         q, level, width = (
-            np.array([told[i] for i in ids], dtype=np.int64) for told in (self._q, self._level, self._width)
+            np.array([of_all[i] for i in ids], dtype=np.int64) for of_all in (self._q, self._level, self._width)
         )
         return b"".join(slices), ends, q, level, width
 

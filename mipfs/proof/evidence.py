@@ -31,9 +31,9 @@ Parts = list[tuple[list[int], list[float]]]
 
 COMBINED_SLACK = 5e-10
 """The rounding of a combined dual vector may cost this much of the bound, relative: the claim lies below it."""
-WIDE = 1e5
+WIDE_WEIGHT_RATIO = 1e5
 """Largest weight over smallest from which on that rounding is measured: one grid has to hold all of α."""
-CACHE = 1 << 25
+CACHED_NUMBERS = 1 << 25
 """Numbers in the decoded dual vectors that are kept while combinations are made."""
 
 
@@ -82,11 +82,11 @@ class Record:
         places = self.tree.split(node.place, feature)
         if node.evidence is not None and not len(self.problem.selection.rows.extra):
             evidence = self._keep(node.evidence)
-            self.tree.bear(node.place, evidence.place, node.bound, evidence.multipliers)
+            self.tree.keep_bound(node.place, evidence.place, node.bound, evidence.multipliers)
         return places
 
     def close(self, node: Node) -> None:
-        """Close a node with what its bound rests on."""
+        """Close a node of the proof with the combination of cuts and the multipliers that its bound rests on."""
         evidence = self._keep(node.evidence)
         self.tree.close(node.place, evidence.place, evidence.multipliers)
 
@@ -114,7 +114,7 @@ class Record:
         return Combined(dual_set(self.problem), self.tree, self.pool.duals, parts)
 
     def _keep(self, evidence: Evidence | None) -> Evidence:
-        """The evidence with a place among those used."""
+        """The evidence, numbered among those that the proof uses; in place of none the one that proves nothing."""
         evidence = self._nothing if evidence is None else evidence
         if evidence.place < 0:
             evidence.place = len(self.used)
@@ -153,7 +153,7 @@ class Combined:
         return replace(self, tree=self.tree.trimmed(bound))
 
     def some(self, ids: Iterable[int]) -> Any:
-        """A store of some of the dual vectors."""
+        """A store of the dual vectors `ids`, combined from those of the cuts."""
         store = copy.deepcopy(self.tree.duals)
         for dual in self.dual_set.combinations(self.duals, [self.parts[d] for d in ids]):
             store.add(*dual)
@@ -161,7 +161,7 @@ class Combined:
 
     def rounding(self, problem: Problem) -> float:
         """What rounding costs the bound, at most, where weights are so far apart that the slack may not cover it."""
-        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE * np.min(problem.c_i):
+        if not isinstance(self.dual_set, Box) or np.max(problem.c_i) <= WIDE_WEIGHT_RATIO * np.min(problem.c_i):
             return 0.0
         return max(
             (self.dual_set.cost(problem, *pair) for pair in self.dual_set.rounded(self.duals, self.parts)), default=0.0
@@ -188,7 +188,7 @@ class Box:
             alpha = np.zeros(self.c.size)
             for d, weight in zip(ids, share, strict=True):
                 if d not in cached:
-                    if len(cached) * self.c.size > CACHE:
+                    if len(cached) * self.c.size > CACHED_NUMBERS:
                         cached.clear()
                     cached[d] = decoded(duals.get(d))
                 alpha += weight * cached[d]

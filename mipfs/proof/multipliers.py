@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-DUST = 1e-9
+ROUND_OFF_SHARE = 1e-9
 """Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""
 
-TINY = 1e-300
+UNDERFLOW_ALLOWANCE = 1e-300
 """More than all that underflows where a bound is summed."""
 
 
@@ -43,7 +43,7 @@ def cancelled(selection: Selection, y: Array) -> Multipliers | None:
         if not unbounded:
             return y if attempt == 0 else tuple(exact)
         sizes = [float(sum((abs(a * exact[r]) for r, a in column.items()), Fraction(0))) for column in columns]
-        small = (k for k, v in enumerate(reduced) if not all(ends[k]) and abs(float(v)) <= DUST * sizes[k])
+        small = (k for k, v in enumerate(reduced) if not all(ends[k]) and abs(float(v)) <= ROUND_OFF_SHARE * sizes[k])
         vanish = sorted({*vanish, *unbounded, *small})
         _make_vanish(exact, [columns[k] for k in vanish])
         if any(v and not math.isfinite(rows.lb[r] if v > 0 else rows.ub[r]) for r, v in enumerate(exact)):
@@ -52,7 +52,7 @@ def cancelled(selection: Selection, y: Array) -> Multipliers | None:
 
 
 def _column(matrix: Any, j: int) -> dict[int, Fraction]:
-    """The non-zeros of a column by row, exactly."""
+    """The non-zeros of column j, by row, as fractions."""
     found = matrix[:, [j]].tocoo()
     return {int(r): Fraction(a) for r, a in zip(found.row, found.data.tolist(), strict=True) if a}
 
@@ -87,7 +87,7 @@ def farkas(
     if ray is None:
         return None
     first = int(selection.M is not None)
-    y = np.where(np.abs(ray) > DUST, ray, 0.0)[first:] * model.units[first:]
+    y = np.where(np.abs(ray) > ROUND_OFF_SHARE, ray, 0.0)[first:] * model.units[first:]
     return shown_empty(selection, y / max(float(np.abs(y).max(initial=0.0)), 1e-300), low, high)
 
 
@@ -105,7 +105,9 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
 def shown_empty(selection: Selection, y: Array, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> Multipliers | None:
     """The multipliers (r,), made to bound the extra variables, if they show that no selection lies in a box (p,)."""
     bounding = cancelled(selection, y)
-    return bounding if bounding is not None and inner_below(selection, bounding, low, high) > TINY else None
+    return (
+        bounding if bounding is not None and inner_below(selection, bounding, low, high) > UNDERFLOW_ALLOWANCE else None
+    )
 
 
 def inner_below(

@@ -25,11 +25,11 @@ from mipfs.plumbing import output_file, signals
 
 Read = TypeVar("Read")
 
-DIGITS = 12
+DIGEST_DIGITS = 12
 """Digits of the digest in a second name."""
-SMALL = 1 << 20
+SMALL_BYTES = 1 << 20
 """Bytes up to which a certificate is read together with its result: most are smaller by far."""
-ATTEMPTS, PAUSE = 100, 0.005
+MOST_ATTEMPTS, PAUSE_SECONDS = 100, 0.005
 """Times that a pair is read which others replace meanwhile, and seconds between them."""
 
 
@@ -85,7 +85,7 @@ def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> Side
     exactly = exactly or any(os.path.exists(place) for place in places[1:])
     for place in places:
         try:
-            small = place.stat().st_size <= SMALL
+            small = place.stat().st_size <= SMALL_BYTES
             content = place.read_bytes() if small else None
         except (OSError, ValueError):
             continue
@@ -106,13 +106,13 @@ def read(path: Path, parsed: Callable[[], tuple[Read, Mapping[str, Any] | None]]
     path : Path
     parsed : callable that reads the file: what it holds, and its entry "certificate"
     """
-    for _ in range(ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         before = _stamp(path)
         document, entry = parsed()
         sidecar = None if entry is None else find(path, entry)
         if sidecar is None or sidecar.found or (before is not None and _stamp(path) == before):
             break
-        time.sleep(PAUSE)
+        time.sleep(PAUSE_SECONDS)
     return document, sidecar
 
 
@@ -138,7 +138,7 @@ def save(path: Path, document: bytes, content: bytes | None) -> None:
 
 def _second(sidecar: Path, digest: str) -> Path:
     """Where a certificate stands that is being replaced."""
-    return sidecar.with_name(f"{sidecar.name.removesuffix('.cert.npz')}.{digest[:DIGITS]}.cert.npz")
+    return sidecar.with_name(f"{sidecar.name.removesuffix('.cert.npz')}.{digest[:DIGEST_DIGITS]}.cert.npz")
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
@@ -178,6 +178,6 @@ def _clear(path: Path, sidecar: Path) -> None:
     needed = sha256(sidecar) != wanted
     with suppress(OSError):
         for one in list(os.scandir(sidecar.parent)):
-            found = re.fullmatch(rf"{stem}\.([0-9a-f]{{{DIGITS}}})\.cert\.npz", one.name)
+            found = re.fullmatch(rf"{stem}\.([0-9a-f]{{{DIGEST_DIGITS}}})\.cert\.npz", one.name)
             if found and not (needed and wanted.startswith(found[1])) and sha256(Path(one.path)).startswith(found[1]):
                 os.unlink(one.path)

@@ -182,13 +182,13 @@ class Proof:
         self._dual[node], self._multiplier[node] = dual, self.keep(multipliers)
         return child
 
-    def bear(self, node: int, dual: int, value: float, multipliers: Multipliers | None = None) -> None:
-        """What a node that was split proves as a whole, should the proof end there (`trim`)."""
+    def keep_bound(self, node: int, dual: int, value: float, multipliers: Multipliers | None = None) -> None:
+        """Keep the bound that a node that was split proves as a whole, should the proof end there (`trim`)."""
         assert 0 <= self._feature[node] < SCREENED
         self._dual[node], self._value[node], self._multiplier[node] = dual, value, self.keep(multipliers)
 
-    def graft(self, node: int, feature: Whole, children: Whole, dual: Whole, values: Array) -> int:
-        """Put a piece of tree in the place of an open node; returns where its places but the first begin.
+    def attach(self, node: int, feature: Whole, children: Whole, dual: Whole, values: Array) -> int:
+        """Attach a piece of tree in the place of an open node; returns where its places but the first begin.
 
         Parameters
         ----------
@@ -198,9 +198,9 @@ class Proof:
         dual : (m,) position of the dual vector that closes a place, or that bounds one which is split; else `OPEN`
         values : (m,) what that dual vector proves of a place that is split
         """
-        return int(self.graft_all(np.array([node]), np.array([feature.size]), feature, children, dual, values)[0])
+        return int(self.attach_all(np.array([node]), np.array([feature.size]), feature, children, dual, values)[0])
 
-    def graft_all(
+    def attach_all(
         self,
         nodes: Integers,
         sizes: Integers,
@@ -210,7 +210,7 @@ class Proof:
         values: Array,
         multipliers: Integers | None = None,
     ) -> Integers:
-        """Put pieces of tree in the places of open nodes, as `graft` does, whose arguments follow one another.
+        """Attach pieces of tree in the places of open nodes, as `attach` does, whose arguments follow one another.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Proof:
         return first
 
     def take_over(self, node: int, other: Proof, ids: Integers) -> None:
-        """Put the tree of the same problem over the features `ids` alone in the place of an open node.
+        """Attach the tree of the same problem over the features `ids` alone in the place of an open node.
 
         Above it all other features must be fixed to 0, by screening.
         """
@@ -250,7 +250,7 @@ class Proof:
         mapped = np.where(feature < other.n_features, np.append(ids, -1)[np.minimum(feature, ids.size)], whole)
         mapped = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))
         dual = np.where(dual >= 0, dual + first_dual, dual)
-        places = self.graft(node, mapped, other._children[used], dual, other._value[used]) + np.arange(other._size)
+        places = self.attach(node, mapped, other._children[used], dual, other._value[used]) + np.arange(other._size)
         places[other.root] = node
         self._multiplier[places] = np.where(multiplier >= 0, multiplier + first_multiplier, -1)
         self._whole |= {int(places[k]): value for k, value in other._whole.items()}
@@ -422,7 +422,7 @@ class Proof:
         return place
 
     def _grow(self, count: int) -> int:
-        """Room for more nodes; returns the first of them."""
+        """Make room for `count` more nodes; returns the position of the first."""
         first, self._size = self._size, self._size + count
         if self._size > self._feature.size:
             capacity = max(2 * self._feature.size, self._size)

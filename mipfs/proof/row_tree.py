@@ -21,9 +21,9 @@ from mipfs.selection.selection import Selection
 Array = npt.NDArray[np.float64]
 Box = tuple[Array, Array]
 
-LEAVES = 2000
+MOST_LEAVES = 2000
 """Leaves at most to certify one inner minimum over rows."""
-WHOLE = 1e-6
+WHOLE_DISTANCE = 1e-6
 """Distance from a whole number up to which a relaxed σ_j or extra variable counts as one."""
 
 
@@ -40,7 +40,7 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
     selection : Selection
     cost : (p,)
     wanted : float
-        A node whose bound reaches it is closed; so are all after `LEAVES` leaves, or where floating point ends.
+        A node whose bound reaches it is closed; so are all after `MOST_LEAVES` leaves, or where floating point ends.
     """
     scale, first, most = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None), proof.n_nodes
     oracle, model = selection.oracle(), selection_model(selection, relaxed=True, presolve=False)
@@ -68,12 +68,12 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
         bound = inner_below(part, multipliers, low, high, cost)
         undecided = np.where(low < high, np.minimum(sigma, 1.0 - sigma), -1.0)
         j, k = int(np.argmax(undecided)), _fractional(part, extra)
-        room = bound < wanted and proof.n_nodes < most + 2 * LEAVES
-        if room and undecided[j] <= WHOLE and k >= 0:
+        room = bound < wanted and proof.n_nodes < most + 2 * MOST_LEAVES
+        if room and undecided[j] <= WHOLE_DISTANCE and k >= 0:
             value = math.floor(extra[k])
             left, right = proof.split_whole(node, k, value)
             stack += [(left, low, high, _within(part, k, ub=value)), (right, low, high, _within(part, k, lb=value + 1))]
-        elif room and (undecided[j] > WHOLE or (undecided[j] >= 0.0 and not oracle.contains(sigma > 0.5))):
+        elif room and (undecided[j] > WHOLE_DISTANCE or (undecided[j] >= 0.0 and not oracle.contains(sigma > 0.5))):
             for value, child in enumerate(proof.split(node, j)):
                 ends = low.copy(), high.copy()
                 ends[0][j] = ends[1][j] = value
@@ -103,7 +103,7 @@ def _fractional(selection: Selection, extra: Array) -> int:
     if not extra.size:
         return -1
     off = np.where(selection.rows.extra.integer & (np.abs(extra) < 2.0**52), np.abs(extra - np.rint(extra)), 0.0)
-    return int(np.argmax(off)) if off.max() > WHOLE else -1
+    return int(np.argmax(off)) if off.max() > WHOLE_DISTANCE else -1
 
 
 def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:

@@ -13,7 +13,7 @@ from scipy import sparse
 from mipfs.errors import DataWarning
 from mipfs.plumbing.arrays import Array
 
-APART = 1e3
+NORM_RATIO = 1e3
 """Ratio of the largest norm of a column to the smallest from which on scaling is advised."""
 
 
@@ -32,7 +32,7 @@ def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:
         return
     low, high = used[np.argmin(norms[used])], used[np.argmax(norms[used])]
     sizes = norms[used] / np.sqrt(counts[used])
-    if not (norms[high] >= APART * norms[low] and sizes.max() >= APART * sizes.min()):
+    if not (norms[high] >= NORM_RATIO * norms[low] and sizes.max() >= NORM_RATIO * sizes.min()):
         return
     warnings.warn(
         f"{path}: the norms of the columns are from {norms[low]:.3g} ({names[low]!r}) to {norms[high]:.3g} "
@@ -56,13 +56,13 @@ def _norms(X: Any) -> tuple[Array, Array]:
     low, high = X.min(axis=0), X.max(axis=0)
     largest = np.maximum(np.abs(low), np.abs(high)).astype(float)
     norms = np.zeros(X.shape[1])
-    for j in range(0, X.shape[1], STEP):
-        part = slice(j, j + STEP)
+    for j in range(0, X.shape[1], COLUMNS_AT_ONCE):
+        part = slice(j, j + COLUMNS_AT_ONCE)
         unit = np.where(largest[part] > 0, largest[part], 1.0)
         scaled = X[:, part] / unit
         norms[part] = largest[part] * np.sqrt(np.einsum("ij,ij->j", scaled, scaled))
     return norms, np.full(X.shape[1], float(X.shape[0]))
 
 
-STEP = 256
+COLUMNS_AT_ONCE = 256
 """Columns that are looked at together."""

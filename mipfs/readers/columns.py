@@ -23,9 +23,9 @@ Label = str | Sequence[str] | None
 """The label column, or names of which the first that is there is meant."""
 NAMED = 40
 """Columns that a message lists."""
-MANY = 20
+MOST_WORDS = 20
 """Words of a column from which on it is doubted that they are categories."""
-SHOWN = 30
+MOST_CHARACTERS = 30
 """Characters of a cell that a message repeats."""
 
 
@@ -57,7 +57,7 @@ def to_table(
     Warns
     -----
     DataWarning
-        A column of words that makes more than `MANY` features, or that differs in most rows.
+        A column of words that makes more than `MOST_WORDS` features, or that differs in most rows.
     """
     by_name = dict(zip(names, columns, strict=True))
     label = label_among(label, names)
@@ -125,9 +125,9 @@ def _is_number(name: str) -> bool:
 def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], path: Path) -> None:
     """Say so when words are hardly categories: numbers with a sign to them, dates, IDs."""
     count, n = len(words), len(values)
-    if count <= MANY and not 2 < count <= n < 2 * count:
+    if count <= MOST_WORDS and not 2 < count <= n < 2 * count:
         return
-    example = str(values[0]) if len(str(values[0])) <= SHOWN else f"{str(values[0])[:SHOWN]}..."
+    example = str(values[0]) if len(str(values[0])) <= MOST_CHARACTERS else f"{str(values[0])[:MOST_CHARACTERS]}..."
     warnings.warn(
         f"{path}: column {name!r} holds {count} different words in {n} rows, such as {example!r}, and makes a feature "
         "of each; write numbers as 1234.5 (no currency, unit or decimal comma), and leave out IDs and dates",
@@ -139,7 +139,7 @@ def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], 
 def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
     """Say so when numbers count the rows: where the file is sorted by its labels they tell them all."""
     n = len(values)
-    if n > MANY and values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(n)):
+    if n > MOST_WORDS and values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(n)):
         message = f"{path}: column {name!r} counts the rows; leave it out, unless it is a feature"
         warnings.warn(message, DataWarning, stacklevel=2)
 

@@ -14,7 +14,7 @@ from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import Label
 from mipfs.readers.npz import read_npz
 
-ROWS = 1 << 16
+ROWS_AT_ONCE = 1 << 16
 
 
 def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
@@ -25,8 +25,8 @@ def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> 
     rows.eliminate_zeros()
     assert table.labels is not None
     begin = 0 if position is None else int(position["rows"])
-    for start in range(begin, rows.shape[0], ROWS):
-        at = slice(start, min(start + ROWS, rows.shape[0]))
+    for start in range(begin, rows.shape[0], ROWS_AT_ONCE):
+        at = slice(start, min(start + ROWS_AT_ONCE, rows.shape[0]))
         part = rows[at]
         yield Chunk(
             table.labels[at],

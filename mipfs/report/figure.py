@@ -18,9 +18,9 @@ from mipfs.report.charts import Bars, Chart, Curve, Grid, Lines, Mosaic, plain
 from mipfs.report.scales import Scale, labels
 from mipfs.report.visible import escaped, visible
 
-FEW = 5
+MOST_TICKS = 5
 """Ticks that stand side by side on a narrow screen."""
-SIDE = 1000
+AREA_UNITS = 1000
 """Units of an area's own axes."""
 
 
@@ -88,7 +88,7 @@ def _lines(chart: Lines) -> str:
     x = Scale.over(list(chart.x_limits or chart.x), is_log=chart.is_log, pad=0.0 if chart.is_step else 0.04)
     across = list(chart.x) if not chart.is_step and len(chart.x) <= 12 else x.ticks()
     up = y.ticks(5)
-    grid = [f"M0 {_y(y, v):.1f}H{SIDE}" for v in up]
+    grid = [f"M0 {_y(y, v):.1f}H{AREA_UNITS}" for v in up]
     parts = [_path("".join(grid), "grid")]
     if chart.between is not None:
         parts.append(_band(chart, x, y))
@@ -136,7 +136,7 @@ def _known(value: float | None) -> bool:
 
 def _y(scale: Scale, value: float) -> float:
     """From the top, a little beyond the frame where the value lies outside of it."""
-    return SIDE * min(2.0, max(-1.0, 1.0 - scale.place(value)))
+    return AREA_UNITS * min(2.0, max(-1.0, 1.0 - scale.place(value)))
 
 
 def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[list[tuple[float, float]]]:
@@ -146,7 +146,7 @@ def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[list[tuple[flo
         if value is None or not math.isfinite(value):
             pieces.append([])
         else:
-            pieces[-1].append((SIDE * x.place(at), _y(y, value)))
+            pieces[-1].append((AREA_UNITS * x.place(at), _y(y, value)))
     return [piece for piece in pieces if piece]
 
 
@@ -154,15 +154,15 @@ def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
     drawn, pieces = [], _runs(chart, curve, x, y)
     for piece in pieces:
         holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
-        steps = _steps(piece) + (f"H{SIDE}" if holds else "") if chart.is_step else _joined(piece)
+        steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _joined(piece)
         drawn.append(_path(steps, f"line r-{curve.role}"))
-        shown = [(SIDE if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
+        shown = [(AREA_UNITS if holds else piece[-1][0], piece[-1][1])] if chart.is_step else piece
         if not chart.is_step or piece is pieces[-1]:  # of steps the end, where a run may have one record
             drawn.append(_path("".join(f"M{a:.2f} {b:.2f}h0" for a, b in shown), f"dot r-{curve.role}"))
     if curve.spread is not None:
         ends = zip(chart.x, curve.y, curve.spread, strict=True)
         bars = [
-            f"M{SIDE * x.place(a):.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
+            f"M{AREA_UNITS * x.place(a):.2f} {_y(y, v - s):.2f}V{_y(y, v + s):.2f}"
             for a, v, s in ends
             if v is not None and s is not None and math.isfinite(v) and math.isfinite(s)
         ]
@@ -194,8 +194,8 @@ def _band(chart: Lines, x: Scale, y: Scale) -> str:
         return ""
     drawn = []
     for values in (top, low):
-        piece = [(SIDE * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
-        drawn.append(_corners(piece, SIDE if chart.x_limits is not None else None) if chart.is_step else piece)
+        piece = [(AREA_UNITS * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
+        drawn.append(_corners(piece, AREA_UNITS if chart.x_limits is not None else None) if chart.is_step else piece)
     outline = [*drawn[0], *reversed(drawn[1])]
     return _path(_joined(outline) + "Z", "band")
 
@@ -259,7 +259,7 @@ def _bars(chart: Bars) -> str:
 def _grid(chart: Grid) -> str:
     n, m = len(chart.rows), len(chart.columns)
     drawn = "".join(_row(row, k, n, m) for k, row in enumerate(chart.cells))
-    rules = "".join(f"M0 {SIDE * k / n:.2f}H{SIDE}" for k in range(1, n)) if n else ""
+    rules = "".join(f"M0 {AREA_UNITS * k / n:.2f}H{AREA_UNITS}" for k in range(1, n)) if n else ""
     every = max(1, math.ceil(m / 12))
     ticks = [(f"left:{100 * (j + 0.5) / m:.3f}%", chart.columns[j]) for j in range(0, m, every)]
     names = "".join(f'<span title="{escaped(name)}">{escaped(name)}</span>' for name in chart.rows)
@@ -284,7 +284,7 @@ def _grid(chart: Grid) -> str:
 
 def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
     """The cells of a line; equal neighbours are one rectangle."""
-    top, high = SIDE * k / n, SIDE / n
+    top, high = AREA_UNITS * k / n, AREA_UNITS / n
     paths: dict[float, list[str]] = {}
     j = 0
     while j < m:
@@ -292,7 +292,8 @@ def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
         while end < m and row[end] == row[j]:
             end += 1
         if row[j] > 0:
-            box = f"M{SIDE * j / m:.2f} {top:.2f}h{SIDE * (end - j) / m:.2f}v{high:.2f}h-{SIDE * (end - j) / m:.2f}z"
+            width = f"{AREA_UNITS * (end - j) / m:.2f}"
+            box = f"M{AREA_UNITS * j / m:.2f} {top:.2f}h{width}v{high:.2f}h-{width}z"
             paths.setdefault(round(float(row[j]), 3), []).append(box)
         j = end
     return "".join(
@@ -323,7 +324,7 @@ def _area(said: str, drawn: str) -> str:
     """The SVG, what a screen reader says of it, and the places that the script fills."""
     return (
         f'<div class="area" role="img" aria-label="{escaped(said)}">'
-        f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
+        f'<svg viewBox="0 0 {AREA_UNITS} {AREA_UNITS}" preserveAspectRatio="none" aria-hidden="true" focusable="false">'
         f"{drawn}</svg></div>"
     )
 
@@ -340,7 +341,7 @@ def _path(drawn: str, names: str) -> str:
 def _spans(places: Iterable[tuple[str, str]]) -> str:
     """Ticks; every second one of many makes room on a narrow screen."""
     ticks = list(places)
-    odd = " class=odd" if len(ticks) > FEW else ""
+    odd = " class=odd" if len(ticks) > MOST_TICKS else ""
     return "".join(
         f'<span{odd if k % 2 else ""} style="{place}">{escaped(text)}</span>' for k, (place, text) in enumerate(ticks)
     )

@@ -20,7 +20,7 @@ def percent(gap: float) -> str:
     return "<0.0001%" if 0 < gap < 1e-6 else f"{100 * gap:.3g}%"
 
 
-WIDE = 0.01
+WIDE_GAP = 0.01
 """An asked gap above this is shown in red: OPTIMAL then says little."""
 
 
@@ -29,7 +29,7 @@ def with_asked(words: str, status: str, asked: Any) -> str:
     if status not in ("OPTIMAL", "RELAXED", "FEASIBLE") or not isinstance(asked, (int, float)):
         return words
     said = f"{words}, asked: {percent(asked)}"
-    return Alarm(said) if asked > WIDE else said
+    return Alarm(said) if asked > WIDE_GAP else said
 
 
 def time_text(seconds: float) -> str:
@@ -37,7 +37,7 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:,.0f} s"
 
 
-NAMES = 40
+MOST_NAMES = 40
 """Names that a cell lists."""
 
 
@@ -47,9 +47,9 @@ def many(count: int, one: str, more: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a cell of a table, the first `NAMES` of them."""
-    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-    return ", ".join(names[:NAMES]) + more if names else "(none)"
+    """Names in a cell of a table, the first `MOST_NAMES` of them."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more if names else "(none)"
 
 
 def stated(params: Mapping[str, Any], without: Sequence[str] = ()) -> str:

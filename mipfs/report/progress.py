@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-AFTER, EVERY = 1.0, 0.2
+FIRST_SECONDS, LINE_SECONDS = 1.0, 0.2
 """Seconds before the first line, and between two."""
 
 
@@ -28,7 +28,7 @@ def progress(what: str, of: str, verbose: bool = True) -> Iterator[Callable[[int
     def tell(done: int, total: int) -> None:
         nonlocal shown, width
         now = time.monotonic()
-        if not talk or now - began < AFTER or now - shown < EVERY:
+        if not talk or now - began < FIRST_SECONDS or now - shown < LINE_SECONDS:
             return
         line = f"{what} {done} of {total} {of}, {now - began:.0f} s"
         print(f"\r{line.ljust(width)}", end="", file=stream, flush=True)

@@ -20,11 +20,11 @@ from mipfs.result.prediction import sizes
 from mipfs.result.result import Record, Result
 
 Array = npt.NDArray[np.float64]
-EARLY = 0.02
+EARLY_SHARE = 0.02
 """The share of a run after which its curves are worth a frame: first incumbents may be a thousand times the last."""
-TALL = 4.0
+MOST_HEIGHT = 4.0
 """How much taller the frame may become by what came before."""
-LISTED = 1000
+MOST_LISTED = 1000
 """Weights that a table has."""
 CLIPPED = "What lies beyond the frame belongs to the first moments of the run and stands in the table."
 
@@ -98,14 +98,14 @@ def _rounded(gap: float) -> float | None:
 def _limits(seconds: Array, columns: Sequence[Array]) -> tuple[tuple[float, float], bool]:
     """What is shown of the values, and whether that leaves some out."""
     everything = np.concatenate([each[np.isfinite(each)] for each in columns])
-    begin = seconds[0] + EARLY * (seconds[-1] - seconds[0])
+    begin = seconds[0] + EARLY_SHARE * (seconds[-1] - seconds[0])
     first = max(0, int(np.searchsorted(seconds, begin, side="right")) - 1)
     later = np.concatenate([each[first:][np.isfinite(each[first:])] for each in columns])
     low, high = float(everything.min()), float(everything.max())
     if later.size:
         a, b = float(later.min()), float(later.max())
         room = max(b - a, 0.02 * max(abs(a), abs(b)), 1e-12)
-        if high - low > TALL * room:
+        if high - low > MOST_HEIGHT * room:
             return (max(low, a - 0.25 * room), min(high, b + 0.25 * room)), True
     room = 0.06 * max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-9)
     return (low - room, high + room), False
@@ -183,8 +183,8 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
         rows.append((*line, *([f"{100 * share[name]:.3g}%" if name in share else "-"] if share else [])))
     value = "norm of its function" if made else "weight"
     header = ["feature", value, *(["on the scaled data"] if is_scaled else []), *(["share"] if share else [])]
-    title = f"{LISTED} of {len(rows):,} weights; all of them stand in the JSON" if len(rows) > LISTED else ""
-    rows = [*rows[:LISTED], ("(intercept)", number(result.intercept), *[""] * (len(header) - 2))]
+    title = f"{MOST_LISTED} of {len(rows):,} weights; all of them stand in the JSON" if len(rows) > MOST_LISTED else ""
+    rows = [*rows[:MOST_LISTED], ("(intercept)", number(result.intercept), *[""] * (len(header) - 2))]
     what = "on the scaled data, which can be compared" if is_scaled else "per unit of each column (nothing was scaled)"
     note = f"The numbers are weights on your scale, the bars weights {what}; to the right: towards "
     note += f"{result.labels['positive']}, to the left: towards {result.labels['negative']}."

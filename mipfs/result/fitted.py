@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from mipfs.proof.proof import Proof
     from mipfs.result.sidecar import Claim
 
-SAMPLE = 100
+SAMPLED_DUALS = 100
 """Dual vectors that are compressed to see what that brings."""
-FULL, AIM, TRIES = 0.8, 0.97, 4
+FULL_SHARE, AIMED_SHARE, MOST_FILES = 0.8, 0.97, 4
 """A file of this share of the limit is full enough, the next one is aimed at that share; and files that are made."""
-NEAR = 2.0
+WHOLE_LIMIT_MULTIPLE = 2.0
 """The whole proof is tried where it seems to take at most this multiple of the limit: its size is only estimated."""
 
 
@@ -44,7 +44,7 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
     tree, of_duals, ratio = _measured(source)
     bounds, size = [*tree.values.tolist(), math.inf], tree.size(of_duals)  # the last is the whole tree
     best, room = None, limit / ratio  # type: tuple[Claim, bytes, int] | None, float
-    if room < (whole := size(math.inf)) <= NEAR * room:
+    if room < (whole := size(math.inf)) <= WHOLE_LIMIT_MULTIPLE * room:
         room = whole
     for tried in itertools.count(1):
         fits = max(1, bisect.bisect_right(bounds, room, key=size))
@@ -55,16 +55,16 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
         if len(content) <= limit and (best is None or fits > best[2]):
             best = cut, content, fits
         at_end = fits == (len(bounds) if len(content) <= limit else 1)
-        if at_end or FULL * limit <= len(content) <= limit or (best is not None and tried >= TRIES):
+        if at_end or FULL_SHARE * limit <= len(content) <= limit or (best is not None and tried >= MOST_FILES):
             return (cut, content) if best is None else best[:2]
-        room *= AIM * limit / len(content)
+        room *= AIMED_SHARE * limit / len(content)
     raise AssertionError
 
 
 def _measured(source: Proof | Combined) -> tuple[Proof, npt.NDArray[np.int64], float]:
     """The tree, about how many bytes each of its dual vectors takes, and what compression makes of that."""
     tree = source.tree if isinstance(source, Combined) else source
-    some = tree.needed[:: max(1, tree.needed.size // SAMPLE)]
+    some = tree.needed[:: max(1, tree.needed.size // SAMPLED_DUALS)]
     if isinstance(source, Combined):
         sample = source.some(some)
         of_duals = np.full(len(source.parts), max(1, int(sample.sizes.mean()) if some.size else 1), dtype=np.int64)

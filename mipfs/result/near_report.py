@@ -8,7 +8,7 @@ from typing import Any
 from mipfs.report.blocks import Block, Line, Table
 from mipfs.report.numbers import number, percent
 
-SHOWN = 20
+MOST_LISTED = 20
 """Supports, and features, that are listed; all of them stand in the JSON."""
 
 
@@ -19,7 +19,10 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
         Line(f"\n{answer(found)}"),
         Table(
             ("features", "objective", "above"),
-            [(_names(one["selected"]), number(one["objective"]), percent(one["gap"])) for one in supports[:SHOWN]],
+            [
+                (_names(one["selected"]), number(one["objective"]), percent(one["gap"]))
+                for one in supports[:MOST_LISTED]
+            ],
             title="Near-optimal supports",
         ),
         *_more(len(supports), "supports"),
@@ -28,7 +31,7 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
         blocks += [
             Table(
                 ("feature", "stands in"),
-                [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:SHOWN]],
+                [(name, f"{100 * part:.3g}%") for name, part in list(share.items())[:MOST_LISTED]],
                 title="The share of them in which a feature stands",
             ),
             *_more(len(share), "features"),
@@ -56,4 +59,6 @@ def _names(selected: list[str]) -> str:
 
 
 def _more(count: int, what: str) -> list[Block]:
-    return [Line(f"  and {count - SHOWN} {what} more: all of them stand in the JSON")] if count > SHOWN else []
+    return (
+        [Line(f"  and {count - MOST_LISTED} {what} more: all of them stand in the JSON")] if count > MOST_LISTED else []
+    )

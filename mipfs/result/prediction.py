@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-SHOWN = 12
+MOST_NAMES = 12
 """Columns or categories that a message lists."""
 NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"
 
@@ -301,7 +301,9 @@ def _unseen(where: str, column: str, word: str, row: int, known: tuple[str, ...]
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:SHOWN])) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+    return ", ".join(map(repr, names[:MOST_NAMES])) + (
+        f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    )
 
 
 def scores_on(

@@ -16,7 +16,7 @@ from mipfs.errors import DataError
 from mipfs.readers.files import opened
 from mipfs.settings import DriverSettings, restored
 
-DEPTH = 40
+MOST_DEPTH = 40
 """Nesting of a document: ours has six levels."""
 
 
@@ -63,7 +63,7 @@ def parsed(text: str) -> Any:
         document = json.loads(text, parse_constant=_refuse, parse_float=_float, parse_int=_int)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    _check(document, DEPTH)
+    _check(document, MOST_DEPTH)
     return document
 
 

@@ -25,12 +25,12 @@ def thin(trace: Sequence[Record], rows: int = 12) -> list[Record]:
     return [trace[i] for i in sorted(chosen)]
 
 
-LEAST = 1e-4
+LEAST_GAP = 1e-4
 """The smallest gap that a plot tells apart; the default gap at which an answer counts as optimal."""
 
 
 def plot_gap(trace: Sequence[Record], width: int = 64, mark: str = "█") -> str:
-    """The relative gap (logarithmic, from 100% down to `LEAST`) against seconds, as lines of text.
+    """The relative gap (logarithmic, from 100% down to `LEAST_GAP`) against seconds, as lines of text.
 
     Parameters
     ----------
@@ -65,5 +65,5 @@ def _per_column(trace: Sequence[Record], end: float, width: int) -> list[float]:
 
 
 def _log_gap(record: Record) -> float:
-    """log10 of the gap, between `LEAST` and 1 (100%, also where there is no bound or no incumbent yet)."""
-    return math.log10(min(1.0, max(LEAST, record.gap)))
+    """log10 of the gap, between `LEAST_GAP` and 1 (100%, also where there is no bound or no incumbent yet)."""
+    return math.log10(min(1.0, max(LEAST_GAP, record.gap)))

@@ -17,11 +17,11 @@ from mipfs.result.interactions import functions_of, made_of
 from mipfs.result.prediction import count_of
 from mipfs.result.result import Result, Status, StopReason
 
-TERMS = 10
+MOST_TERMS = 10
 """Terms of a row, or names, that are written out."""
-BINDS = 1e-9
+BINDING_DISTANCE = 1e-9
 """A row whose two sides are this close, relative to its numbers, binds."""
-CUT = 1e-7
+CUT_DISTANCE = 1e-7
 """How far (relative) a certificate's bound lies below the run's where its file was cut."""
 BECAUSE = {
     StopReason.TIME_LIMIT: "the time limit",
@@ -70,7 +70,7 @@ def certificate_words(result: Result) -> str:
     if result.certificate is not None:
         bound = result.certificate["bound"]
         proves = "no bound" if bound is None else f"the bound {number(bound)}"
-        if bound is not None and result.bound - bound > CUT * abs(result.bound):
+        if bound is not None and result.bound - bound > CUT_DISTANCE * abs(result.bound):
             proves += ", less than the run found, so that the file is not too large"
         proves = "that no selection is allowed" if result.status is Status.INFEASIBLE else proves
         return f"{result.certificate['file']} ({result.certificate['kind']}) proves {proves}; `mipfs verify` checks it."
@@ -146,7 +146,11 @@ def _value(value: Any) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     shown = list(names)
-    return ", ".join(shown) if len(shown) <= TERMS else f"{', '.join(shown[:TERMS])} and {len(shown) - TERMS} more"
+    return (
+        ", ".join(shown)
+        if len(shown) <= MOST_TERMS
+        else f"{', '.join(shown[:MOST_TERMS])} and {len(shown) - MOST_TERMS} more"
+    )
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
         return False
     size = max(map(abs, row["terms"].values()), default=0.0)
     ends = [end for end in (row["lb"], row["ub"]) if end is not None]
-    return any(abs(activity - end) <= BINDS * (size + abs(end)) for end in ends)
+    return any(abs(activity - end) <= BINDING_DISTANCE * (size + abs(end)) for end in ends)
 
 
 def _row(row: Mapping[str, Any]) -> str:
@@ -204,8 +208,8 @@ def _row(row: Mapping[str, Any]) -> str:
 
 
 def _sum(terms: Mapping[str, float]) -> str:
-    first = islice(terms.items(), TERMS)
+    first = islice(terms.items(), MOST_TERMS)
     parts = [f"{'−' if a < 0 else '+'} {'' if abs(a) == 1 else f'{abs(a):g} '}{name}" for name, a in first]
-    more = f" + … ({len(terms)} terms)" if len(terms) > TERMS else ""
+    more = f" + … ({len(terms)} terms)" if len(terms) > MOST_TERMS else ""
     text = " ".join(parts).removeprefix("+ ") or "0"
     return text.replace("− ", "−", 1) + more if text.startswith("− ") else text + more

@@ -26,9 +26,9 @@ from mipfs.svm.labellings import combination, feasible
 
 Array = npt.NDArray[np.float64]
 
-ROUNDS = 200
+MOST_LPS = 200
 """LPs at most to find the cuts that matter."""
-AT_ONCE = 10
+CUTS_AT_ONCE = 10
 """Violated cuts that enter the LP at a time."""
 
 
@@ -143,7 +143,7 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
     scale = max(1e-300, float(np.abs(pool.constants).max()))
     rows = Epigraph(selection, problem.penalty, scale, relaxed=True)
     wanted, inside, binding = [int(np.argmax(pool.constants))], [], set[int]()
-    for _ in range(ROUNDS):
+    for _ in range(MOST_LPS):
         for i in wanted:
             rows.add(float(pool.constants[i]), pool.slopes[i])
         inside += wanted
@@ -153,7 +153,7 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
         multipliers = rows.program.multipliers()[rows.first :]
         binding |= {inside[k] for k in np.flatnonzero(multipliers > 0.0)}
         violation = pool.values(np.clip(solution.values[:p], 0.0, 1.0)) / scale - solution.values[rows.eta]
-        worst = np.argsort(-violation, kind="stable")[:AT_ONCE]
+        worst = np.argsort(-violation, kind="stable")[:CUTS_AT_ONCE]
         wanted = [int(i) for i in worst[violation[worst] > 1e-6]]
         if not wanted:
             break

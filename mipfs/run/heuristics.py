@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
 from mipfs.proof.cuts import CutPool
-from mipfs.run.near_optimal import NEAR, Evaluated, Found, Value
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
@@ -26,7 +26,7 @@ Integers = npt.NDArray[np.int64]
 
 Listed = list[tuple[Mask, Value]]
 
-SHARP = 1e-12
+SHARP_GAP = 1e-12
 """Relative gap of the classifier that takes the incumbent's place because it needs fewer features."""
 
 
@@ -130,7 +130,9 @@ class Supports:
         w = np.divide(solved.svm.w, columns.scale, out=np.zeros(columns.ids.size), where=columns.scale > 0.0)
         worth = 0.5 * np.bincount(columns.atom, np.square(w), ids.size)
         low = problem.selection.sigma_bounds()[0][ids]
-        return np.asarray(ids[(worth <= NEAR * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)])
+        return np.asarray(
+            ids[(worth <= SEARCH_ALLOWANCE * abs(objective)) & (problem.penalty[ids] == 0.0) & (low < 0.5)]
+        )
 
     def reduce(self) -> None:
         """Evaluate the smallest supports that those with features of weight 0 may be without these.
@@ -144,7 +146,7 @@ class Supports:
                 self.found.count(key)
                 continue
             self.evaluate(least)
-            if self.value(sigma) < self.value(least) * (1.0 - NEAR):
+            if self.value(sigma) < self.value(least) * (1.0 - SEARCH_ALLOWANCE):
                 self.found.count(key)
 
     def _least(self, sigma: Mask, idle: Mask) -> Mask:
@@ -195,7 +197,7 @@ class Supports:
         if places:
             first = listed[places[0]][0]
         else:
-            solved = self.subproblem.solve(first.astype(float), SHARP)
+            solved = self.subproblem.solve(first.astype(float), SHARP_GAP)
             objective = run.problem.evaluate(solved.ids, solved.svm.w, solved.svm.b)
             run.incumbent = Incumbent(solved.ids, solved.svm.w, solved.svm.b, objective)
             if was_optimal and not run.is_optimal:

@@ -22,9 +22,9 @@ from mipfs.run.stored import as_stored
 
 Array = npt.NDArray[np.float64]
 
-EXACT = 1e-9
+LISTED_GAP = 1e-9
 """Relative gap to which a listed support is solved."""
-SHOWN = 5e-7
+PROVEN_ACCURACY = 5e-7
 """A support is listed only where its dual vector proves its objective to this, relative: the checker asks for 1e-6."""
 
 
@@ -67,11 +67,11 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
     for sigma in supports:
         if time.monotonic() > late:
             return
-        solved = subproblem.solve(sigma.astype(float), EXACT)
+        solved = subproblem.solve(sigma.astype(float), LISTED_GAP)
         found, least = _classifier(run, sigma, solved), solved.cut(sigma.astype(float))
         proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
         stored, weights, intercept = as_stored(problem, found)
-        if stored.objective - proven <= SHOWN * abs(stored.objective):
+        if stored.objective - proven <= PROVEN_ACCURACY * abs(stored.objective):
             yield Shown(found, stored, weights, intercept, solved.cut.dual if least > 0.0 else no_dual(problem))
 
 

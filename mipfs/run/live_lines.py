@@ -12,7 +12,7 @@ from typing import TextIO
 from mipfs.report.numbers import number, percent
 from mipfs.result.result import Record
 
-EVERY = 0.5
+LINE_SECONDS = 0.5
 """Seconds between two lines."""
 HEADER = " seconds  iteration     incumbent         bound       gap  features"
 
@@ -39,7 +39,7 @@ class LiveLines:
         if line.split()[2:] == (self.last or "").split()[2:]:
             return
         self.waiting = line
-        if time.monotonic() - self.printed >= EVERY:
+        if time.monotonic() - self.printed >= LINE_SECONDS:
             self.flush()
 
     def flush(self) -> None:

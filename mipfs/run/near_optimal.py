@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-NEAR = 1e-7
+SEARCH_ALLOWANCE = 1e-7
 """Relative allowance on the limit of the search, and the relative difference of two values up to which a support that
 only adds features counts as worth the same: what a listed value may be off by."""
-ACCURATE = 1e-9
+LISTED_GAP = 1e-9
 """Relative gap to which supports are evaluated for a list: the weight of a feature then shows whether it matters."""
-ROUNDING = 1e-9
+ROUNDING_ALLOWANCE = 1e-9
 """What sums and the rounding of dual vectors may take off a proven value, relative."""
 
 
@@ -154,7 +154,7 @@ class Evaluated:
         """Nodes are closed from here on: just above the limit; −∞ when no list is asked for."""
         if not self.run.wants_all:
             return -math.inf
-        return math.nextafter(self.limit(self._counted) * (1.0 + NEAR), math.inf)
+        return math.nextafter(self.limit(self._counted) * (1.0 + SEARCH_ALLOWANCE), math.inf)
 
     def has_ties_only(self, inside: Mask, free: Mask, bound: float) -> bool:
         """Whether a node holds nothing but supports that add features of weight 0 to one that was evaluated.
@@ -171,7 +171,7 @@ class Evaluated:
             self._rows = np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1])
             self._objectives = np.array([one.objective for one in self._known.values()])
         level, packed, dear = max(bound, 0.0), np.packbits(inside), np.packbits(inside | free) & self._dear
-        reached = np.flatnonzero(self._objectives * (1.0 - NEAR) <= level)
+        reached = np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)
         rows = self._rows[reached]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
         if not fits.size:
@@ -186,7 +186,7 @@ class Evaluated:
         ranked = sorted(self._known.items(), key=lambda item: item[1].objective)
         limit, count = self.limit(()), self.run.problem.atoms.count
         least = {key: min(one.lower, one.stands_at) for key, one in ranked}
-        near = {key: one for key, one in ranked if least[key] - ROUNDING * abs(least[key]) <= limit}
+        near = {key: one for key, one in ranked if least[key] - ROUNDING_ALLOWANCE * abs(least[key]) <= limit}
         kept = _minimal(near, self._dear)
         bits = {key: np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=count).astype(bool) for key in kept}
         return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
@@ -203,7 +203,7 @@ def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
     padded = (key for key, one in near.items() if one.is_padded)
     for key in sorted(padded, key=lambda key: int.from_bytes(key).bit_count()):
         row, level = rows[key], near[key].objective
-        same = [rows[one] for one in kept if near[one].objective * (1.0 - NEAR) <= level]
+        same = [rows[one] for one in kept if near[one].objective * (1.0 - SEARCH_ALLOWANCE) <= level]
         smaller = np.array(same, dtype=np.uint8).reshape(-1, row.size)
         if not np.any(~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & dear, axis=1)):
             kept.add(key)
@@ -279,7 +279,7 @@ def _ranked(run: Run, supports: Iterable[Mask]) -> list[Shown]:
         return each
     best, *values = (run.problem.reported(one.stored.objective) for one in each)  # it may be better than in the search
     limit = best + run.options.pool_gap * abs(best)
-    return each[: 1 + bisect_right(values, limit + NEAR * abs(limit))]
+    return each[: 1 + bisect_right(values, limit + SEARCH_ALLOWANCE * abs(limit))]
 
 
 def gap_above(objective: float, best: float) -> float:

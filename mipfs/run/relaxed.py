@@ -20,9 +20,9 @@ Integers = npt.NDArray[np.int64]
 Members = Sequence[tuple[float, Integers]]
 """Selections of S with their shares: their mixture is σ."""
 
-SAME = 1e-10
+SAME_VALUE = 1e-10
 """How far apart, relative, the values at ρ as it was and at ρ as a reader takes it may lie."""
-ROOM = 1e-7
+ROW_ALLOWANCE = 1e-7
 """How far σ may be moved so that it meets the rows: solvers meet them to 1e-9, and mixtures of their points."""
 
 
@@ -63,7 +63,7 @@ def relaxed(
     run.upper, run.outcome.mixed = problem.value_at(atoms, columns, at, part)[0], atoms
     if problem.margin == "rho":  # a reader takes ρ from the value; where rounding takes that to another one, it is open
         there = on_the_data(problem, columns, on_users, intercept, 0.5 / run.upper)
-        if problem.value_at(atoms, columns, there, part)[0] > run.upper * (1.0 + SAME):
+        if problem.value_at(atoms, columns, there, part)[0] > run.upper * (1.0 + SAME_VALUE):
             run.upper = np.inf
             return None
     shown = {
@@ -84,7 +84,7 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
         return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
     sigma = np.zeros(run.problem.atoms.count)
     sigma[atoms] = part
-    found = run.oracle.nearby(sigma, ROOM)
+    found = run.oracle.nearby(sigma, ROW_ALLOWANCE)
     if found is None:
         return None
     held: Integers = np.flatnonzero(found[0]).astype(np.int64)

@@ -35,9 +35,9 @@ Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
 Steps = Generator[Made, None, None]
 """What a driver's ``run(run)`` is: it yields where it can pause."""
 
-REPEATED = 0.3
+REPEATED_SECONDS = 0.3
 """Seconds in which further signals mean the same as the first."""
-FIRST = 0.7
+FIRST_STEP_SECONDS = 0.7
 """Seconds that the first step of a run may take which is asked to stop before it is done."""
 
 
@@ -86,7 +86,7 @@ class Run:
     sharpness : float in (0, 1], share of the asked gap that is worked to, where the end takes off a bit of the bound
     resume : State, optional, of the run that this one goes on with
     interrupted, asked : bool
-        Whether it is to stop now, and whether after its first record (or `FIRST` seconds): so it was asked before.
+        Whether it is to stop now, and whether after its first record (or `FIRST_STEP_SECONDS`): so it was asked before.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class Run:
     @property
     def _hears(self) -> bool:
         """Whether it is to stop for an interrupt; one before the first record waits for that, but not for long."""
-        self.interrupted = self.interrupted or (self.asked and self.elapsed >= FIRST)
+        self.interrupted = self.interrupted or (self.asked and self.elapsed >= FIRST_STEP_SECONDS)
         return self.interrupted
 
     def stop(self) -> StopReason | None:
@@ -306,8 +306,8 @@ class Run:
 def interruptible(run: Run) -> Iterator[None]:
     """Turn the first Ctrl-C (or SIGTERM, SIGHUP) into a request to stop, the second into KeyboardInterrupt.
 
-    A terminal that closes sends some at once: those of the next `REPEATED` seconds are the first. BLAS runs on one
-    thread meanwhile.
+    A terminal that closes sends some at once: those of the next `REPEATED_SECONDS` are the first. BLAS runs on
+    one thread meanwhile.
 
     The subproblems are small: a second BLAS thread costs more than it brings.
     """
@@ -317,7 +317,7 @@ def interruptible(run: Run) -> Iterator[None]:
         nonlocal first
         if first is None:
             first = time.monotonic()
-        elif time.monotonic() - first >= REPEATED:
+        elif time.monotonic() - first >= REPEATED_SECONDS:
             strike(number, frame)
         run.asked = True
         run.interrupted = run.interrupted or bool(run.trace)

@@ -22,11 +22,11 @@ from mipfs.run.run import Incumbent, Run
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-LOST = 1e-12
+STORING_LOSS = 1e-12
 """What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""
-TINY, HUGE = 1e-250, 1e250
+LEAST_EXACT, MOST_EXACT = 1e-250, 1e250
 """Products between them are exact in two floats."""
-LONGER = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
+LENGTHENINGS = tuple(1.0 + 2.0**-50 * 4.0**k for k in range(14))
 """How much longer: from a few ulp to 1e-7, ever more while it pays."""
 
 
@@ -46,7 +46,7 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
     above, best = np.inf, (found.objective, w, found.b)
-    for factor in (1.0, *LONGER):
+    for factor in (1.0, *LENGTHENINGS):
         weights = rho * factor * w / data.scale[ids]
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
         at = on_the_data(problem, ids, weights, intercept, rho)
@@ -54,7 +54,7 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
         if objective + error >= above:
             break
         above, best = objective + error, (objective, weights, intercept)
-        if above <= found.objective * (1.0 + LOST):
+        if above <= found.objective * (1.0 + STORING_LOSS):
             break
     objective, weights, intercept = best
     return replace(found, objective=objective), weights_by_name(data, ids, weights), intercept
@@ -74,8 +74,8 @@ def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) ->
 def _is_apart(weights: Array, scale: Array) -> bool:
     """Whether no product, nor half of a factor, is near what overflows or underflows."""
     size = np.abs(weights * scale)
-    fits = np.maximum(size, np.maximum(np.abs(weights), scale)) < HUGE
-    return bool(np.all(fits & ((weights == 0.0) | (size > TINY))))
+    fits = np.maximum(size, np.maximum(np.abs(weights), scale)) < MOST_EXACT
+    return bool(np.all(fits & ((weights == 0.0) | (size > LEAST_EXACT))))
 
 
 def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
-from mipfs.run.near_optimal import NEAR, Value
+from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Ties:
         if room <= 0 or not np.any(free):
             return 0
         gain = self._gains(support)
-        least, added = NEAR * abs(value.objective), np.zeros_like(support)
+        least, added = SEARCH_ALLOWANCE * abs(value.objective), np.zeros_like(support)
         for j in np.flatnonzero(free).tolist():
             same = True if gain[j] <= least else self._is_worth_as_much(support, [j], value)
             if same is None:
@@ -83,7 +83,7 @@ class Ties:
                 return None
             solved = supports.subproblem.solve(wide.astype(float), supports.tol)
             objective, lower = solved.value, solved.lower
-        same = value.objective * (1.0 - NEAR)
+        same = value.objective * (1.0 - SEARCH_ALLOWANCE)
         return objective >= same if (objective >= same) == (lower >= same) else None
 
     def _allowed(self, support: Mask, ids: npt.NDArray[np.int64], room: int) -> int | None:

@@ -29,17 +29,17 @@ from mipfs.solvers import highs
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-CLOSED = 1e-9
+CLOSED_GAP = 1e-9
 """Relative gap at which the minimum counts as found."""
-WHOLE = 1e-6
+WHOLE_DISTANCE = 1e-6
 """Distance from a whole number up to which a solver's value counts as one."""
-NEAR = 1e-7
+ACTIVE_DISTANCE = 1e-7
 """Distance from a scaled row's bound at which the row is active."""
 RAY_DUST = 1e-9
 """Entries of a ray up to this size, relative to the largest, are round-off."""
 AT_BOUND = 1e-8
 """Distance from its bound at which a scaled variable lies there."""
-FITS, DENSE = 6, 4_000_000
+MOST_CORRECTIONS, MOST_CORRECTION_NUMBERS = 6, 4_000_000
 """Corrections of a solver's values at most, and numbers in one of them."""
 
 
@@ -267,7 +267,7 @@ class SelectionOracle:
         units, value = cost / scale, np.inf if sigma is None else float(cost[sigma].sum())
         heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
         for _ in range(self.settings.nodes):
-            closed = value - CLOSED * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
+            closed = value - CLOSED_GAP * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf
             if not heap or heap[0][0] >= closed or late():
                 break
             bound, _, lb, ub = heapq.heappop(heap)
@@ -293,7 +293,7 @@ class SelectionOracle:
                     point = np.clip(point, lb, ub)
             undecided = np.where(lb < ub, np.minimum(point, 1.0 - point), -1.0)
             j = int(np.argmax(undecided))
-            if undecided[j] <= WHOLE and (undecided[j] < 0.0 or bound < closed):
+            if undecided[j] <= WHOLE_DISTANCE and (undecided[j] < 0.0 or bound < closed):
                 found = point > 0.5
                 is_allowed = self.contains(found)
                 if is_allowed and float(cost[found].sum()) < value:
@@ -379,7 +379,7 @@ class SelectionOracle:
                 continue
             values = np.clip(solution.values[p:], low, high)
             off = np.where(integer & (low < high), np.abs(values - np.rint(values)), -1.0)
-            if off.max() <= WHOLE:
+            if off.max() <= WHOLE_DISTANCE:
                 fitted = self._fitted(chosen, values)
                 if fitted is not None:
                     return fitted
@@ -408,8 +408,8 @@ class SelectionOracle:
         for end in (low, high):
             values = np.where(np.abs(values - end) <= AT_BOUND * scaled.columns, end, values)
         inner = ~rows.extra.integer & (values > low) & (values < high)
-        for fit in range(FITS):
-            free = np.flatnonzero(inner if fit < FITS // 2 else ~rows.extra.integer)
+        for fit in range(MOST_CORRECTIONS):
+            free = np.flatnonzero(inner if fit < MOST_CORRECTIONS // 2 else ~rows.extra.integer)
             whole = scaled.columns * np.rint(values / scaled.columns)
             snapped = np.where(np.abs(values - whole) <= AT_BOUND * scaled.columns, whole, values)
             for tried in (values, snapped):  # what should be zero is not a tiny number of the wrong sign
@@ -418,9 +418,9 @@ class SelectionOracle:
             x = np.concatenate([chosen, values])
             activity = rows.matrix @ x
             short, past = (rows.lb - activity) * scaled.units, (activity - rows.ub) * scaled.units
-            active = np.flatnonzero(np.maximum(short, past) > -NEAR)
+            active = np.flatnonzero(np.maximum(short, past) > -ACTIVE_DISTANCE)
             gap = np.where(short > past, short, -past)[active]
-            if active.size * free.size > DENSE:
+            if active.size * free.size > MOST_CORRECTION_NUMBERS:
                 return None
             part = scaled.matrix[active][:, p + free].toarray()
             values = values.copy()

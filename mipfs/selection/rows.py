@@ -35,9 +35,9 @@ Mask = npt.NDArray[np.bool_]
 
 ALLOWANCE = 2.0**-40
 """δ: 8,000 units of round-off, so that many decimals may be summed."""
-ROUNDED = 2.0**-48
+EXTRA_ALLOWANCE = 2.0**-48
 """What is forgiven for the rounding of the values of extra variables, relative to their terms."""
-LEAST, MOST = 1e-100, 1e100
+LEAST_SIZE, MOST_SIZE = 1e-100, 1e100
 """Coefficients and bounds are zero, infinite (bounds), or of a size between these."""
 
 
@@ -233,7 +233,7 @@ class Rows:
         if len(self.extra):
             rounded = np.abs(x)
             rounded[: x.size - len(self.extra)] = 0.0
-            room = ROUNDED * (self.sizes @ rounded)
+            room = EXTRA_ALLOWANCE * (self.sizes @ rounded)
         else:
             room = np.zeros(len(self))
         low, high = self.low - room, self.high + room
@@ -284,14 +284,14 @@ class Rows:
     def _check_range(self) -> None:
         """Refuse by name what cannot be computed with."""
         sizes = np.abs(self.matrix.data)
-        wrong = np.flatnonzero(~((sizes >= LEAST) & (sizes <= MOST)))
+        wrong = np.flatnonzero(~((sizes >= LEAST_SIZE) & (sizes <= MOST_SIZE)))
         if wrong.size:
             r = int(np.searchsorted(self.matrix.indptr, wrong[0], side="right")) - 1
             self.refuse(
                 r, f"the coefficient {self.matrix.data[wrong[0]]:g} is no number of a size from 1e-100 to 1e100"
             )
         for side, never in ((self.lb, np.inf), (self.ub, -np.inf)):
-            far = np.isfinite(side) & (np.abs(side) > MOST)
+            far = np.isfinite(side) & (np.abs(side) > MOST_SIZE)
             for r in np.flatnonzero(np.isnan(side) | (side == never) | far)[:1]:
                 self.refuse(int(r), f"the bound {side[r]:g} is no number of a size up to 1e100")
         low, high = self.extra.box

@@ -20,13 +20,13 @@ from mipfs.selection.rows import Rows
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-NEGLIGIBLE = 58
+NEGLIGIBLE_BITS = 58
 """A term of at most 2^-58 of the row's largest coefficient lies far below the row's allowance."""
-SWEEPS = 6
+SCALING_ROUNDS = 6
 """Rounds of geometric scaling of rows and columns."""
-LEAST, MOST = 2.0**-38, 2.0**45
+LEAST_COEFFICIENT, MOST_COEFFICIENT = 2.0**-38, 2.0**45
 """Scaled coefficients lie between these."""
-FAR = 1e15
+MOST_BOUND = 1e15
 """Scaled bounds lie below this in size; those of variables are left out beyond it."""
 
 
@@ -72,7 +72,7 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
     terms = np.abs(matrix.data) * np.maximum(np.ldexp(1.0, exponents[1]), reach)[column]
     largest = np.zeros(len(rows))
     np.maximum.at(largest, row, terms)
-    light = terms < np.ldexp(largest[row], -NEGLIGIBLE)
+    light = terms < np.ldexp(largest[row], -NEGLIGIBLE_BITS)
     for i in np.flatnonzero(light):
         ends = matrix.data[i] * low[column[i]], matrix.data[i] * high[column[i]]
         if not np.all(np.isfinite(ends)):
@@ -83,10 +83,12 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
     row, column, data = row[~light], column[~light], matrix.data[~light]
     units, columns = _exponents(np.log2(np.abs(data)), row, column, matrix.shape, extra.integer)
     data = np.ldexp(data, units[row] + columns[column])
-    for i in np.flatnonzero((np.abs(data) < LEAST) | (np.abs(data) > MOST))[:1]:
+    for i in np.flatnonzero((np.abs(data) < LEAST_COEFFICIENT) | (np.abs(data) > MOST_COEFFICIENT))[:1]:
         rows.refuse(int(row[i]), "its coefficients are too far from each other and from those of other rows")
     lb, ub = np.ldexp(lb, units), np.ldexp(ub, units)
-    for r in np.flatnonzero((np.isfinite(lb) & (np.abs(lb) > FAR)) | (np.isfinite(ub) & (np.abs(ub) > FAR)))[:1]:
+    for r in np.flatnonzero(
+        (np.isfinite(lb) & (np.abs(lb) > MOST_BOUND)) | (np.isfinite(ub) & (np.abs(ub) > MOST_BOUND))
+    )[:1]:
         rows.refuse(int(r), f"the bound {rows.ub[r] if np.isfinite(ub[r]) else rows.lb[r]:g} is too far from zero")
     sides = np.ldexp(extra.box[0], -columns[p:]), np.ldexp(extra.box[1], -columns[p:])
     return ScaledRows(
@@ -95,8 +97,8 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
         np.maximum(lb, ub),
         np.ldexp(1.0, units),
         np.ldexp(1.0, columns[p:]),
-        np.where(np.abs(sides[0]) > FAR, -np.inf, sides[0]),
-        np.where(np.abs(sides[1]) > FAR, np.inf, sides[1]),
+        np.where(np.abs(sides[0]) > MOST_BOUND, -np.inf, sides[0]),
+        np.where(np.abs(sides[1]) > MOST_BOUND, np.inf, sides[1]),
     )
 
 
@@ -119,9 +121,9 @@ def _exponents(
     rows, columns = np.zeros(shape[0]), np.zeros(shape[1])
     free = np.zeros(shape[1], dtype=bool)
     free[shape[1] - integer.size :] = ~integer
-    for sweep in range(SWEEPS):
+    for sweep in range(SCALING_ROUNDS):
         rows = -_middle(sizes + columns[column], row, shape[0])
-        if not free.any() or sweep == SWEEPS - 1:
+        if not free.any() or sweep == SCALING_ROUNDS - 1:
             break
         columns = np.where(free, -_middle(sizes + rows[row], column, shape[1]), 0.0)
     return np.rint(rows).astype(np.int64), np.rint(columns).astype(np.int64)

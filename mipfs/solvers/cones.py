@@ -39,10 +39,10 @@ STATUSES = {
 }
 LINEAR = {"optimal": "Solved", "infeasible": "PrimalInfeasible", "unbounded": "DualInfeasible"}
 """What HiGHS says, in Clarabel's words."""
-IN_PROCESS = 3e6
+IN_PROCESS_WORK = 3e6
 """Multiplications per factorisation up to which a program is solved in this process: a tenth of a second in all."""
-REPEATED = 3e8
-"""As `IN_PROCESS`, for programs solved by the hundred, as a process of its own would cost each of them a second."""
+REPEATED_WORK = 3e8
+"""As `IN_PROCESS_WORK`, for programs solved by the hundred: a process of its own would cost each of them a second."""
 POLL_SECONDS = 0.02
 """How often the clock and the interrupt flag are looked at while the process works."""
 
@@ -122,7 +122,7 @@ class Canonical:
         ----------
         deadline : float, on the clock of ``time.monotonic``
         stop : callable, whether to give up
-        in_process : float, up to so much `work` it is solved here, deaf to the two meanwhile; by default `IN_PROCESS`
+        in_process : float, up to this `work` it is solved here, deaf to the two meanwhile; by default `IN_PROCESS_WORK`
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Canonical:
         if deadline is not None and deadline <= time.monotonic():
             return "stopped"
         request = (self._matrix("P"), self.data["c"], self._matrix("A"), self.data["b"], self.cones)
-        if self.work <= (IN_PROCESS if in_process is None else in_process):
+        if self.work <= (IN_PROCESS_WORK if in_process is None else in_process):
             answer: dict[str, Any] | None = _clarabel(*request)
         else:
             answer = _in_process(request, deadline, stop)
@@ -150,7 +150,7 @@ class Canonical:
         from mipfs.solvers import highs
 
         A, b, q = sparse.csr_array(self.data["A"]), self.data["b"], self.data["c"]
-        A.data[np.abs(A.data) <= highs.SMALLEST] = 0.0
+        A.data[np.abs(A.data) <= highs.SMALLEST_ENTRY] = 0.0
         A.eliminate_zeros()
         program, equal, infinity = highs.Model(), self.cones["zero"], highs.infinity()
         program.add_columns(np.full(q.size, -infinity), np.full(q.size, infinity))

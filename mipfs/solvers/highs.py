@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-SMALLEST = 1e-12
+SMALLEST_ENTRY = 1e-12
 """HiGHS leaves entries of a matrix out that are no larger: the least that it can be told."""
 OPTIONS: dict[str, Any] = {
     "threads": 1,  # a helper would wait for work on a core that our own threads and processes have
@@ -35,7 +35,7 @@ OPTIONS: dict[str, Any] = {
     "mip_feasibility_tolerance": 1e-9,
     "mip_rel_gap": 0.0,
     "mip_abs_gap": 0.0,
-    "small_matrix_value": SMALLEST,
+    "small_matrix_value": SMALLEST_ENTRY,
 }
 """Of every model: tolerances as tight as HiGHS allows."""
 SAFER: tuple[dict[str, Any], ...] = (
@@ -118,7 +118,7 @@ class Model:
     def add_column(
         self, cost: float, lower: float, upper: float, rows: Sequence[int] | npt.NDArray[Any] = (), values: Any = ()
     ) -> None:
-        """Add a variable, with entries in some rows; those up to `SMALLEST` are left out."""
+        """Add a variable, with entries in some rows; those up to `SMALLEST_ENTRY` are left out."""
         ids, entries = _kept(rows, values)
         accepted(self._ready.addCol(cost, lower, upper, ids.size, ids, entries), "a variable")
 
@@ -143,7 +143,7 @@ class Model:
         accepted(self._ready.addRow(lower, upper, ids.size, ids, entries), what)
 
     def add_cut(self, lower: float, columns: npt.NDArray[Any], values: Array) -> None:
-        """Add a row ≥ lower that is good to have: entries up to `SMALLEST` are left out."""
+        """Add a row ≥ lower that is good to have: entries up to `SMALLEST_ENTRY` are left out."""
         self.add_row(lower, infinity(), *_kept(columns, values), "a cut")
 
     def add_rows(self, lower: Array, upper: Array, matrix: Any, what: str = "the rows") -> None:
@@ -305,7 +305,7 @@ def _places(size: int) -> npt.NDArray[np.int32]:
 def _kept(places: Any, values: Any) -> tuple[npt.NDArray[np.int32], Array]:
     """Entries that HiGHS does not leave out by itself, with a warning."""
     ids, entries = np.asarray(places, dtype=np.int32), np.asarray(values, dtype=float)
-    keep = np.abs(entries) > SMALLEST
+    keep = np.abs(entries) > SMALLEST_ENTRY
     return ids[keep], entries[keep]
 
 

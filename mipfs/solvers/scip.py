@@ -27,7 +27,7 @@ from mipfs.errors import MipfsError, MissingExtraError, UsageError
 
 Make = Callable[[], tuple[Any, list[Any]]]
 
-FEASIBILITY = 1e-9
+FEASIBILITY_TOLERANCE = 1e-9
 """SCIP's feasibility tolerance: at its default 1e-6, w_j may be 1e-3 where σ_j = 0, for nothing."""
 REPORT_SECONDS = 0.1
 """How often the bound is reported at most; new incumbents are reported at once."""
@@ -189,7 +189,7 @@ def _solve(make: Make, gap: float, seed: int, send: Callable[[dict[str, Any]], N
         rel_gap=gap,
         load_solutions=False,
         raise_exception_on_nonoptimal_result=False,
-        solver_options={"numerics/feastol": FEASIBILITY, "randomization/randomseedshift": seed % (2**31)},
+        solver_options={"numerics/feastol": FEASIBILITY_TOLERANCE, "randomization/randomseedshift": seed % (2**31)},
     )
     solver.report(solver.scip.getStatus())
 

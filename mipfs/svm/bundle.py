@@ -16,7 +16,7 @@ from mipfs.svm.labellings import Labellings
 
 Point = TypeVar("Point")
 
-INWARD = 0.3
+INWARD_SHARE = 0.3
 """Cuts are asked for at this share of the way from the best point to the master's: half of the rounds are saved."""
 
 
@@ -34,7 +34,7 @@ def ask(
     at: Callable[[float], tuple[float, Point, Violated]],
     labellings: Labellings,
     *,
-    share: float = INWARD,
+    share: float = INWARD_SHARE,
     is_closed: Callable[[], bool] = lambda: False,
     both: bool = False,
 ) -> bool:

@@ -16,13 +16,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 Array = npt.NDArray[np.float64]
 
-STEPS = 100
+MOST_STEPS = 100
 """Newton steps at most: twenty are usual."""
-BOUNDARY = 0.995
+BOUNDARY_SHARE = 0.995
 """Share of the way to the boundary that a step may go."""
-STUCK = 1e-10
+LEAST_STEP = 1e-10
 """A step as short as this is round-off."""
-RIDGE = 1e-16
+LEAST_RIDGE = 1e-16
 """Relative ridge that makes the matrix of a step positive definite in floating point; tenfold until it is."""
 
 
@@ -68,7 +68,7 @@ class _Iterate:
     def run(self, gap: float) -> tuple[Array, Array]:
         """β and u of the least gap on the way."""
         best = np.inf, self.beta, self.u
-        for _ in range(STEPS):
+        for _ in range(MOST_STEPS):
             share = self.beta / self.beta.sum()
             primal = 0.5 * float(self.h @ np.square(self.u)) + max(0.0, float((self.d - self.A.T @ self.u).max()))
             left = primal - float(self.d @ share) + 0.5 * float(np.square(self.size * (self.A @ share)).sum())
@@ -80,6 +80,7 @@ class _Iterate:
     def _step(self) -> bool:
         """One step of Mehrotra's predictor and corrector; False where round-off leaves none."""
         A, s, beta = self.A, self.s, self.beta
+        # Slacks and β leave by D = β/s; what is left is one system in u and t.
         D, mu = beta / s, float(s @ beta) / s.size
         AD = A * D
         matrix = np.block([[np.diag(self.h) + AD @ A.T, AD.sum(axis=1)[:, None]], [AD.sum(axis=1)[None], D.sum()]])
@@ -98,9 +99,10 @@ class _Iterate:
         _, _, s_step, beta_step = towards(np.zeros(s.size))
         first = min(_longest(s, s_step), _longest(beta, beta_step))
         after = float((s + first * s_step) @ (beta + first * beta_step)) / s.size
+        # Corrector: Mehrotra's centring (after/μ)³, and his second-order term.
         u_step, t_step, s_step, beta_step = towards(mu * (after / mu) ** 3 - s_step * beta_step)
-        step = min(1.0, BOUNDARY * min(_longest(s, s_step), _longest(beta, beta_step)))
-        if not step > STUCK:
+        step = min(1.0, BOUNDARY_SHARE * min(_longest(s, s_step), _longest(beta, beta_step)))
+        if not step > LEAST_STEP:
             return False
         self.u, self.t = self.u + step * u_step, self.t + step * t_step
         self.s, self.beta = s + step * s_step, beta + step * beta_step
@@ -116,7 +118,7 @@ def _longest(value: Array, change: Array) -> float:
 def _factor(matrix: Array) -> tuple[Array, bool] | None:
     """Cholesky's factor, with the least ridge that makes the matrix positive definite; None where none does."""
     diagonal = matrix.ravel()[:: matrix.shape[0] + 1]
-    ridge = RIDGE * diagonal.copy()
+    ridge = LEAST_RIDGE * diagonal.copy()
     for _ in range(4):
         try:
             found: tuple[Array, bool] = cho_factor(matrix)

@@ -16,7 +16,7 @@ from mipfs.svm.projection import project
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-FAR = 1e-7
+UNBALANCED_SHARE = 1e-7
 """Relative size of y'α from which on α is projected before it is rounded."""
 PIECE = 1 << 20
 """Samples that are looked at together where vectors over all of them would take room."""
@@ -31,7 +31,7 @@ def finest(n: int) -> int:
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """So many samples at a time that what is computed of them takes no room beside all of them."""
+    """Slices of at most PIECE of n samples: what is computed of one takes little room beside the whole."""
     return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
 
 
@@ -60,7 +60,7 @@ def balanced(alpha: Array, top: Array, y: Array, bias: bool) -> tuple[Integers, 
         α = k·2^−q satisfies the box, and Σ y_i k_i = 0 with a bias, exactly.
     q : int
     """
-    if bias and abs(float(y @ alpha)) > FAR * float(np.abs(alpha).sum()):
+    if bias and abs(float(y @ alpha)) > UNBALANCED_SHARE * float(np.abs(alpha).sum()):
         alpha = project(alpha, top, y, True)
     k = np.empty(alpha.size, dtype=np.int64)
     return k, _to_grid(alpha, top, k, y if bias else None)

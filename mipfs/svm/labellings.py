@@ -22,7 +22,7 @@ from mipfs.svm.dyadic import BITS, reduced
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BLOCK = 1 << 22
+NUMBERS_PER_BLOCK = 1 << 22
 """Numbers in a block of labellings that are multiplied at a time."""
 
 
@@ -122,7 +122,7 @@ class Labellings:
         for start in np.unique(filled[filled < self.size]):
             late = np.flatnonzero(filled == start)
             part = self.data.block(ids[late]).values if Z is None or late.size < ids.size else Z
-            center, step = self.data.center[ids[late]], max(1, BLOCK // self.data.n_samples)
+            center, step = self.data.center[ids[late]], max(1, NUMBERS_PER_BLOCK // self.data.n_samples)
             for first in range(int(start), self.size, step):
                 V = self.measure.direction(self._counts[first : min(first + step, self.size)])
                 fresh = np.asarray(part.T @ V.T)

@@ -13,11 +13,11 @@ from mipfs.svm import solver
 
 Array = npt.NDArray[np.float64]
 
-MAX_STEPS, HALVINGS = 200, 40
+MAX_STEPS, MOST_HALVINGS = 200, 40
 """Newton steps, and halvings of one of them, before an attempt is given up."""
-LIFT = 1e-12
+DIAGONAL_LIFT = 1e-12
 """Relative lift of the Hessian's diagonal: an intercept alone may have no curvature."""
-DECREASE = 1e-4
+DECREASE_SHARE = 1e-4
 """Share of the decrease that the slope promises which a step must bring."""
 
 
@@ -42,16 +42,16 @@ class PlainSolver(solver.Solver):
             slope = ridge * u - rows.T @ alpha
             H = rows.T @ (rows * curve[:, None] if not sparse.issparse(rows) else sparse.diags_array(curve) @ rows)
             H = np.asarray(H.toarray() if sparse.issparse(H) else H)
-            H[np.diag_indices_from(H)] += ridge + LIFT * (1.0 + float(np.trace(H)))
+            H[np.diag_indices_from(H)] += ridge + DIAGONAL_LIFT * (1.0 + float(np.trace(H)))
             step = -cho_solve(cho_factor(H), slope) if u.size else np.zeros(0)
             falls, length = float(slope @ step), 1.0
             if -falls <= 0.1 * tol * max(abs(value), 1e-300):
                 break
-            for _ in range(HALVINGS):
+            for _ in range(MOST_HALVINGS):
                 trial = u + length * step
                 moved = np.asarray(rows @ trial)
                 found = 0.5 * float(trial[:k] @ trial[:k]) + self.loss.value(moved, c)
-                if found <= value + DECREASE * length * falls:
+                if found <= value + DECREASE_SHARE * length * falls:
                     break
                 length *= 0.5
             else:

@@ -11,7 +11,7 @@ from mipfs.svm import solver
 
 Array = npt.NDArray[np.float64]
 
-SLICE = 20
+STEPS_PER_CALL = 20
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""
 MAX_STEPS = 200
 """Newton steps before an attempt is given up."""
@@ -34,5 +34,5 @@ class Solver(solver.Solver):
         state, kernels = np.zeros(3), self.loss.kernels
         assert kernels is not None
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
-            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, SLICE, self._work)
+            newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, STEPS_PER_CALL, self._work)
         return rho, int(state[2])

@@ -33,11 +33,11 @@ DENSE_ROWS_ABOVE = 0.3
 MERGE_ABOVE, MERGE_BELOW = 500, 0.5
 """Sparse samples from which on equal ones are looked for, and the share of kinds that is worth it: a few 0/1 columns
 leave some dozens of kinds."""
-AGAIN = 1e-3
+WARM_RHO_SHARE = 1e-3
 """A warm start begins at this share of the last step ρ, which was made for the end: at 1e-2 an SVM beside the last one
 takes up to three times the steps (w8a 32 for 11, usps 60 for 37), at 0.1 up to ten times, at 1e-4 as many."""
-ATTEMPTS, RESTART = 6, 3
-"""Attempts at the asked gap, each ten times tighter; at number RESTART the warm start is thrown away."""
+MOST_ATTEMPTS, RESTART_ATTEMPT = 6, 3
+"""Attempts at the asked gap, each ten times tighter; at number RESTART_ATTEMPT the warm start is thrown away."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +140,7 @@ class Solver(ABC):
         SVM
         """
         ids = np.asarray(ids, dtype=np.int64)
+        # The kernels see columns √σ∘x, so that ½‖u‖² is ½ Σ w_j²/σ_j.
         root = np.full(ids.size, np.sqrt(self.size)) if sigma is None else np.sqrt(self.size * sigma)
         n, d = self.data.n_samples, ids.size + int(self.bias)
         A, shift = kernel_rows(self.data, ids, root, self._taken_off, self.bias, self.bias, self._room)
@@ -149,13 +150,13 @@ class Solver(ABC):
         u, alpha, rho, warm = self._begin(k, root, shift, start)
         rows, c, kind = self._distinct(A, ids)
         best, steps = None, 0
-        for attempt in range(ATTEMPTS):
-            if attempt == RESTART:
+        for attempt in range(MOST_ATTEMPTS):
+            if attempt == RESTART_ATTEMPT:
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
-            careful = attempt >= RESTART
+            careful = attempt >= RESTART_ATTEMPT
             rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
                 alpha[:] = self.unit_c * (own / c)[kind]
@@ -210,7 +211,7 @@ class Solver(ABC):
         np.divide(w, root, out=u[:k], where=root > 0.0)  # a column of scale 0 has no weight
         if self.bias:
             u[k] = b - float(shift @ w)
-        return u, warm_alpha / self.size, max(AGAIN * last, rho), True
+        return u, warm_alpha / self.size, max(WARM_RHO_SHARE * last, rho), True
 
     def _recompute(
         self, A: Any, ids: Integers, u: Array, alpha: Array, root: Array, shift: Array, rho: float, steps: int

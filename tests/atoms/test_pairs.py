@@ -27,7 +27,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def cut(r: np.random.Generator) -> None:
         for module, name, most in (
-            (pair_search, "HEADS", 8), (pair_search, "WIDE", 9), (pair_search, "LONG", 9), (triple_search, "HEADS", 4)
+            (pair_search, "HEADS", 8), (pair_search, "WIDE", 9), (pair_search, "LONG", 9),
+            (triple_search, "LEVEL_FEATURES", 4),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, int(r.integers(1, most)))
         monkeypatch.setattr(pair_search, "ROOM", 3)
@@ -173,7 +174,7 @@ def test_a_long_search_stops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_degree_three_is_refused_where_it_costs_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_search, "MOST", 1e3)
+    monkeypatch.setattr(triple_search, "MOST_PRODUCTS", 1e3)
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(30, 60)))
     for stored in (X, sparse.csc_array(X)):
         with pytest.raises(UsageError, match="degree 3 over 60 features takes up to"):

@@ -69,8 +69,8 @@ def test_other_losses(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scaling", ["none", "norm"])
 @pytest.mark.parametrize("scale", ["none", "standard", "unit"])
 def test_every_best_column_is_found(monkeypatch: pytest.MonkeyPatch, scale: Any, scaling: Any) -> None:
-    monkeypatch.setattr(parts, "HEADS", 40)
-    monkeypatch.setattr(parts, "FRONT", 5)
+    monkeypatch.setattr(parts, "KEPT_COLUMNS", 40)
+    monkeypatch.setattr(parts, "LEVEL_COLUMNS", 5)
     X, y = drawn(3, p=400)
     features = Features(Instance.from_arrays(held(X, 90), y, scale=scale), scaling)
     whole = Features(Instance.from_arrays(X, y, scale=scale), features.scale if scaling == "norm" else "none")

@@ -23,8 +23,8 @@ def instance(seed: int, p: int, stored: bool, scale: str = "none") -> Instance:
 @pytest.mark.parametrize("stored", [True, False])
 @pytest.mark.parametrize("B", [1, 7, 60, 10_000])
 def test_equals_a_full_sort(monkeypatch: pytest.MonkeyPatch, B: int, stored: bool, scaling: str) -> None:
-    monkeypatch.setattr(parts, "HEADS", 100)
-    monkeypatch.setattr(parts, "FRONT", 20)
+    monkeypatch.setattr(parts, "KEPT_COLUMNS", 100)
+    monkeypatch.setattr(parts, "LEVEL_COLUMNS", 20)
     for scale in ("none", "standard"):
         features = Features(instance(B, 3000, stored, scale), scaling)
         finder = top.TopFeatures(features)

@@ -70,10 +70,10 @@ def test_the_bound_is_that_of_all_costs(kind: str, seed: int, monkeypatch: pytes
     lam: Any = 0.25 if seed % 2 else rng.uniform(0, 3, P).tolist()
     forced = {"forced_in": names[: seed % 3], "forced_out": names[2 : 2 + seed % 2]}
     statement = stated(data, M=int(rng.integers(0, 7)), **{"lambda": lam}, **forced)
-    monkeypatch.setattr(few, "BLOCK", 2 * P)  # two dual vectors at a time
-    monkeypatch.setattr(dual_vectors, "BLOCK", 64)  # and many blocks of columns
+    monkeypatch.setattr(few, "NUMBERS_PER_BLOCK", 2 * P)  # two dual vectors at a time
+    monkeypatch.setattr(dual_vectors, "NUMBERS_PER_BLOCK", 64)  # and many blocks of columns
     arrays = proof.arrays()
-    monkeypatch.setattr(dual_vectors, "WIDE", 29)
+    monkeypatch.setattr(dual_vectors, "COLUMNS_PER_BLOCK", 29)
     duals, steps = Duals(statement, arrays), Tree(arrays, P, statement.whole)
     over, source, renamed = over_few(statement, duals, steps)
     assert isinstance(source, Few)
@@ -120,7 +120,7 @@ def test_other_proofs_are_checked_over_all_atoms() -> None:
     root = Proof(N, P)
     d = root.add_dual(np.ones(N, dtype=np.int64), 2)
     nodes = np.array([1 << 30, -1]), np.array([[1, -1], [0, 0]]), np.array([d, d]), np.array([0.0, np.nan])
-    root.graft(root.root, *nodes)  # the root is screened
+    root.attach(root.root, *nodes)  # the root is screened
     assert not is_few(stated(data), root.arrays())
 
 
@@ -144,8 +144,8 @@ def test_nothing_of_the_check_is_as_long_as_the_features_are_many(
     saved = result.save(tmp_path / "r.json")
     _ = data.sha256
     result = Result.load(tmp_path / "r.json")
-    monkeypatch.setattr(dual_vectors, "WIDE", 1 << 17)
-    monkeypatch.setattr(few, "WIDE", 1 << 17)
+    monkeypatch.setattr(dual_vectors, "COLUMNS_PER_BLOCK", 1 << 17)
+    monkeypatch.setattr(few, "COLUMNS_PER_BLOCK", 1 << 17)
     tracemalloc.start()
     report = mipfs.verify(result, data)
     peak = tracemalloc.get_traced_memory()[1]

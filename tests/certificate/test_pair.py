@@ -95,7 +95,7 @@ def test_the_certificate_of_the_json_is_found_under_its_second_name(tmp_path: Pa
     path.write_bytes(document)
     with pytest.raises(AssertionError, match="its SHA-256 differs"):
         loaded(path)
-    second = tmp_path / f"r.{entry['sha256'][: pair.DIGITS]}.cert.npz"
+    second = tmp_path / f"r.{entry['sha256'][: pair.DIGEST_DIGITS]}.cert.npz"
     second.write_bytes(content)
     assert loaded(path).objective == solved(1.0).objective
     other = tmp_path / "r.0123456789ab.cert.npz"
@@ -134,7 +134,7 @@ def test_a_large_certificate_stays_on_the_disk(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "r.json"
     solved(1.0).save(path)
     assert Result.load(path).sidecar is not None
-    monkeypatch.setattr(pair, "SMALL", 10)
+    monkeypatch.setattr(pair, "SMALL_BYTES", 10)
     assert Result.load(path).sidecar is None
     loaded(path)
     again = Result.load(path)

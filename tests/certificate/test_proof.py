@@ -203,10 +203,10 @@ def test_pieces_that_are_grafted_together_are_those_grafted_one_by_one() -> None
             for t in range(depth):
                 feature[2 * t], children[2 * t] = rng.integers(0, 9), (2 * t + 1, 2 * t + 2)
             parts.append((feature, children, rng.integers(0, 7, feature.size), rng.integers(0, 9, feature.size)))
-        firsts = [one.graft(int(node), *part[:3], part[3] + 0.5) for node, part in zip(taken, parts, strict=True)]
+        firsts = [one.attach(int(node), *part[:3], part[3] + 0.5) for node, part in zip(taken, parts, strict=True)]
         feature, children, dual, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         sizes = np.array([part[0].size for part in parts])
-        assert other.graft_all(taken, sizes, feature, children, dual, values + 0.5).tolist() == firsts
+        assert other.attach_all(taken, sizes, feature, children, dual, values + 0.5).tolist() == firsts
         assert one.n_nodes == other.n_nodes
         for name in ("_feature", "_children", "_dual", "_value"):
             assert getattr(one, name)[: one.n_nodes].tobytes() == getattr(other, name)[: one.n_nodes].tobytes(), name
@@ -219,7 +219,7 @@ def test_trimming_keeps_what_the_bound_needs() -> None:
     # the right child is screened and then split on feature 1, and bounded by `middle` as a whole
     feature, children = np.array([SCREENED, 1, -1, -1]), np.array([[1, -1], [2, 3], [0, 0], [0, 0]])
     dual, values = np.array([middle, OPEN, weak, strong]), np.array([5.0, -np.inf, np.nan, np.nan])
-    proof.graft(right, feature, children, dual, values)
+    proof.attach(right, feature, children, dual, values)
     below, above = proof.split_whole(left, 0, 3)
     proof.close(below, weak)
     proof.close(above, middle)

@@ -9,7 +9,7 @@ import pytest
 
 import mipfs
 from mipfs.cli.text import show_blocks
-from mipfs.result.near_report import SHOWN, near_optimal_blocks
+from mipfs.result.near_report import MOST_LISTED, near_optimal_blocks
 from tests.cli.outcome import Cli
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -50,11 +50,11 @@ def test_the_sentences(cli: Cli) -> None:
 
 
 def test_long_lists_are_cut_and_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    supports = [{"objective": 1.0 + k, "gap": float(k), "selected": [f"x{k}"]} for k in range(SHOWN + 7)]
-    share = {f"x{k}": 1 / (SHOWN + 7) for k in range(SHOWN + 7)}
+    supports = [{"objective": 1.0 + k, "gap": float(k), "selected": [f"x{k}"]} for k in range(MOST_LISTED + 7)]
+    share = {f"x{k}": 1 / (MOST_LISTED + 7) for k in range(MOST_LISTED + 7)}
     show_blocks(near_optimal_blocks({"complete": False, "gap": None, "size": 99, "supports": supports, "share": share}))
     out = capsys.readouterr().out
-    assert f"{SHOWN + 7} supports were found before the run stopped" in out
+    assert f"{MOST_LISTED + 7} supports were found before the run stopped" in out
     assert "and 7 supports more" in out
     assert "and 7 features more" in out
 

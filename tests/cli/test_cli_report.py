@@ -59,7 +59,7 @@ def test_every_command_writes_its_page(cli: Cli, credit: Path) -> None:
     document = json.loads(outcome.out)
     assert (outcome.code, outcome.err) == (0, "")
     assert [one["kind"] for one in document["items"]] == ["Result", "Comparison", "SolutionPath"]
-    assert document["bytes"] == (credit / "all.html").stat().st_size < page.document.MOST
+    assert document["bytes"] == (credit / "all.html").stat().st_size < page.document.MOST_BYTES
     assert cli("verify", "r.json", "credit.csv").code == 0, "the command in the JSON is no part of the proof"
 
 

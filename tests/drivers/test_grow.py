@@ -82,13 +82,13 @@ def test_without_M_a_support_that_the_rows_forbid_is_cut_back_to_its_largest_wei
 def planted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
     """Incumbent and SVMs when each root begins; the first is that of the tiny problem that compiles, if it runs."""
     seen: list[tuple[float, int]] = []
-    plant = Tree.plant
+    open_root = Tree.open_root
 
-    def planted(tree: Tree) -> None:
+    def opened(tree: Tree) -> None:
         seen.append((tree.run.objective, tree.supports.subproblem.count))
-        plant(tree)
+        open_root(tree)
 
-    monkeypatch.setattr(Tree, "plant", planted)
+    monkeypatch.setattr(Tree, "open_root", opened)
     return seen
 
 

@@ -15,7 +15,7 @@ from mipfs.drivers import branch, kelley
 from mipfs.errors import StoppedError
 from mipfs.result.result import Status, StopReason
 from mipfs.run import warm_up
-from mipfs.run.run import REPEATED, Run, Steps
+from mipfs.run.run import REPEATED_SECONDS, Run, Steps
 from mipfs.settings import BranchSettings, GbdSettings, KelleySettings, OracleSettings
 
 
@@ -69,7 +69,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_first_step(monkeypatch: pytest.Mo
         signal.raise_signal(signal.SIGINT)
         if len(calls) == 2:
             signal.raise_signal(signal.SIGINT)  # at once: a terminal that closes sends some
-            time.sleep(REPEATED)
+            time.sleep(REPEATED_SECONDS)
             signal.raise_signal(signal.SIGINT)
             raise AssertionError("it is heard at once: the first one during the warm-up, the second one here")
 

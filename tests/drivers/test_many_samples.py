@@ -77,7 +77,7 @@ def test_dual_vectors_are_packed_alike_in_pieces(seed: int, top: float | None, m
 
 
 def test_arrays_are_hashed_as_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digest, "PIECE", 7)
+    monkeypatch.setattr(digest, "NUMBERS_AT_ONCE", 7)
     y, weight, bags = np.linspace(-1, 1, 50), np.broadcast_to(1.0, (50,)), np.arange(50)
     whole = [y.astype("<f8").tobytes(), weight.astype("<f8").tobytes(), bags.astype("<i8").tobytes()]
     assert digest.digest([b"a", y, weight, bags]) == digest.digest([b"a", *whole])
@@ -116,7 +116,7 @@ def test_few_vectors_over_the_samples_at_a_time(monkeypatch: pytest.MonkeyPatch)
     n = 200_000
     monkeypatch.setattr(dyadic, "PIECE", 1 << 12)
     monkeypatch.setattr("mipfs.problem.PIECE", 1 << 12)
-    monkeypatch.setattr(digest, "PIECE", 1 << 12)
+    monkeypatch.setattr(digest, "NUMBERS_AT_ONCE", 1 << 12)
     X, y = drawn(4, n, 20, 0.01)
     data = Instance.from_arrays(held(X, 7), y)
     problem = mipfs.Problem(data, loss="squared-hinge", bias=False, M=3)

@@ -165,7 +165,7 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
     async def let_go(dask_scheduler: Any) -> None:
         dask_scheduler._replica_lock.release("test")
 
-    monkeypatch.setattr(spread, "ANSWER", 0.5)
+    monkeypatch.setattr(spread, "SCHEDULER_SECONDS", 0.5)
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
     here = mipfs.solve(problem, "kelley")
     client.run_on_scheduler(hold)
@@ -181,7 +181,7 @@ def test_a_broadcast_that_never_ends_is_the_last_one(
 def test_without_workers_this_process_scores(
     client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "PATIENCE", 0.2)
+    monkeypatch.setattr(clusters, "WORKER_SECONDS", 0.2)
     monkeypatch.setattr(clusters, "threads_of", lambda client: {})
     problem = Problem(text(), loss="squared-hinge", M=8, C=1.0)
     here, there = (mipfs.solve(problem, "kelley", **options) for options in ({}, {"client": client}))

@@ -186,7 +186,7 @@ def test_without_a_scheduler_this_process_goes_on(own: Any, tmp_path: Path, capl
 def test_without_workers_this_process_goes_on(
     client: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "PATIENCE", 0.2)
+    monkeypatch.setattr(clusters, "WORKER_SECONDS", 0.2)
     monkeypatch.setattr(clusters, "threads_of", lambda client: {})
     problem = hard()
     here = mipfs.solve(problem, "branch", batch=16)

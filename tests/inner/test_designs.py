@@ -23,9 +23,9 @@ def drawn(n: int, k: int, density: float, seed: int) -> sparse.csc_array:
 @pytest.mark.parametrize(("n", "k"), [(200, 30), (30, 200), (5, 3), (1, 1), (0, 4), (4, 0)])
 @pytest.mark.parametrize("much", [0.0, np.inf])
 def test_parts_add_up(n: int, k: int, much: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designs, "MUCH", much)
-    monkeypatch.setattr(designs, "DENSE", 0.0)
-    monkeypatch.setattr(designs, "BLOCK", 64)
+    monkeypatch.setattr(designs, "PARALLEL_WORK", much)
+    monkeypatch.setattr(designs, "PARALLEL_WORK_PER_NUMBER", 0.0)
+    monkeypatch.setattr(designs, "NUMBERS_PER_BLOCK", 64)
     Z = drawn(n, k, 0.2, n + k) if n and k else sparse.csc_array((n, k))
     weights, shares = np.random.default_rng(1).random(n), np.random.default_rng(2).random(k)
     weights[::3] = 0.0
@@ -37,8 +37,8 @@ def test_parts_add_up(n: int, k: int, much: float, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("much", [0.0, np.inf])
 def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designs, "MUCH", much)
-    monkeypatch.setattr(designs, "BLOCK", 64)
+    monkeypatch.setattr(designs, "PARALLEL_WORK", much)
+    monkeypatch.setattr(designs, "NUMBERS_PER_BLOCK", 64)
     asked: list[int] = []
 
     def must_stop() -> bool:
@@ -53,8 +53,8 @@ def test_a_product_is_interrupted_between_its_blocks(much: float, monkeypatch: p
 
 
 def test_a_thread_for_each_part_and_none_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designs, "MUCH", 0.0)
-    monkeypatch.setattr(designs, "DENSE", 0.0)
+    monkeypatch.setattr(designs, "PARALLEL_WORK", 0.0)
+    monkeypatch.setattr(designs, "PARALLEL_WORK_PER_NUMBER", 0.0)
     Z, weights, seen = drawn(2000, 10, 0.5, 3), np.ones(2000), set[int]()
     gram = designs.sparse_gram
 
@@ -65,7 +65,7 @@ def test_a_thread_for_each_part_and_none_where_there_are_none(monkeypatch: pytes
     monkeypatch.setattr(designs, "sparse_gram", watched)
     design = designs.Sparse(Z, lambda: False)
     expected = design.gram(weights)
-    assert len(seen) == designs.PARTS
+    assert len(seen) == designs.PARALLEL_PARTS
 
     def none(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
@@ -75,8 +75,8 @@ def test_a_thread_for_each_part_and_none_where_there_are_none(monkeypatch: pytes
 
 
 def test_what_goes_wrong_in_a_part_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(designs, "MUCH", 0.0)
-    monkeypatch.setattr(designs, "DENSE", 0.0)
+    monkeypatch.setattr(designs, "PARALLEL_WORK", 0.0)
+    monkeypatch.setattr(designs, "PARALLEL_WORK_PER_NUMBER", 0.0)
     gram = designs.sparse_gram
 
     def failing(*given: object) -> None:
@@ -91,7 +91,7 @@ def test_what_goes_wrong_in_a_part_is_raised(monkeypatch: pytest.MonkeyPatch) ->
     def stops() -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(designs, "BLOCK", 64)
+    monkeypatch.setattr(designs, "NUMBERS_PER_BLOCK", 64)
     monkeypatch.setattr(designs, "sparse_gram", gram)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):

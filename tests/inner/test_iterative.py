@@ -43,7 +43,7 @@ def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small problems take the way of large ones."""
-    monkeypatch.setattr(iterative, "LARGE", 20)
+    monkeypatch.setattr(iterative, "LEAST_SIZE", 20)
 
 
 def solved_both(problem: Problem, monkeypatch: pytest.MonkeyPatch, low: Any = None) -> tuple[Solved, Solved]:
@@ -115,7 +115,7 @@ def test_unequal_scales(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_where_gradients_fail_factors_go_on(loss: str, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(text(6, 200, 300), loss=loss, M=5, C=0.3)
     method = Boolean(problem, lambda: False, NEVER_CHEAP)
-    monkeypatch.setattr(iterative, "ITERATIONS", 1)
+    monkeypatch.setattr(iterative, "MOST_ITERATIONS", 1)
     monkeypatch.setattr(IterativeInteriorPoint, "step", lambda self: InteriorPoint.step(self) and self.steps < 6)
     ours = method.solve(np.zeros(300), np.ones(300), 1e-6)
     assert method._last is not None
@@ -126,8 +126,8 @@ def test_where_gradients_fail_factors_go_on(loss: str, small: None, monkeypatch:
 
 
 def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iterative, "ROUGH", 1e-11)
-    monkeypatch.setattr(iterative, "FINE", 1e-11)
+    monkeypatch.setattr(iterative, "ROUGHEST_RESIDUAL", 1e-11)
+    monkeypatch.setattr(iterative, "FINEST_RESIDUAL", 1e-11)
     r = np.random.default_rng(7)
     n, k = 60, 90
     y = np.where(r.random(n) < 0.5, 1.0, -1.0)

@@ -136,8 +136,8 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr("mipfs.report.progress.AFTER", 0.0)
-    monkeypatch.setattr("mipfs.report.progress.EVERY", 0.0)
+    monkeypatch.setattr("mipfs.report.progress.FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("mipfs.report.progress.LINE_SECONDS", 0.0)
     for stream, verbose, talks in ((Terminal(), True, True), (Terminal(), False, False), (io.StringIO(), True, False)):
         monkeypatch.setattr(sys, "stderr", stream)
         with progress("checked", "leaves", verbose) as tell:

@@ -31,11 +31,11 @@ ABOUT = About(
     limits="dense systems of the smaller of samples and features",
     library="own kernels",
 )
-TURNS = 500
+MOST_TURNS = 500
 """Updates at most."""
-ZERO = 1e-8
+ZERO_SHARE = 1e-8
 """A factor below this share of the largest one is zero: from there it would be squared at every turn."""
-STILL = 1e-9
+STILL_CHANGE = 1e-9
 """Largest change of a factor, relative to the largest one, at a fixed point."""
 
 
@@ -47,7 +47,7 @@ def factors(
     bias: bool = True,
     norm: Norm = "l2",
     loss: Loss = "squared-hinge",
-    turns: int = TURNS,
+    turns: int = MOST_TURNS,
 ) -> tuple[Array, Array]:
     """Update z until at most M factors are left or none changes.
 
@@ -75,10 +75,10 @@ def factors(
         else:
             with np.errstate(divide="ignore"):
                 new = np.abs(program.solve(c, 1.0 / z).dense(p))
-        new[new <= ZERO * new.max(initial=0.0)] = 0.0
+        new[new <= ZERO_SHARE * new.max(initial=0.0)] = 0.0
         change = float(np.abs(new - z).max())
         z, last = new, z
-        if change <= STILL * float(z.max(initial=0.0)):
+        if change <= STILL_CHANGE * float(z.max(initial=0.0)):
             break
     return z, last
 
@@ -91,7 +91,7 @@ def arom(
     bias: bool = True,
     norm: Norm = "l2",
     loss: Loss = "squared-hinge",
-    turns: int = TURNS,
+    turns: int = MOST_TURNS,
 ) -> Linear:
     """AROM down to M features, and the plain SVM on them.
 

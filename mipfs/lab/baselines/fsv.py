@@ -37,9 +37,9 @@ ABOUT = About(
 )
 STEEPNESS = 5.0
 """a, as the paper has it (its α)."""
-STILL = 1e-9
+STILL_DECREASE = 1e-9
 """Relative decrease of the linearised objective at which the programs end."""
-ROUNDS = 100
+MOST_PROGRAMS = 100
 """Linear programs at most; some five to ten are usual."""
 
 
@@ -99,11 +99,11 @@ def _minimised(program: OneNorm, price: float, steepness: float, start: Start, s
     p, c = data.n_features, price * class_means(data)
     v = np.zeros(p) if start == "zero" else np.random.default_rng(seed).uniform(0.0, 1.0, p)
     best, value = Vertex(np.empty(0, np.int64), np.empty(0), 0.0, c), math.inf
-    for _ in range(ROUNDS):
+    for _ in range(MOST_PROGRAMS):
         vertex = program.solve(c, steepness * np.exp(-steepness * v))
         w = vertex.dense(p)
         new = hinge_value(data, c, vertex.ids, vertex.w, vertex.b) - float(np.expm1(-steepness * np.abs(w)).sum())
-        if new >= value - STILL * max(1e-12, abs(value)):
+        if new >= value - STILL_DECREASE * max(1e-12, abs(value)):
             break
         best, value, v = vertex, new, np.abs(w)
     return linear(data, best.ids, best.w, best.b, price, objective=value)

@@ -16,13 +16,13 @@ from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 
-STEPS, CHECKED = 10_000, 10
+MOST_STEPS, STEPS_PER_CHECK = 10_000, 10
 """Steps of FISTA at most, and steps between two looks at the gap."""
-RELAX = 0.97
+STEP_CONSTANT_DECAY = 0.97
 """How much the step constant falls after every step."""
-SLACK = 1e-12
+ROUND_OFF = 1e-12
 """Relative round-off that the line search forgives."""
-NEWTON = 100
+MOST_NEWTON_STEPS = 100
 """Steps of the search for the intercept at most."""
 
 
@@ -142,7 +142,7 @@ class Design:
         if not self.bias:
             return 0.0
         low, high, reach = -math.inf, math.inf, 1.0
-        for _ in range(NEWTON):
+        for _ in range(MOST_NEWTON_STEPS):
             share = expit(-self.y * (f + b))
             slope = float((self.y * c) @ share)
             if abs(slope) <= 1e-15 * float(c @ share):
@@ -195,7 +195,7 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
     L = 0.25 * float(design.squares(c).max(initial=0.0))
     if L == 0.0:
         return found
-    for step in range(1, STEPS + 1):
+    for step in range(1, MOST_STEPS + 1):
         if found.gap <= tol:
             break
         ahead = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
@@ -209,14 +209,14 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
             f_new, change = design.apply(new), new - z
             b_new = design.intercept(f_new, c, b)
             limit = h - float(fall @ change) + 0.5 * L * float(change @ change)
-            if design.loss(f_new, b_new, c) <= limit + SLACK * h:
+            if design.loss(f_new, b_new, c) <= limit + ROUND_OFF * h:
                 break
             L *= 2.0
         if float((z - new) @ (new - w)) > 0:  # it overshoots: no momentum from here
             momentum = 1.0
         w_old, f_old, w, f, b = w, f, new, f_new, b_new
-        L *= RELAX
-        if step % CHECKED == 0:
+        L *= STEP_CONSTANT_DECAY
+        if step % STEPS_PER_CHECK == 0:
             f = design.apply(w)
             found = design.evaluated(w, f, c, b)
     return found

@@ -41,13 +41,13 @@ ABOUT = About(
 )
 TOL, SEARCH_TOL = 1e-6, 1e-4
 """Relative gap of a solution, and of those that a search for a number of features passes."""
-ROUNDS = 100_000
+MOST_ROUNDS = 100_000
 """Groups that enter and sweeps over them, at most."""
-REACH = 1e4
+SEARCH_RANGE = 1e4
 """How far beyond the C at which the first group enters a search goes."""
-NEARER = 0.1
+INNER_GAP_SHARE = 0.1
 """Share of the gap over all groups to which those that are in are solved."""
-INNER, CHECKED = 5, 10
+MOST_BLOCK_STEPS, SWEEPS_PER_CHECK = 5, 10
 """Steps of a block at most, and sweeps between two looks at the gap."""
 
 
@@ -145,7 +145,7 @@ class GroupLasso:
         if not math.isfinite(self.first):
             return self.solve(1.0, tol=tol)
         first = self.first
-        below, _ = bracket(lambda C: self.solve(C, tol=tol), M, 2.0 * first, count, REACH * first)
+        below, _ = bracket(lambda C: self.solve(C, tol=tol), M, 2.0 * first, count, SEARCH_RANGE * first)
         if below is not None:
             return below
         self._w = np.zeros(self.order.size)
@@ -162,10 +162,12 @@ class GroupLasso:
         design, w = self.design, self._w.copy()
         active = np.flatnonzero(design.norms(w) > 0)
         found = design.evaluated(w, design.apply(w), c)
-        for _ in range(ROUNDS):
+        for _ in range(MOST_ROUNDS):
             part, ids = design.part(active)
             before = found.gap
-            solved = fista(part, c, w[ids], NEARER * min(1.0, before))  # more is of no use to find the next group
+            solved = fista(
+                part, c, w[ids], INNER_GAP_SHARE * min(1.0, before)
+            )  # more is of no use to find the next group
             w = np.zeros_like(w)
             w[ids] = solved.w
             found = design.evaluated(w, part.apply(solved.w), c, solved.b)
@@ -188,12 +190,12 @@ class GroupLasso:
         lipschitz = 0.25 * design.sums(design.squares(c))
         step = np.divide(1.0, lipschitz, out=np.zeros_like(lipschitz), where=lipschitz > 0)
         f, b, found = design.apply(w), 0.0, None
-        for number in range(ROUNDS):
+        for number in range(MOST_ROUNDS):
             f = f + b
             blocks = Blocks(design.stored, design.block.center, design.starts, design.d, step)
-            sweep(blocks, design.y, c, w, f, INNER)
+            sweep(blocks, design.y, c, w, f, MOST_BLOCK_STEPS)
             f -= b
-            if number % CHECKED == 0 or found is None:
+            if number % SWEEPS_PER_CHECK == 0 or found is None:
                 f = design.apply(w)  # sums that went on lose digits
                 found = design.evaluated(w, f, c, b)
                 b = found.b

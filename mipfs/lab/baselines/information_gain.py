@@ -32,7 +32,7 @@ ABOUT = About(
     uses_c=False,
     weighted=False,
 )
-BLOCK = 1 << 22
+VALUES_PER_BLOCK = 1 << 22
 """Values whose codes are held at a time."""
 
 
@@ -59,7 +59,7 @@ def information_gain(data: Instance, *, seed: int = 0) -> Array:
         return _of_events(data)
     gains, values = np.zeros(data.n_features), np.asarray(data.block().values)
     discrete = np.zeros(data.n_features, dtype=bool)
-    step = max(1, BLOCK // data.n_samples)
+    step = max(1, VALUES_PER_BLOCK // data.n_samples)
     for start in range(0, data.n_features, step):
         part = slice(start, start + step)
         codes = _codes(values[:, part])

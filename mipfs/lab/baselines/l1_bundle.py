@@ -26,11 +26,11 @@ from mipfs.svm.labellings import Labellings
 
 ROUNDS = 500
 """Labellings per solve at most."""
-ENTERING = 100
+MOST_ENTERING = 100
 """Features that enter the master at a time."""
-TOWARDS_NEW = 0.1
+MASTER_SHARE = 0.1
 """Labellings are asked for at this share of the way from the best w to the master's."""
-ZERO = 1e-9
+ZERO_SHARE = 1e-9
 """A weight below this share of the largest one is a zero of the linear program."""
 
 
@@ -91,7 +91,7 @@ class L1Bundle:
             added = not is_closed() and self._ask(best, w, C, is_closed)
             if is_closed() or not (added or grown):
                 break
-        ids = np.flatnonzero(np.abs(best.point) > ZERO * np.abs(best.point).max())
+        ids = np.flatnonzero(np.abs(best.point) > ZERO_SHARE * np.abs(best.point).max())
         return linear(self.data, ids, best.point[ids], 0.0, float(C), objective=best.upper, bound=lower)
 
     def of_size(self, M: int, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
@@ -144,7 +144,7 @@ class L1Bundle:
         """Take in the features that violate |ω_j| ≤ 1 most; whether there were any."""
         size = np.abs(omega)
         size[self.features] = 0.0
-        order = np.argsort(-size, kind="stable")[:ENTERING]
+        order = np.argsort(-size, kind="stable")[:MOST_ENTERING]
         new = order[size[order] > 1.0 + 1e-9]
         if not new.size:
             return False
@@ -165,7 +165,7 @@ class L1Bundle:
             violated = self.measure.violated(self.data.block(used).scores(here[used]))
             return float(np.abs(here).sum()) + C * max(0.0, violated.value), here, violated
 
-        if not ask(best, at, self.labellings, share=TOWARDS_NEW, is_closed=is_closed):
+        if not ask(best, at, self.labellings, share=MASTER_SHARE, is_closed=is_closed):
             return False
         # ξ + Σ_j (u_j − v_j) a_j(ȳ) ≥ Δ(ȳ)
         a = self.labellings.block(self.features)[:, -1] if self.features.size else np.empty(0)

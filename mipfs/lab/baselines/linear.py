@@ -19,13 +19,13 @@ from mipfs.result.prediction import scores_on
 
 FACTOR = 4.0
 """Step in C until a wanted number of features is bracketed."""
-STEPS = 30
+MOST_FITS = 30
 """Fits of one search at most."""
-NARROW = 1e-3
+NARROW_RATIO = 1e-3
 """Ratio of the two ends, less 1, at which the search gives up: no C has a number in between."""
 LIBLINEAR_MOST = 1e30
 """Largest value that scikit-learn lets LIBLINEAR have."""
-ORDER = 3_000
+MOST_ORDER = 3_000
 """Largest order of a dense system that is solved over and over: some seconds a step."""
 
 
@@ -165,7 +165,7 @@ def bracket(
     below: Linear | None = None
     above: Linear | None = None
     low, high, C = 0.0, math.inf, start
-    for _ in range(STEPS):
+    for _ in range(MOST_FITS):
         found = fit(C)
         size = count(found)
         if size <= M:
@@ -174,7 +174,7 @@ def bracket(
         else:
             above = found if above is None or size <= count(above) else above
             high = C
-        if size == M or (low > 0.0 and high <= low * (1.0 + NARROW)):
+        if size == M or (low > 0.0 and high <= low * (1.0 + NARROW_RATIO)):
             break
         if low >= most:
             break
@@ -188,13 +188,13 @@ def check_order(data: Instance, name: str, most: int | None = None) -> None:
     Parameters
     ----------
     name : str, of the method
-    most : int, the largest order, `ORDER` by default; the order is the smaller of samples and features
+    most : int, the largest order, `MOST_ORDER` by default; the order is the smaller of samples and features
 
     Raises
     ------
     UsageError
     """
-    m, most = min(data.n_samples, data.n_features), ORDER if most is None else most
+    m, most = min(data.n_samples, data.n_features), MOST_ORDER if most is None else most
     if m > most:
         raise UsageError(
             f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "

@@ -42,18 +42,18 @@ ABOUT = About(
     library="own, NumPy; HiGHS",
     uses_c=False,
 )
-EPSILON, SHRINK, LEAST = 0.1, 0.1, 1e-9
+EPSILON, EPSILON_FACTOR, LEAST_EPSILON = 0.1, 0.1, 1e-9
 """The first ε, its factor from one minimisation to the next, and the smallest one that is tried."""
-STEPS = 200
+MOST_STEPS = 200
 """Newton steps of one minimisation at most."""
-RIDGE = 1e-12
+RELATIVE_RIDGE = 1e-12
 """Added to the diagonal of Newton's matrix, as a share of its largest entry, from which it grows where it fails."""
-STILL, POLISH = 1e-9, 2
+STILL_RESIDUAL, POLISH_STEPS = 1e-9, 2
 """Largest residual of the program's rows, ‖∇φ‖∞/ε, at which a minimisation ends, and further steps that then take off
 its round-off."""
-NOISE = 1e-12
+NOISE_SHARE = 1e-12
 """A column whose variance is below this share of its mean square is constant but for round-off."""
-ZERO = 1e-7
+ZERO_SHARE = 1e-7
 """A weight below this share of the largest is a zero."""
 MAX_SAMPLES, SEARCHED_SAMPLES = 8_000, 500
 """The most samples, of which Newton's matrix takes half a gigabyte and some seconds a step; and the most in a search,
@@ -99,10 +99,10 @@ def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> 
     last = alpha = np.zeros(data.n_samples)
     epsilon, best, done = EPSILON, penalty.at_zero(), True
     with one_blas_thread():  # the matrices are small: threads would wait for each other
-        while best.gap > tol and epsilon >= LEAST and done:
+        while best.gap > tol and epsilon >= LEAST_EPSILON and done:
             last, (alpha, done) = alpha, penalty.minimise(alpha, epsilon)
             best = min(best, penalty.solution(alpha, last, epsilon), key=lambda found: found.gap)
-            epsilon *= SHRINK
+            epsilon *= EPSILON_FACTOR
     if best.gap > tol:
         warnings.warn(f"LPSVM stopped at a gap of {best.gap:.1e}", ConvergenceWarning, stacklevel=2)
     ids = np.flatnonzero(best.w)
@@ -132,7 +132,7 @@ class _Penalty:
         squares = np.asarray(Z.power(2).sum(axis=0) if data.is_sparse else np.einsum("ij,ij->j", Z, Z))
         # A free b carries the means; taken off, they cannot drown the columns (and sparse ones stay sparse).
         self.off = means if bias else data.center
-        squares = np.maximum(squares + n * self.off * (self.off - 2.0 * means), NOISE * squares)
+        squares = np.maximum(squares + n * self.off * (self.off - 2.0 * means), NOISE_SHARE * squares)
         self.block = Block(Z, self.off)
         self.norms = np.sqrt(np.where(squares > 0.0, squares, 1.0))
         self.size = 1.0 / float(self.norms.max())
@@ -153,13 +153,13 @@ class _Penalty:
         return np.asarray(g + self.data.y * float(self.data.y @ t) if self.bias else g)
 
     def minimise(self, alpha: Array, epsilon: float) -> tuple[Array, bool]:
-        """Generalised Newton steps from α; whether they came to an end before `STEPS`."""
+        """Generalised Newton steps from α; whether they came to an end before `MOST_STEPS`."""
         t = alpha / self.size
         omega, polished = self.omega(t), 0
-        for _ in range(STEPS):
+        for _ in range(MOST_STEPS):
             g = self.gradient(t, omega, epsilon)
-            polished += float(np.abs(g).max()) <= STILL * epsilon
-            if polished > POLISH:
+            polished += float(np.abs(g).max()) <= STILL_RESIDUAL * epsilon
+            if polished > POLISH_STEPS:
                 return t * self.size, True
             step = -self._solve(t, omega, g)
             along = self.omega(step)
@@ -179,7 +179,7 @@ class _Penalty:
         if self.bias:
             H += np.outer(y, y)
         H[np.diag_indices_from(H)] += ((t > self.box) | (t < 0.0)).astype(float)
-        top, ridge = float(H.diagonal().max(initial=0.0)) or 1.0, RIDGE
+        top, ridge = float(H.diagonal().max(initial=0.0)) or 1.0, RELATIVE_RIDGE
         while True:
             H[np.diag_indices_from(H)] += ridge * top
             try:
@@ -231,14 +231,14 @@ class _Penalty:
         return self._judged(np.zeros(self.data.n_features), self._intercept(np.zeros(n)), alpha)
 
     def solution(self, alpha: Array, last: Array, epsilon: float) -> _Solution:
-        """The solution of the program that α gives, and its gap; `last` is the α of an ε that was 1/SHRINK as large."""
+        """The solution of the program that α gives, and its gap; `last` is the α of the ε before."""
         t = alpha / self.size
         omega = self.omega(t)
         w = np.sign(omega) * np.maximum(np.abs(omega) - self.end, 0.0) / (epsilon * self.norms)
         sizes = np.abs(w) * self.norms
-        w[sizes <= ZERO * sizes.max(initial=0.0)] = 0.0
+        w[sizes <= ZERO_SHARE * sizes.max(initial=0.0)] = 0.0
         b = float(self.data.y @ t) / epsilon + float((self.data.center - self.off) @ w) if self.bias else 0.0
-        ends = alpha if epsilon == EPSILON else (alpha - SHRINK * last) / (1.0 - SHRINK)
+        ends = alpha if epsilon == EPSILON else (alpha - EPSILON_FACTOR * last) / (1.0 - EPSILON_FACTOR)
         return self._judged(w, b, np.clip(ends, 0.0, self.c))
 
     def _intercept(self, f: Array) -> float:

@@ -36,11 +36,11 @@ ABOUT = About(
     limits="dense systems of the smaller of samples and features",
     library="own kernels; Clarabel on request",
 )
-TOL = 1e-6
+INTERIOR_GAP = 1e-6
 """Relative gap of the interior point."""
 MAX_ORDER = 10_000
 """Samples and features at most, the fewer of them: the interior point's systems are of the features in play."""
-MAX_WORK, SPEED = 3e10, 1e9
+MAX_WORK, WORK_PER_SECOND = 3e10, 1e9
 """Multiplications per factorisation of a conic program at most, and a second's worth of them."""
 
 
@@ -71,7 +71,7 @@ def kernel_weights(
     if solver == "interior":
         check_order(data, "NMMKL", MAX_ORDER)
         p = data.n_features
-        found = Boolean(problem, bool).solve(np.zeros(p), np.ones(p), TOL)
+        found = Boolean(problem, bool).solve(np.zeros(p), np.ones(p), INTERIOR_GAP)
         return found.sigma, found.cut.slopes
     if solver != "qcqp":
         raise UsageError(f"solver = {solver!r} is unknown; it is 'interior' or 'qcqp'")
@@ -102,8 +102,8 @@ def solve_conic(program: object, name: str) -> None:
     made = Canonical(program)
     if made.work > MAX_WORK:
         raise UsageError(
-            f"{name} has {made.size.nonzeros} nonzeros, about {made.work / SPEED:.0f} s a step of Clarabel's; "
-            "give fewer samples or features"
+            f"{name} has {made.size.nonzeros} nonzeros, about {made.work / WORK_PER_SECOND:.0f} s a step of "
+            "Clarabel's; give fewer samples or features"
         )
     if made.solve(stop=bool) != "solved":
         raise NumericalError(f"{name}: Clarabel finds no optimum; scale the data")

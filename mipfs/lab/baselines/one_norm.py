@@ -27,15 +27,15 @@ FIRST, ENTERING = 100, 100
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
 VIOLATION = 1e-9
 """|ω_j| may exceed r_j by this share."""
-ZERO = 1e-9
+ZERO_SHARE = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
-RANGE = 1e5
+SEARCH_RANGE = 1e5
 """A parameter is searched up to this multiple of its start: nothing but round-off changes beyond."""
-OUTWEIGHS = 1e7
+MOST_WEIGHT_RATIO = 1e7
 """Largest ratio of c_i to r_j that HiGHS gets: from there on it would not tell the norm from its tolerances."""
-NOISE = 1e-6
+NOISE_SHARE = 1e-6
 """Share of the largest possible score below which a score is round-off."""
-LARGEST, BYTES = 2e8, 24
+MOST_NUMBERS, BYTES_PER_NUMBER = 2e8, 24
 """Entries of a program at most, for the features that its solution may need, and the bytes that HiGHS takes for one."""
 
 
@@ -82,10 +82,10 @@ class OneNorm:
         n, p = data.block().shape
         width = min(n, p)  # a vertex has no more features than samples
         entries = width * n * data.block().density
-        if entries > LARGEST:
+        if entries > MOST_NUMBERS:
             raise UsageError(
                 f"{name} solves linear programs of up to {n} samples x {width} features, about "
-                f"{BYTES * entries / 1e9:.0f} GB; give fewer samples, or take the baseline l1-svm"
+                f"{BYTES_PER_NUMBER * entries / 1e9:.0f} GB; give fewer samples, or take the baseline l1-svm"
             )
         self.data, self.bias, self.name = data, bias, name
         self.ids: Integers = np.empty(0, dtype=np.int64)
@@ -138,7 +138,7 @@ class OneNorm:
         rows = sparse.csr_array((block * self.data.y[:, None] * units).T)
         if not self.bias:
             rows = sparse.csr_array(sparse.hstack([rows, (self.data.center[new] * units)[:, None]]))
-        rows.data[np.abs(rows.data) <= highs.SMALLEST] = 0.0
+        rows.data[np.abs(rows.data) <= highs.SMALLEST_ENTRY] = 0.0
         rows.eliminate_zeros()
         free = np.full(new.size, highs.infinity())
         self._lp.add_rows(-free, free, rows, "the features")
@@ -151,13 +151,13 @@ class OneNorm:
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
-        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, OUTWEIGHS))
+        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, MOST_WEIGHT_RATIO))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         self._lp.set_row_bounds(-ends, ends, first=1)
         solution = self._optimum()
         multipliers = -self._lp.multipliers()
         w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale
-        used = np.flatnonzero(size_of > ZERO * size_of.max(initial=0.0))
+        used = np.flatnonzero(size_of > ZERO_SHARE * size_of.max(initial=0.0))
         used = used[np.argsort(self.ids[used])]
         ids, w = self.ids[used], w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
@@ -195,7 +195,7 @@ def largest_score(data: Instance, c: Array) -> float:
     """max_j |ω_j(α)| of the balanced α = c, or the most that round-off may leave of it; 0 where X is."""
     v, block = balanced(c, data.y) * data.y, data.block()
     reach = max(float(block.values.max()), -float(block.values.min()), float(np.abs(block.center).max()))
-    return max(float(np.abs(block.pull(v)).max()), NOISE * reach * float(np.abs(v).sum()))
+    return max(float(np.abs(block.pull(v)).max()), NOISE_SHARE * reach * float(np.abs(v).sum()))
 
 
 def of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) -> Linear:
@@ -214,7 +214,7 @@ def of_size(fit: Callable[[float], Linear], M: int, start: float, scale: Any) ->
     known: dict[float, Linear] = {}
 
     def at(C: float) -> Linear:
-        C = min(C, RANGE * start)
+        C = min(C, SEARCH_RANGE * start)
         if C not in known:
             known[C] = fit(C)
         return known[C]

@@ -29,11 +29,11 @@ ABOUT = About(
     limits="a conic program a round",
     library="Clarabel",
 )
-FIRST, ENTERING = 200, 200
+FIRST_FEATURES, MOST_ENTERING = 200, 200
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
-VIOLATION = 1e-4
+VIOLATION_SHARE = 1e-4
 """|ω_j| may exceed its limit by this share: what an interior-point method leaves."""
-CARD = 1e-4
+COUNTED_SHARE = 1e-4
 """Tan 2010 and Chan 2007 count the weights of at least this share of the largest one."""
 
 
@@ -59,7 +59,7 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     if float(np.abs(w).sum()) ** 2 > M * float(w @ w):
         order = np.argsort(-np.abs(w), kind="stable")
         w, b, value = _priced(data, int(M), C, bias, loss, order)
-    ids = np.flatnonzero(np.abs(w) > CARD * np.abs(w).max(initial=0.0))
+    ids = np.flatnonzero(np.abs(w) > COUNTED_SHARE * np.abs(w).max(initial=0.0))
     return linear(data, ids, w[ids], b, float(C), objective=value)
 
 
@@ -69,7 +69,7 @@ def _priced(
     """w (p,), b and the objective, by programs over the features that are needed, the first ones in order."""
     p, declare = data.n_features, formulation.load("qcqp-ssvm").declare
     assert declare is not None
-    working = np.sort(order[: max(FIRST, 4 * M)])
+    working = np.sort(order[: max(FIRST_FEATURES, 4 * M)])
     while True:
         problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
@@ -81,8 +81,8 @@ def _priced(
         omega[working] = 0.0
         # the multiplier of ‖w‖₁² ≤ M t, which is the last constraint
         limit = 2.0 * float(declared.cvxpy.constraints[-1].dual_value) * float(np.abs(w).sum())
-        new = np.argsort(-omega, kind="stable")[: max(ENTERING, working.size)]
-        new = new[omega[new] > limit * (1.0 + VIOLATION)]
+        new = np.argsort(-omega, kind="stable")[: max(MOST_ENTERING, working.size)]
+        new = new[omega[new] > limit * (1.0 + VIOLATION_SHARE)]
         if not new.size:
             return w, b, float(declared.cvxpy.value)
         working = np.sort(np.concatenate([working, new]))

@@ -38,11 +38,11 @@ ABOUT = About(
     limits="two quadratic programs a step; what would take an hour is refused",
     library="Clarabel, own kernels",
 )
-DROP, STEPS = 0.5, 10
+DROP_SHARE, MOST_STEPS = 0.5, 10
 """Share of the features that a round drops, and the steps of the descent in a round at most."""
-PASSES = 30.0
+FACTORS_PER_EVALUATION = 30.0
 """Factorisations per evaluation, for the estimate of the time."""
-HOUR, SPEED = 3600.0, 2e9
+MOST_SECONDS, WORK_PER_SECOND = 3600.0, 2e9
 """Seconds that are refused, and multiplications a second."""
 
 
@@ -137,7 +137,9 @@ class RadiusMargin:
         return beta, float(beta @ diagonal) - float(u @ u) - float(ridge @ np.square(beta))
 
 
-def scaled(data: Instance, ids: Integers, C: float, *, bias: bool = True, steps: int = STEPS) -> tuple[Array, Bound]:
+def scaled(
+    data: Instance, ids: Integers, C: float, *, bias: bool = True, steps: int = MOST_STEPS
+) -> tuple[Array, Bound]:
     """Descend on R²W² from scales of 1, by L-BFGS-B of SciPy over s = √k u/‖u‖, u ≥ 0.
 
     Parameters
@@ -173,7 +175,7 @@ def scaled(data: Instance, ids: Integers, C: float, *, bias: bool = True, steps:
 
 
 def r2w2(
-    data: Instance, M: int, C: float = 1.0, *, bias: bool = True, drop: float = DROP, steps: int = STEPS
+    data: Instance, M: int, C: float = 1.0, *, bias: bool = True, drop: float = DROP_SHARE, steps: int = MOST_STEPS
 ) -> Linear:
     """Scale, drop the features of the smallest scales, and so on down to M; the SVM on them.
 
@@ -229,11 +231,11 @@ def _check_time(data: Instance, M: int, drop: float, steps: int) -> None:
     """Refuse what would take hours: an evaluation is some factorisations of the smaller of K and X'X."""
     n, size, seconds = data.n_samples, data.n_features, 0.0
     while size > M:
-        seconds += 1.3 * (steps + 1) * PASSES * n * float(min(n, size)) ** 2 / SPEED
+        seconds += 1.3 * (steps + 1) * FACTORS_PER_EVALUATION * n * float(min(n, size)) ** 2 / WORK_PER_SECOND
         size = max(M, min(size - 1, math.floor((1.0 - drop) * size)))
-    if seconds > HOUR:
+    if seconds > MOST_SECONDS:
         raise UsageError(
-            f"R²W² on {n} samples would take about {seconds / HOUR:.0f} h; a larger drop, fewer steps or fewer "
+            f"R²W² on {n} samples would take about {seconds / MOST_SECONDS:.0f} h; a larger drop, fewer steps or fewer "
             "samples take less"
         )
 

@@ -30,10 +30,10 @@ ABOUT = About(
     limits="some 5 log(p/M) fits, a fifth of the features dropped after each",
     library="LIBLINEAR (scikit-learn)",
 )
-DROP = 0.2
+DROP_SHARE = 0.2
 """Share of the features that a round drops; Guyon drops half, which is coarser."""
-COARSE, COARSE_ABOVE = 10, 200
-"""Tan 2010's schedule, ``drop="tan"``: COARSE features a round while more than COARSE_ABOVE are left, then one."""
+COARSE_DROP, COARSE_ABOVE = 10, 200
+"""Tan 2010's schedule, ``drop="tan"``: COARSE_DROP features a round while more than COARSE_ABOVE are left, then one."""
 TOL, MAX_STEPS = 1e-4, 10_000
 """LIBLINEAR's tolerance, and its steps at most."""
 Loss = Literal["squared-hinge", "hinge"]
@@ -47,7 +47,7 @@ def eliminate(
     C: float = 1.0,
     *,
     bias: bool = True,
-    drop: Drop = DROP,
+    drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
     seed: int = 0,
 ) -> dict[int, Integers]:
@@ -138,7 +138,7 @@ def check_drop(drop: Any) -> None:
 def _left_after(size: int, drop: Drop) -> int:
     """How many of `size` features a round leaves."""
     if isinstance(drop, str):
-        return size - (min(COARSE, size - COARSE_ABOVE) if size > COARSE_ABOVE else 1)
+        return size - (min(COARSE_DROP, size - COARSE_ABOVE) if size > COARSE_ABOVE else 1)
     if drop >= 1:
         return size - int(drop)
     return min(size - 1, math.floor((1.0 - drop) * size))
@@ -150,7 +150,7 @@ def rfe(
     C: float = 1.0,
     *,
     bias: bool = True,
-    drop: Drop = DROP,
+    drop: Drop = DROP_SHARE,
     loss: Loss = "squared-hinge",
     seed: int = 0,
 ) -> Linear:

@@ -23,7 +23,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, first_weight
-from mipfs.lab.baselines.rfe import DROP, Drop, eliminate, plain_svm
+from mipfs.lab.baselines.rfe import DROP_SHARE, Drop, eliminate, plain_svm
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 
@@ -37,13 +37,13 @@ ABOUT = About(
     limits="linear programs of all samples, and LIBLINEAR, which cannot centre sparse data",
     library="HiGHS, LIBLINEAR (scikit-learn)",
 )
-OFFSET = 1e-3
+OFFSET_SHARE = 1e-3
 """δ of log(v + δ), as a share of the largest weight."""
 STEEPNESS = 5.0
 """a of 1 − e^(−a v), v as a share of the largest weight."""
-GROWTH, ATTEMPTS = 100.0, 5
+PRICE_FACTOR, MOST_ATTEMPTS = 100.0, 5
 """Factor of the price of a missed margin until none is missed, and how often it grows at most."""
-MISSED = 1e-7
+MISSED_MARGIN = 1e-7
 """A margin may be short of 1 by so much."""
 
 
@@ -55,7 +55,7 @@ def rinaldi(
     bias: bool = True,
     variant: Variant = "rfe",
     concave: Concave = "log",
-    drop: Drop = DROP,
+    drop: Drop = DROP_SHARE,
     seed: int = 0,
 ) -> Linear:
     """Select by turns down to M features, and fit the SVM on them.
@@ -139,7 +139,7 @@ def slopes(v: Array, concave: Concave) -> Array:
     """f'(v) of weights >= 0, divided by the largest."""
     top = float(v.max(initial=0.0))
     share = v / top if top > 0.0 else v
-    r = 1.0 / (share + OFFSET) if concave == "log" else np.exp(-STEEPNESS * share)
+    r = 1.0 / (share + OFFSET_SHARE) if concave == "log" else np.exp(-STEEPNESS * share)
     return np.asarray(r / r.max())
 
 
@@ -149,12 +149,12 @@ def separating(program: OneNorm, kept: npt.NDArray[np.bool_], r: Array, data: In
     A price on what a margin misses is exact once no multiplier reaches it; it grows until then.
     """
     price = first_weight(data)
-    for _ in range(ATTEMPTS):
+    for _ in range(MOST_ATTEMPTS):
         vertex = program.solve(np.where(kept, price, 0.0), r)
         f = data.block(vertex.ids).scores(vertex.w, vertex.b)
-        if float(np.maximum(0.0, 1.0 - data.y * f)[kept].max(initial=0.0)) <= MISSED:
+        if float(np.maximum(0.0, 1.0 - data.y * f)[kept].max(initial=0.0)) <= MISSED_MARGIN:
             break
-        price *= GROWTH
+        price *= PRICE_FACTOR
     return vertex
 
 

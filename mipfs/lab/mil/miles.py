@@ -23,7 +23,7 @@ from mipfs.plumbing.declared import Positive, checked
 
 BLOCK = 1 << 21
 """Numbers in a block of distances, of rows or of dense concepts: 16 MiB."""
-WIDE = 1 << 10
+CONCEPTS_PER_BLOCK = 1 << 10
 """Concepts in a block, at most."""
 ROUND_OFF = 1e-11
 """Squared distances that differ by this share of themselves and of the concepts' spread count as equal."""
@@ -117,7 +117,7 @@ class Miles:
     def _wide(self) -> int:
         """Concepts in a block."""
         K, p = self.concepts.shape
-        return max(1, min(int(K), WIDE, BLOCK if self._sparse else BLOCK // int(p)))
+        return max(1, min(int(K), CONCEPTS_PER_BLOCK, BLOCK if self._sparse else BLOCK // int(p)))
 
     def _spread(self) -> float:
         """The mean ‖z_k‖² of the concepts as distances see them."""

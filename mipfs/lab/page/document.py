@@ -27,9 +27,9 @@ from mipfs.report.charts import Detail
 from mipfs.report.visible import escaped
 from mipfs.result.result import Result
 
-MOST = 2_000_000
+MOST_BYTES = 2_000_000
 """Bytes of a page."""
-COARSEST = 5
+MOST_HALVINGS = 5
 """How often the detail may be halved until the page fits."""
 KINDS = {Result: "Result", SolutionPath: "Path", Comparison: "Ladder of relaxations"}
 
@@ -65,7 +65,7 @@ def html(items: Sequence[Item], title: str = "") -> str:
     Returns
     -------
     str
-        An HTML document below `MOST` bytes: long traces and long lists are shown in less detail until it is.
+        An HTML document below `MOST_BYTES` bytes: long traces and long lists are shown in less detail until it is.
 
     Raises
     ------
@@ -75,12 +75,12 @@ def html(items: Sequence[Item], title: str = "") -> str:
     if not items:
         raise UsageError("a page needs at least one result")
     detail = Detail()
-    for _ in range(COARSEST):
+    for _ in range(MOST_HALVINGS):
         text = _document(items, detail, title)
-        if len(text.encode()) <= MOST:
+        if len(text.encode()) <= MOST_BYTES:
             return text
         detail = detail.halved()
-    raise UsageError(f"the page would be larger than {MOST / 1e6:g} MB; give fewer results")
+    raise UsageError(f"the page would be larger than {MOST_BYTES / 1e6:g} MB; give fewer results")
 
 
 @declared

@@ -21,7 +21,7 @@ from mipfs.result.words import certificate_words, problem_words, rows_in_words, 
 Score = Mapping[str, Any]
 """What `mipfs.result.score.score` says of a result on other data."""
 SCORES = ("accuracy", "balanced_accuracy", "precision", "recall", "f1")
-SHOWN = 200
+MOST_ROWS = 200
 """Rows of the problem that are written out."""
 
 
@@ -138,7 +138,7 @@ def _problem(result: Result) -> Card:
         has_sum = any(row.activity is not None for row in rows)
         names = ("row", "says", *(["at this selection"] if has_sum else []))
         body = []
-        for row in rows[:SHOWN]:
+        for row in rows[:MOST_ROWS]:
             origin = f' <small class="facts">({escaped(row.origin)})</small>' if row.origin else ""
             said = '<span class="contradicts">contradicts the others</span>' if row.conflicts else ""
             cells = [f'<th scope="row">{escaped(row.name)}</th>', f"<td>{escaped(row.text)}{origin} {said}</td>"]
@@ -148,8 +148,8 @@ def _problem(result: Result) -> Card:
             body.append(f"<tr>{''.join(cells)}</tr>")
         head = "".join(f'<th scope="col">{name}</th>' for name in names)
         table = f'<div class="scroll"><table class="rows"><tr>{head}</tr>{"".join(body)}</table></div>'
-        if len(rows) > SHOWN:
-            table += f'<p class="note">and {len(rows) - SHOWN} rows more, all of them in the JSON</p>'
+        if len(rows) > MOST_ROWS:
+            table += f'<p class="note">and {len(rows) - MOST_ROWS} rows more, all of them in the JSON</p>'
     extra = []
     for name, one in result.extra.items():
         value = one.get("value")

@@ -18,9 +18,9 @@ from mipfs.report.numbers import listed, number, percent, stated, time_text
 from mipfs.report.visible import escaped
 from mipfs.result.result import Status
 
-LISTED = 200
+MOST_WEIGHTS = 200
 """Weights of the chosen point that are listed."""
-OPEN = 8
+MOST_OPEN_POINTS = 8
 """Open points that are named."""
 
 
@@ -78,15 +78,15 @@ def _path_ways(path: SolutionPath) -> str:
     left = [point for point in path.points if point.status not in (Status.OPTIMAL, Status.RELAXED, Status.INFEASIBLE)]
     if not left:
         return ""
-    names = "; ".join(f"{place_text(point.place)}, gap {percent(point.gap)}" for point in left[:OPEN])
-    more = f" and {len(left) - OPEN} more" if len(left) > OPEN else ""
+    names = "; ".join(f"{place_text(point.place)}, gap {percent(point.gap)}" for point in left[:MOST_OPEN_POINTS])
+    more = f" and {len(left) - MOST_OPEN_POINTS} more" if len(left) > MOST_OPEN_POINTS else ""
     worst = max(left, key=lambda point: point.gap)
     what = ways(worst.result)
     return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
 
 
 def _weights(point: Point) -> Table:
-    rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:LISTED]]
+    rows = [(name, number(value)) for name, value in list(point.result.weights.items())[:MOST_WEIGHTS]]
     return Table(("feature", "weight"), [*rows, ("(intercept)", number(point.result.intercept))])
 
 

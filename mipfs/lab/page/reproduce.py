@@ -12,7 +12,7 @@ from mipfs.result.result import Result, StopReason
 
 DEFAULTS = {"loss": "hinge", "bias": True, "lambda": 0.0, "margin": "unit"}
 NAMES = {"lambda": "lam"}
-LONG = 400
+MOST_CHARACTERS = 400
 """Characters of a value that is written out."""
 
 
@@ -74,4 +74,4 @@ def problem_lines(params: Mapping[str, Any], scale: Any) -> list[str]:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= LONG else "..."
+    return text if len(text) <= MOST_CHARACTERS else "..."

@@ -16,9 +16,9 @@ from mipfs.report.thinning import visible
 from mipfs.report.visible import escaped
 from mipfs.result.result import Result
 
-LEAST = 1e-6
+LEAST_GAP = 1e-6
 """The smallest gap that the common chart tells apart."""
-FAR = 10.0
+LOGARITHMIC_RATIO = 10.0
 """How many times longer one run may take than another before the axis of time becomes logarithmic."""
 Named = tuple[int, str, Result]
 """Place on the page, name and result."""
@@ -95,9 +95,9 @@ def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
         x_label="seconds",
         y_label="gap, logarithmic",
         after=" s",
-        is_log=float(x[0]) > 0 and max(ends) > FAR * min(ends),
+        is_log=float(x[0]) > 0 and max(ends) > LOGARITHMIC_RATIO * min(ends),
         is_log_y=True,
-        limits=(max(LEAST, low), max(1.0, *known)),
+        limits=(max(LEAST_GAP, low), max(1.0, *known)),
         note=f"{note} A curve ends where its run ended.".strip(),
         table=Table(
             ("result", "last gap", "seconds"),
@@ -107,7 +107,7 @@ def _gaps(named: Sequence[Named], detail: Detail) -> Lines | None:
 
 
 def _shown(gap: float) -> float | None:
-    return max(LEAST, float(f"{gap:.6g}")) if math.isfinite(gap) else None
+    return max(LEAST_GAP, float(f"{gap:.6g}")) if math.isfinite(gap) else None
 
 
 def _features(named: Sequence[Named], detail: Detail) -> Grid | None:

@@ -19,7 +19,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import decoded
-from mipfs.solvers.cones import REPEATED, Canonical
+from mipfs.solvers.cones import REPEATED_WORK, Canonical
 from mipfs.svm.solver import SVM
 
 
@@ -54,7 +54,7 @@ class ConicSubproblem(Subproblem):
         scores = (Z @ w - (block.center * root) @ w if ids.size else np.zeros(problem.c_i.size)) + b
         loss = loss_of(problem, scores)
         program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss.value), loss.rows)
-        if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED) != "solved":
+        if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK) != "solved":
             return super()._svm(ids, part, tol, start)
         dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
         alpha, inner = decoded(dual), np.asarray(w.value, dtype=float)[: ids.size]

@@ -23,7 +23,7 @@ from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
-from mipfs.solvers.cones import REPEATED, Canonical
+from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
 ONE_BY_ONE = Lock()
 """CVXPY makes its programs in one thread at a time."""
@@ -65,7 +65,7 @@ class ConicBoolean(Boolean):
         """Solve with σ between `low` and `high`, 0 or 1 each; where Clarabel fails, by our own interior point."""
         with ONE_BY_ONE:
             node = Node(self.problem, low > 0.5, high > 0.5)
-            status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED)
+            status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK)
         if status != "solved":
             return super().solve(low, high, tol, enough)
         self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough

@@ -21,7 +21,7 @@ from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-from mipfs.solvers.cones import REPEATED, Canonical
+from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
 EXACT = 1e-10
 """Relative gap of the SVM at the mixture that the conic solver found."""
@@ -53,7 +53,7 @@ class Conic:
         declared = formulation.declared(
             "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
         )
-        status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED)
+        status = Canonical(declared.cvxpy).solve(deadline=self._deadline(), stop=must_stop, in_process=REPEATED_WORK)
         if status == "solved":
             mu = np.maximum(np.asarray(declared.variables["mu"].value, dtype=float).ravel(), 0.0)
             alpha = feasible(problem, np.asarray(declared.variables["alpha"].value, dtype=float))

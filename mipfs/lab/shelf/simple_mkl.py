@@ -24,13 +24,13 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array, Integers
 
-FLAT = 0.1
+FLAT_SLOPE_SHARE = 0.1
 """A line search ends where the slope is this share of the first one."""
 LINE_STEPS = 40
 """SVMs of one line search at most: by then the step is as short as rounding."""
-ROUNDING = 1e-13
+ROUNDING_SHARE = 1e-13
 """A component of the direction below this share of the slope is rounding, not descent."""
-TIGHTEST = 1e-12
+TIGHTEST_TOLERANCE = 1e-12
 """LIBLINEAR's tolerance is lowered to this, tenfold at a time, where the descent stalls for want of accuracy."""
 
 
@@ -124,7 +124,7 @@ def simple_mkl(
         step = _descend(run, at)
         if step is not None:
             at = step
-        elif run.svm_tol > TIGHTEST:
+        elif run.svm_tol > TIGHTEST_TOLERANCE:
             run.svm_tol *= 0.1
             at = run.solve(at.mu)
         else:
@@ -154,7 +154,7 @@ def _reduced_gradient(at: _Point) -> Array:
 def _descend(run: _Run, start: _Point) -> _Point | None:
     """One iteration: to the boundary as long as J falls there, then a line search; None where J does not fall."""
     at, direction = start, _reduced_gradient(start)
-    noise = ROUNDING * float(np.abs(start.slope).max())
+    noise = ROUNDING_SHARE * float(np.abs(start.slope).max())
     while np.any(direction < -noise):
         falling = np.flatnonzero(direction < -noise)
         ratios = -at.mu[falling] / direction[falling]
@@ -180,7 +180,7 @@ def _line_search(run: _Run, start: _Point, direction: Array, longest: float) -> 
         slope_at = float(at.slope @ direction)
         if at.value < (start if best is None else best).value:
             best = at
-        if best is not None and abs(slope_at) <= FLAT * -first:
+        if best is not None and abs(slope_at) <= FLAT_SLOPE_SHARE * -first:
             break
         if slope_at < 0.0:
             low, slope = step, slope_at

@@ -12,7 +12,7 @@ from mipfs.lab.sketch.bss import check_picks, promised, sparsify
 from mipfs.lab.sketch.picks import Picks, Progress, gathered
 from mipfs.lab.sketch.source import Source, column_norms, right_vectors
 
-QUARTER = 4
+PROJECTION_DIVISOR = 4
 """Projections by default: r over this, so that q = ½."""
 
 
@@ -28,7 +28,7 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     UsageError
         r is not above the rank of GX.
     """
-    t = max(1, r // QUARTER) if projections is None else projections
+    t = max(1, r // PROJECTION_DIVISOR) if projections is None else projections
     G = np.random.default_rng(seed).standard_normal((t, source.shape[0]))
     image = source.projected(G)
     norms = column_norms(image)

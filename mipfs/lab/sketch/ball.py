@@ -20,9 +20,9 @@ from mipfs.solvers.cones import conic_solution
 
 TOL = 1e-8
 """Relative distance of the two bounds on R² at which the search ends."""
-ROUNDS, JOIN = 200, 8
+MOST_CORE_SETS, LEAST_JOINING = 200, 8
 """Core sets at most; points that join at a time at least, as many as there are once they are more."""
-DUST = 1e-10
+NEGLIGIBLE_SHARE = 1e-10
 """Entries of β below this share of the largest are dropped."""
 
 
@@ -57,14 +57,14 @@ def enclosing_ball(X: Any) -> Interval:
 def _search(points: Any, squares: Array) -> Interval:
     core, beta = np.array([int(squares.argmax())]), np.ones(1)
     low, high = 0.0, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MOST_CORE_SETS):
         center = np.asarray(points[core].T @ beta).ravel()
         own = float(center @ center)
         away = squares - 2.0 * np.asarray(points @ center).ravel() + own
         low, high = max(low, float(beta @ squares[core]) - own), min(high, float(away.max()))
         if high - low <= TOL * high:
             break
-        far = np.argsort(-away, kind="stable")[: max(JOIN, core.size)]
+        far = np.argsort(-away, kind="stable")[: max(LEAST_JOINING, core.size)]
         joining = np.setdiff1d(far[away[far] > low], core)
         if joining.size == 0:  # round-off: no point is left to tell the two apart
             break
@@ -89,5 +89,5 @@ def _weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array 
     if answer is None:
         return None
     beta = np.maximum(answer[0], 0.0)
-    beta[beta < DUST * beta.max()] = 0.0
+    beta[beta < NEGLIGIBLE_SHARE * beta.max()] = 0.0
     return np.asarray(beta / beta.sum())

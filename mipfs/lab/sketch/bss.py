@@ -24,9 +24,9 @@ from mipfs.lab.sketch.picks import Picks, Progress, Promise, gathered
 from mipfs.lab.sketch.source import Source
 from mipfs.plumbing.arrays import Array, Integers
 
-FIRST, MOST = 64, 1 << 22
+FIRST_ROWS, MOST_ENTRIES = 64, 1 << 22
 """Rows of the first product of a step (each next one has twice as many), and entries of one product at most."""
-DIGITS = 30
+COMPARED_DIGITS = 30
 """Binary digits that columns are compared by."""
 
 
@@ -167,13 +167,13 @@ def preference(V: Array, norms: Array) -> Integers:
 def _rounded(values: Array) -> Array:
     """Nine significant digits of every value, so that what is equal but for round-off is equal."""
     mantissa, exponent = np.frexp(values)
-    rounded: Array = np.ldexp(np.round(mantissa * 2.0**DIGITS), exponent - DIGITS)
+    rounded: Array = np.ldexp(np.round(mantissa * 2.0**COMPARED_DIGITS), exponent - COMPARED_DIGITS)
     return rounded
 
 
 def first_passing(V: Array, queue: Integers, test: Array) -> int | None:
     """The first place in a queue of rows (m,) whose form v'test v is not negative; None without one."""
-    start, width, most = 0, FIRST, max(FIRST, MOST // V.shape[1])
+    start, width, most = 0, FIRST_ROWS, max(FIRST_ROWS, MOST_ENTRIES // V.shape[1])
     while start < queue.size:
         rows = V[queue[start : start + width]]
         passing = np.flatnonzero(np.einsum("ij,ij->i", rows @ test, rows) >= 0.0)
@@ -185,7 +185,7 @@ def first_passing(V: Array, queue: Integers, test: Array) -> int | None:
 
 def best(V: Array, queue: Integers, test: Array) -> int:
     """The row of the largest form: what is taken where round-off lets none pass."""
-    most, found, largest = max(FIRST, MOST // V.shape[1]), -1, -math.inf
+    most, found, largest = max(FIRST_ROWS, MOST_ENTRIES // V.shape[1]), -1, -math.inf
     for start in range(0, queue.size, most):
         rows = V[queue[start : start + most]]
         values = np.einsum("ij,ij->i", rows @ test, rows)

@@ -19,7 +19,7 @@ from mipfs.plumbing.declared import Seed, declared
 from mipfs.problem import Problem
 from mipfs.result.result import Result
 
-SELECTIONS = 1000
+MOST_SELECTIONS = 1000
 """Selections that feature generation makes at most until it has used enough features."""
 
 
@@ -94,7 +94,7 @@ def _rated_by(problem: Problem, found: Result) -> npt.NDArray[np.float64]:
 def by_generation(problem: Problem, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Positions (count,) of the features that feature generation finds (Tan 2014, Algorithm 1)."""
     M = problem.M or problem.data.n_features
-    found = solve(problem, "kelley", T=min(SELECTIONS, -(-count // max(1, M)) + 1), refit=False)
+    found = solve(problem, "kelley", T=min(MOST_SELECTIONS, -(-count // max(1, M)) + 1), refit=False)
     mixed = {} if found.relaxed is None else found.relaxed["sigma"]
     used = problem.data.columns_of(list(mixed))[np.argsort(-np.array([*mixed.values()]), kind="stable")]
     best = problem.atoms.best(_rated_by(problem, found), count)

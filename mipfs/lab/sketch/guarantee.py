@@ -22,9 +22,9 @@ from mipfs.lab.sketch.picks import Picks, Promise
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Basis, Source
 
-SLACK = 1e-6
+PROMISE_SLACK = 1e-6
 """Relative distance at which a measured number counts as below its promise."""
-NOTHING = 1e-12
+ZERO_EIGENVALUE = 1e-12
 """An eigenvalue below this is zero."""
 NO_SLACK, SOME_SLACK = 1e-6, 1e-3
 """Shares of the SVM's value up to which its loss counts as none, and from which on as some."""
@@ -202,11 +202,11 @@ def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None)
 def _of_the_measures(promised: Promise | None, measured: dict[str, Interval | None]) -> list[str]:
     """Where what was measured leaves nothing, or is not what was promised."""
     said, found = [], measured["eigenvalues"]
-    if found is not None and found.low < NOTHING:
+    if found is not None and found.low < ZERO_EIGENVALUE:
         said.append("the chosen columns miss some directions altogether (least eigenvalue 0): a margin may vanish")
     if promised is None:
         return said
-    low, high = promised.low * (1.0 - SLACK), promised.high * (1.0 + SLACK)
+    low, high = promised.low * (1.0 - PROMISE_SLACK), promised.high * (1.0 + PROMISE_SLACK)
     if promised.probability < 1.0:
         cause = f"which {1.0 - promised.probability:.0%} of the draws may do"
     else:
@@ -230,11 +230,11 @@ def _of_supervision(
         f"the columns were chosen by {n_support} of {n} samples: nothing is promised of the margin on the others, nor "
         "of the radius"
     )
-    if found is not None and margin is not None and margin.high < found.low * (1.0 - SLACK):
+    if found is not None and margin is not None and margin.high < found.low * (1.0 - PROMISE_SLACK):
         said += f"; on all samples {margin.high:.3g} of the squared margin is left, on the support vectors at least "
         said += f"{found.low:.3g}"
         said += ", and samples that the SVM separated without slack need some now" if lost else ""
-    if found is not None and radius is not None and radius.low > found.high * (1.0 + SLACK):
+    if found is not None and radius is not None and radius.low > found.high * (1.0 + PROMISE_SLACK):
         said += f"; the squared radius is {radius.low:.3g} times what it was"
     return [said]
 

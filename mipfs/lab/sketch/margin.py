@@ -24,7 +24,7 @@ from mipfs.plumbing.arrays import Array, Integers
 
 TOL = 1e-7
 """Relative gap that is asked of the SVM; the interval says what was reached."""
-HELD = 1e-6
+SUPPORT_SHARE = 1e-6
 """Share of the largest α from which on a sample is a support vector: below it stands what the tolerance leaves."""
 
 
@@ -48,7 +48,7 @@ def solve_svm(data: Instance, C: float, bias: bool) -> Solved:
     """Z and the support vectors of all features; see `mipfs.losses.hinge`."""
     c = C * data.sample_weight
     svm = get_loss("hinge").Solver(data, c, bias).solve(np.arange(data.n_features), tol=TOL)
-    support = np.flatnonzero(svm.alpha > HELD * svm.alpha.max(initial=0.0))
+    support = np.flatnonzero(svm.alpha > SUPPORT_SHARE * svm.alpha.max(initial=0.0))
     slack = max(0.0, svm.primal - 0.5 * float(svm.w @ svm.w))
     return Solved(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), slack, support)
 

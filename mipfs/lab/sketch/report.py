@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mipfs.lab.sketch.guarantee import Guarantee
     from mipfs.lab.sketch.select import Sketch
 
-SHOWN = 20
+MOST_LISTED = 20
 """Columns that are listed."""
 
 
@@ -25,7 +25,7 @@ def sketch_blocks(sketch: Sketch) -> list[Block]:
     pairs = [("method", sketch.method), ("chosen by", rows), ("chosen", chosen)]
     if sketch.guarantee.rank:
         pairs.append(("rank", str(sketch.guarantee.rank)))
-    heaviest = np.argsort(-sketch.rescaling, kind="stable")[:SHOWN]
+    heaviest = np.argsort(-sketch.rescaling, kind="stable")[:MOST_LISTED]
     lines = [(sketch.names[k], f"{sketch.repeats[k]}", f"{sketch.rescaling[k]:.4g}") for k in heaviest]
     hidden = sketch.ids.size - len(lines)
     blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]

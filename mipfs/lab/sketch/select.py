@@ -31,10 +31,10 @@ METHODS = {
 
 BY_RANK = ("bss", "leverage")
 """The methods that are told by the singular directions, of which `rank` may ask for the leading ones."""
-MOST = 2**31 - 1
+MOST_NUMBER = 2**31 - 1
 """The most picks, draws or directions that may be asked for: arrays of this length are made of them."""
-Number = Annotated[int, Within(1, MOST)]
-PICKS = 4
+Number = Annotated[int, Within(1, MOST_NUMBER)]
+PICKS_PER_RANK = 4
 """Picks by default, in ranks: q = ½."""
 
 
@@ -250,7 +250,7 @@ def _chosen(
     data: Instance, how: Choice, rows: Integers | None, solved: Solved | None, progress: Progress | None
 ) -> Sketch:
     source = Source(data, rows, how.rank)
-    r = PICKS * (how.projections or source.basis.rank) if how.r is None else int(how.r)
+    r = PICKS_PER_RANK * (how.projections or source.basis.rank) if how.r is None else int(how.r)
     picks = get_method(how.method)(source, r, seed=how.seed, projections=how.projections, progress=progress)
     if how.check:
         guarantee = checked(data, source, picks, solved, how.C, how.bias)

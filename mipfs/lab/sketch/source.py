@@ -21,14 +21,14 @@ from mipfs.errors import DataError, NumericalError
 from mipfs.lab.sketch.margin import rows_of, stored
 from mipfs.plumbing.arrays import Array, Integers
 
-FEW = 8
+SPARSE_RATIO = 8
 """Singular directions are found by `svds` where a sparse matrix has more rows and columns than this multiple
 of them."""
 TINY_ROW = 1e-140
 """A row of V below this is taken for zero: its square is no normal number."""
 UNEXPLAINED = 1e-10
 """Share of ‖X‖² that may lie outside V where V is called whole."""
-WORK, LONGEST = 6e-10, 300.0
+SECONDS_PER_WORK, MOST_SECONDS = 6e-10, 300.0
 """Seconds of a decomposition on one core, over the square of the smaller side times the larger; and how many are waited
 for, as LAPACK can neither be interrupted nor say how far it is."""
 REMEDY = "choose by approx-bss with fewer projections, by fewer rows (supervised), or ask for the leading ones by rank"
@@ -96,14 +96,14 @@ class Source:
         DataError
             The decomposition does not fit into memory; what fits is named. A matrix of rank 0.
         """
-        few = self.limit is not None and FEW * self.limit < min(self.shape)
+        few = self.limit is not None and SPARSE_RATIO * self.limit < min(self.shape)
         if self.is_sparse and few:
             assert self.limit is not None
             return _leading(self._operator(), self.limit, self.norms)
         n, p = self.shape
         self._fits(8 * (2 * n * p + p * min(n, p)), "its singular vectors")
-        seconds = WORK * min(n, p) ** 2 * max(n, p)
-        if seconds > LONGEST:
+        seconds = SECONDS_PER_WORK * min(n, p) ** 2 * max(n, p)
+        if seconds > MOST_SECONDS:
             raise DataError(
                 f"{n} rows of {p} columns: its singular vectors would take about {seconds / 3600:.1f} hours", REMEDY
             )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.bench_rows import Row
 
 FORMATS = (".png", ".svg", ".pdf")
-APART = 0.006
+MARK_DISTANCE = 0.006
 """Share of the largest number of features by which methods are drawn beside one another."""
 LINES, MARKS = ("-", "--", "-.", ":"), "osD^vP*X"
 """What tells methods apart where colours are out."""
@@ -65,7 +65,7 @@ def drawn(found: Bench) -> Any:
             handles.append(left.axhline(rows[0].value, label=f"{method} (all features)", **flat))
             right.axhline(rows[0].seconds, **flat)
         elif rows:
-            aside = APART * reach * (number - 0.5 * (len(found.setting.methods) - 1))
+            aside = MARK_DISTANCE * reach * (number - 0.5 * (len(found.setting.methods) - 1))
             marked = {**look, "marker": MARKS[number % len(MARKS)]}
             handles.append(_curve(left, right, rows, method, aside, marked))
     left.set(xlabel="number of features", ylabel=f"{found.setting.measure} (mean ± one standard error)")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mipfs.lab.studies.bench import Bench
     from mipfs.lab.studies.bench_rows import Row
 
-SHOWN = 5
+MOST_NAMED = 5
 """Features of a line that are named."""
 MEGA = 1e6
 
@@ -108,7 +108,7 @@ def _size(row: Row) -> str:
 
 def _often(row: Row, found: Bench) -> str:
     """The features in most folds, with their share."""
-    named = [f"{found.names[j]} {100 * share:.0f}%" for j, share in row.shares[:SHOWN]]
+    named = [f"{found.names[j]} {100 * share:.0f}%" for j, share in row.shares[:MOST_NAMED]]
     more = len(row.shares) - len(named)
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 

@@ -34,7 +34,7 @@ WARM_SECONDS = 120.0
 """Compiling all kernels of a method may take half a minute."""
 SEEDS = 2**31
 """Seeds of methods are below: the libraries take no larger ones."""
-DIGITS = 12
+COUNTED_DIGITS = 12
 """Decimals of a mean of the measure that count: below them the same shares differ by the order of their sum."""
 
 
@@ -127,7 +127,7 @@ def _chosen(method: Method, train: Instance, M: int, setting: Setting) -> float:
                 values[number, k] = setting.sign * setting.value(part, scores(fitted, part.X))
             except TimeUp:
                 values[number, k] = -math.inf
-    means = np.round(values.mean(axis=0), DIGITS)
+    means = np.round(values.mean(axis=0), COUNTED_DIGITS)
     if not np.any(np.isfinite(means)):
         raise TimeUp
     return float(grid[int(np.argmax(means))])

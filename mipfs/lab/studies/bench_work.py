@@ -17,7 +17,7 @@ from mipfs.lab.studies.bench_unit import Record
 from mipfs.plumbing.cluster import check_client
 from mipfs.plumbing.declared import Count, checked
 
-AHEAD = 2
+UNITS_PER_PROCESS = 2
 """Units that are handed out for every process."""
 
 
@@ -77,7 +77,7 @@ def _of_processes(stored: str, setting: Setting, units: Sequence[Unit], jobs: in
                 left.remove(Unit(record["method"], record["M"], record["fold"]))
                 yield record
         except TerminatedWorkerError:
-            for unit in left[: AHEAD * jobs]:
+            for unit in left[: UNITS_PER_PROCESS * jobs]:
                 left.remove(unit)
                 try:
                     yield from _pool(stored, setting, (unit,), 2)
@@ -88,7 +88,9 @@ def _of_processes(stored: str, setting: Setting, units: Sequence[Unit], jobs: in
 def _pool(stored: str, setting: Setting, units: Sequence[Unit], jobs: int) -> Generator[Record, None, None]:
     from joblib import Parallel, delayed
 
-    pool = Parallel(jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * jobs)
+    pool = Parallel(
+        jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch=UNITS_PER_PROCESS * jobs
+    )
     with closing(pool(delayed(_stored_unit)(stored, setting, unit) for unit in units)) as found:
         yield from found
 

@@ -27,7 +27,7 @@ NAMES = {
 
 PLAIN = ("solved", "optimal")
 """What a rung's status is where nothing else is to be said of it."""
-LEAST = 1e-6
+LEAST_GAP = 1e-6
 """The smallest gap that a chart tells apart."""
 
 
@@ -144,7 +144,7 @@ def _values(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) 
 
 def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
     """The gap of every point."""
-    gaps = [None if gap is None else max(LEAST, gap) for gap in _each(points, lambda point: point.gap)]
+    gaps = [None if gap is None else max(LEAST_GAP, gap) for gap in _each(points, lambda point: point.gap)]
     asked = percent(max(point.gap_asked for point in points))
     rows = [(_place(point), percent(point.gap), point.status.name.lower()) for point in points]
     return replace(
@@ -153,7 +153,7 @@ def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
         curves=[Curve("gap", gaps, "third", percent=True)],
         y_label="gap, logarithmic",
         is_log_y=True,
-        note=f"Asked was {asked}; a gap below {percent(LEAST)} is drawn there.",
+        note=f"Asked was {asked}; a gap below {percent(LEAST_GAP)} is drawn there.",
         table=Table((blank.x_label, "gap", "status"), rows, left=0),
     )
 

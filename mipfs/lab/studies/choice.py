@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mipfs.lab.studies.solution_path import Point
 
-DIGITS = 12
+COUNTED_DIGITS = 12
 """Decimals of an error that count: below them means of the same shares differ by the order of their sum."""
 
 
@@ -27,14 +27,14 @@ def least_error(points: Sequence[Point]) -> Point | None:
     -------
     Point, or None when no point can be compared
     """
-    return min(_compared(points), key=lambda point: round(point.error, DIGITS), default=None)
+    return min(_compared(points), key=lambda point: round(point.error, COUNTED_DIGITS), default=None)
 
 
 def one_standard_error(points: Sequence[Point]) -> Point | None:
     """The first point whose error is at most that of `least_error` plus its standard error; otherwise the same."""
     best = least_error(points)
-    most = math.nan if best is None else round(best.error + best.standard_error, DIGITS)
-    return next((point for point in _compared(points) if round(point.error, DIGITS) <= most), None)
+    most = math.nan if best is None else round(best.error + best.standard_error, COUNTED_DIGITS)
+    return next((point for point in _compared(points) if round(point.error, COUNTED_DIGITS) <= most), None)
 
 
 def _compared(points: Sequence[Point]) -> list[Point]:

@@ -45,7 +45,7 @@ CONIC: Mapping[str, str] = {
 }
 """The rungs that are programs for Clarabel, and the formulations that declare them."""
 RUNGS = (*CONIC, "boolean", "convex-hull", "exact")
-GAP, KELLEY_GAP = 1e-6, 1e-7
+RUNG_GAP, KELLEY_GAP = 1e-6, 1e-7
 """Relative gap at which a rung counts as solved, and the one that `kelley` is asked for."""
 RELAXATIONS = ("plain", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "boolean", "convex-hull")
 WEAKER: Mapping[str, Sequence[str]] = {
@@ -55,7 +55,7 @@ WEAKER: Mapping[str, Sequence[str]] = {
 }
 """The rungs whose value is at most that of a rung (`mathematics`: the proven order), whatever the rows and atoms."""
 FAILED = "failed: the numbers are too hard for Clarabel"
-CONTRADICTS = 1e-9
+CONTRADICTION = 1e-9
 """A bound this far (relative) above the value of a classifier is more than round-off: it is wrong."""
 MAX_EXACT = 100_000
 """Features beyond which the master problem of the exact rung, whose cuts are dense, no longer fits."""
@@ -75,7 +75,7 @@ class Rung:
     seconds : float
     size : mapping of str to int, or None: variables, constraints and nonzeros of its program
     status : str
-        "solved": its own two bounds meet to `GAP`; "optimal"; "numerical" where what it claims contradicts a
+        "solved": its own two bounds meet to `RUNG_GAP`; "optimal"; "numerical" where what it claims contradicts a
         classifier, and no bound is printed; or in a few words why not.
     """
 
@@ -268,7 +268,7 @@ def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> t
     incumbent : float, value of the best classifier that any of them found
     problem : Problem
     """
-    limit = incumbent + CONTRADICTS * abs(incumbent) if math.isfinite(incumbent) else math.inf
+    limit = incumbent + CONTRADICTION * abs(incumbent) if math.isfinite(incumbent) else math.inf
     proven: dict[str, float] = {}
     rungs = []
     for one in climbed:
@@ -278,7 +278,7 @@ def settled(climbed: Sequence[Climbed], incumbent: float, problem: Problem) -> t
             value = max([value, *(proven[name] for name in WEAKER[one.name] if name in proven)])
         proven[one.name] = value
         upper = min(one.upper, incumbent)  # no relaxation is above a classifier
-        meets = math.isfinite(upper) and abs(upper - value) <= GAP * abs(upper)
+        meets = math.isfinite(upper) and abs(upper - value) <= RUNG_GAP * abs(upper)
         status = "numerical" if wrong else one.solved if one.ran and meets else one.status
         rungs.append(Rung(one.name, True, value, relative_gap(incumbent, value), one.seconds, one.size, status))
     return tuple(rungs)
@@ -342,7 +342,7 @@ class _Climb:
         problem, run, everything = self.problem, Run(self.problem, kelley.Options()), np.ones(self.problem.atoms.count)
         subproblem = Subproblem(problem)
         with heard():
-            solved = subproblem.solve(everything, 0.1 * GAP)
+            solved = subproblem.solve(everything, 0.1 * RUNG_GAP)
             rounding.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
@@ -375,7 +375,7 @@ class _Climb:
         return _climbed(name, lower, upper, result, size, f"solved{_without(entry.capability.left_out(self.problem))}")
 
     def _run(self, driver: str, **options: Any) -> Result:
-        gap = KELLEY_GAP if driver in ("kelley", "two_layer") else GAP
+        gap = KELLEY_GAP if driver in ("kelley", "two_layer") else RUNG_GAP
         result = drivers.solve(self.problem, driver, gap=gap, **self.common, **options)
         if result.objective < self.incumbent:
             self.incumbent, self.selected = result.objective, result.selected

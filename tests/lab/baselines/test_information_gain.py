@@ -67,7 +67,7 @@ def test_the_largest_of_equal_ones_the_first_and_the_blocks(monkeypatch: pytest.
     y = np.where(X[:, 2] + X[:, 6] + r.normal(size=60) > 2, 1.0, -1.0)
     data = Instance.from_arrays(X, y)
     whole = information_gain(data)
-    monkeypatch.setattr("mipfs.lab.baselines.information_gain.BLOCK", 100)
+    monkeypatch.setattr("mipfs.lab.baselines.information_gain.VALUES_PER_BLOCK", 100)
     np.testing.assert_array_equal(information_gain(data), whole)
     order = np.argsort(-whole, kind="stable")
     assert fit(data, 3).ids.tolist() == sorted(order[:3].tolist())

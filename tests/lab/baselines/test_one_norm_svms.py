@@ -224,6 +224,6 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         UsageError, match="factors a matrix of 40 x 40, 0 GB; beyond 30 samples take the baseline onsvm"
     ):
         lpsvm(data, 1.0)
-    monkeypatch.setattr(one_norm, "LARGEST", 500)
+    monkeypatch.setattr(one_norm, "MOST_NUMBERS", 500)
     with pytest.raises(UsageError, match="ONSVM solves linear programs of up to 40 samples x 15 features, about 0 GB"):
         onsvm(data, 1.0)

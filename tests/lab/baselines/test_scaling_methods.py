@@ -221,10 +221,10 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(UsageError, match=message):
             call()
-    monkeypatch.setattr(r2w2, "HOUR", 1e-9)
+    monkeypatch.setattr(r2w2, "MOST_SECONDS", 1e-9)
     with pytest.raises(UsageError, match=r"R²W² on 30 samples would take about .* h; a larger drop"):
         r2w2.r2w2(data, 2)
-    monkeypatch.setattr(linear, "ORDER", 7)
+    monkeypatch.setattr(linear, "MOST_ORDER", 7)
     for method, name in ((arom, "AROM"), (r2w2.r2w2, "R²W²")):
         with pytest.raises(UsageError, match=f"{name} solves dense systems of order 8: 0.0 GB"):
             method(data, 2)

@@ -63,8 +63,8 @@ def test_nmmkl_ranks_by_the_multipliers_of_its_qcqp(seed: int, bias: bool, loss:
 def test_qcqp_ssvm_is_that_of_its_program_on_all_features(
     bias: bool, loss: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qcqp_ssvm, "FIRST", 5)
-    monkeypatch.setattr(qcqp_ssvm, "ENTERING", 4)
+    monkeypatch.setattr(qcqp_ssvm, "FIRST_FEATURES", 5)
+    monkeypatch.setattr(qcqp_ssvm, "MOST_ENTERING", 4)
     for seed, M, C in ((0, 1, 1.0), (1, 3, 0.1), (2, 20, 1.0), (3, 2, 0.02)):
         data = draw(seed, 25, 40, sample_weight=np.random.default_rng(seed).uniform(0.5, 2.0, 25))
         c = C * data.sample_weight
@@ -114,7 +114,7 @@ def test_a_turn_is_a_step_of_frank_and_wolfe(bias: bool, concave: Any) -> None:
             w, _ = rinaldi._svm(data, left, 1.0, bias)
             slopes = rinaldi.slopes(np.abs(w), concave)
             share = np.abs(w) / np.abs(w).max()
-            expected = 1 / (share + rinaldi.OFFSET) if concave == "log" else np.exp(-5.0 * share)
+            expected = 1 / (share + rinaldi.OFFSET_SHARE) if concave == "log" else np.exp(-5.0 * share)
             np.testing.assert_allclose(slopes, expected / expected.max(), rtol=1e-12)
             r = np.full(25, np.inf)
             r[left] = slopes
@@ -158,7 +158,7 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nmmkl, "MAX_WORK", 10.0)
     with pytest.raises(UsageError, match=r"NMMKL as a QCQP has .* nonzeros, about 0 s a step of Clarabel's"):
         nmmkl.nmmkl(data, 2, solver="qcqp")
-    monkeypatch.setattr(linear, "ORDER", 10)
+    monkeypatch.setattr(linear, "MOST_ORDER", 10)
     monkeypatch.setattr(nmmkl, "MAX_ORDER", 10)
     for method, name in ((nmmkl.nmmkl, "NMMKL"), (qcqp_ssvm.qcqp_ssvm, "QCQP-SSVM"), (rinaldi.rinaldi, "Rinaldi")):
         with pytest.raises(UsageError, match=f"{name}.* solves dense systems of order 12: 0.0 GB"):

@@ -40,7 +40,7 @@ def draw(seed: int, n: int, K: int, p: int, share: float = 1.0) -> tuple[Array, 
 @pytest.mark.parametrize("wide", [1, 3, 1024])
 def test_equals_the_double_loop_for_every_block(block: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(miles, "BLOCK", block)
-    monkeypatch.setattr(miles, "WIDE", wide)
+    monkeypatch.setattr(miles, "CONCEPTS_PER_BLOCK", wide)
     for seed, (n, K, p) in enumerate([(1, 1, 1), (9, 4, 2), (30, 11, 5)]):
         X, bags, Z = draw(seed, n, K, p, 0.6)
         scale = np.random.default_rng(seed).random(p) + 0.5

@@ -28,7 +28,7 @@ from tests.lab.page import page_cases as cases
 
 def tree_of(*items: page.Item) -> Tree:
     text = page.html(items)
-    assert len(text.encode()) < page.document.MOST
+    assert len(text.encode()) < page.document.MOST_BYTES
     tree = Tree(text)
     assert not tree.wrong
     assert not tree.handlers, "nothing is fetched and no attribute runs a script"
@@ -271,7 +271,7 @@ def test_a_long_run_is_a_small_page() -> None:
     assert gap["x"][-1] == result.trace[-1].seconds
     some = cases.long(10_000)
     many = page.html([page.Item(f"run {k}", some) for k in range(7)])
-    assert 500_000 < len(many.encode()) <= page.document.MOST
+    assert 500_000 < len(many.encode()) <= page.document.MOST_BYTES
 
 
 def test_first_moments_do_not_squeeze_the_rest() -> None:

@@ -131,8 +131,8 @@ def test_blocks_of_rows_do_not_change_the_picks(monkeypatch: pytest.MonkeyPatch)
     V = np.linalg.qr(r.standard_normal((3000, 6)))[0]
     norms = -np.einsum("ij,ij->i", V, V)  # the least likely first: many rows are looked at
     whole = bss.sparsify(V, norms, 15)[0].tolist()
-    monkeypatch.setattr(bss, "FIRST", 2)
-    monkeypatch.setattr(bss, "MOST", 12)
+    monkeypatch.setattr(bss, "FIRST_ROWS", 2)
+    monkeypatch.setattr(bss, "MOST_ENTRIES", 12)
     assert bss.sparsify(V, norms, 15)[0].tolist() == whole
     assert whole == oracle.bss(V, bss.preference(V, norms), 15)[0]
 

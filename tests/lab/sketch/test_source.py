@@ -130,6 +130,6 @@ def test_what_does_not_fit_is_refused_with_its_memory_and_its_time(monkeypatch: 
     assert any("would take" in warning for warning in found.guarantee.warnings)
     assert found.guarantee.radius is not None
     monkeypatch.undo()
-    monkeypatch.setattr(source, "LONGEST", 1e-3)
+    monkeypatch.setattr(source, "MOST_SECONDS", 1e-3)
     with pytest.raises(DataError, match=r"its singular vectors would take about 0\.0 hours; choose by approx-bss"):
         select(instance(X), "bss", 500)
