@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 import mipfs
 from mipfs import atoms
 from mipfs.atoms.groups import Groups
+from mipfs.atoms.made import Made
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
 
@@ -223,6 +224,20 @@ def test_what_is_no_atoms_is_refused(given: dict[str, Any], message: str) -> Non
         mipfs.FSPClassifier(2, **given).fit(X, y)
 
 
+def test_atoms_whose_columns_are_the_callers_are_refused() -> None:
+    X, y = data()
+
+    class Squares(Made):
+        names = tuple(f"s{j}" for j in range(P))
+
+        def make(self, ids: Any) -> Array:
+            return np.asarray(self.data.block(ids).dense() ** 2)
+
+    given = Squares(Instance.from_arrays(X, np.resize([1.0, -1.0], len(X))))
+    with pytest.raises(ValueError, match="atoms = Squares: its columns of new rows are the caller's"):
+        mipfs.FSPClassifier(2, atoms=given).fit(X, y)
+
+
 def test_functions_alone_have_contributions_and_another_fit_forgets_them() -> None:
     X, y = data()
     model = mipfs.FSPClassifier(2).fit(X, y)
@@ -232,3 +247,13 @@ def test_functions_alone_have_contributions_and_another_fit_forgets_them() -> No
     assert not hasattr(model, "coef_")
     model.set_params(atoms=None).fit(X, y)
     assert model.coef_.shape == (1, P)
+
+
+def test_a_subclass_with_fewer_parameters_has_the_others_by_default() -> None:
+    class Mine(mipfs.FSPClassifier):
+        def __init__(self, M: int = 1) -> None:
+            super().__init__(M=M, C=0.3)
+
+    X, y = data()
+    assert Mine().get_params() == {"M": 1}
+    np.testing.assert_array_equal(clone(Mine(2)).fit(X, y).coef_, mipfs.FSPClassifier(2, C=0.3).fit(X, y).coef_)
