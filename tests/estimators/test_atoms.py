@@ -24,14 +24,15 @@ from mipfs.data.instance import Instance
 Array = npt.NDArray[np.float64]
 
 GROUPS = [[0, 1], [2], [3, 4], [1, 5]]
-P, M, C = 6, 2, 0.7
+P, M, C = 6, 2, 2.0
 
 
 def data(seed: int = 0, n: int = 50) -> tuple[Array, Array]:
-    """Values >= 0, labels that no linear function gives, new values at the end."""
+    """Values >= 0, and labels of single features, of one more than linearly, and of a product."""
     r = np.random.default_rng(seed)
-    X = np.round(r.gamma(2.0, 0.5, size=(n, P)), 1)
-    y = (np.abs(X[:, 0] - 1.0) + np.abs(X[:, 2] - 0.8) + 0.3 * r.standard_normal(n) < 0.9).astype(int)
+    X = np.round(r.gamma(2.0, 0.3, size=(n, P)), 1)
+    score = X[:, 0] + 1.5 * X[:, 0] * X[:, 2] - 0.8 * X[:, 4] ** 2 + 0.2 * r.standard_normal(n)
+    y = (score > np.median(score)).astype(int)
     y[:2] = 0, 1
     return X, y
 
@@ -89,7 +90,7 @@ def enumerated(kernels: list[Array], y: Array, M: int = M) -> tuple[float, Any, 
     signs, best = np.where(y == 1, 1.0, -1.0), (np.inf, None, ())
     for chosen in itertools.combinations(range(len(kernels)), min(M, len(kernels))):
         K = sum(kernels[g] for g in chosen)
-        svm = SVC(C=C, kernel="precomputed", tol=1e-7).fit(K, signs)
+        svm = SVC(C=C, kernel="precomputed", tol=1e-5, max_iter=10**6).fit(K, signs)
         alpha, at = svm.dual_coef_.ravel(), svm.support_
         value = 0.5 * alpha @ K[np.ix_(at, at)] @ alpha
         value += C * np.maximum(0.0, 1.0 - signs * svm.decision_function(K)).sum()
