@@ -56,7 +56,7 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -
     beta = np.ldexp(outcome.whole.astype(float), -outcome.q) / kernel.size
     full = kernel.M is not None and outcome.sigma.sum() >= kernel.M - 1e-6
     relaxed = Relaxed(cols, inside.size, bool(full), w, outcome.sigma[cols], beta, outcome.warm.rho, float(kernel.size))
-    step(kernel._Z, kernel._samples, relaxation.propagation.sides, relaxed, y, np.empty(P, dtype=np.int64), after)
+    step(kernel._Z, kernel.samples, relaxation.propagation.sides, relaxed, y, np.empty(P, dtype=np.int64), after)
     return after
 
 
