@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,10 +23,6 @@ from mipfs.cli.options import (
     problem_parameters,
     read_options,
 )
-
-if TYPE_CHECKING:
-    from mipfs.lab.studies.ladder import Comparison
-    from mipfs.problem import Problem
 
 
 def compare(
@@ -49,10 +46,11 @@ def compare(
     from mipfs import readers
     from mipfs.cli.live import live_table
     from mipfs.cli.options import parse_names
-    from mipfs.cli.output import check_page, check_target
+    from mipfs.cli.output import Targets, check_page, check_target, finish_study
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.lab.studies import ladder
+    from mipfs.lab.studies.ladder_report import ladder_blocks
     from mipfs.plumbing.signals import held
 
     params = problem_parameters(param or (), "compare")
@@ -67,36 +65,7 @@ def compare(
             comparison = ladder.compare(problem, rungs=chosen, time_limit=time_limit, observers=observers)
         comparison = dataclasses.replace(comparison, command=command_line())
         title = f"The ladder on {Path(data_file).name}"
-        return _finish(comparison, problem, json, quiet, report, title)
-
-
-def _finish(
-    comparison: Comparison,
-    problem: Problem,
-    target: str | None,
-    quiet: bool,
-    report: str | None = None,
-    title: str = "",
-) -> int:
-    """Write JSON and page where they were asked for, show the ladder, and return the exit code."""
-    from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
-    from mipfs.cli.text import say, show_blocks
-    from mipfs.lab.studies.ladder_report import ladder_blocks
-
-    if target is not None:
-        write_json(comparison.document(), target)
-    write_page(report, title, comparison)
-    if comparison.conflict:
-        culprits = ", ".join(repr(name) for name in comparison.conflict)
-        complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
-        return INFEASIBLE
-    if not comparison.selected and comparison.incumbent == float("inf"):
-        complain("stopped before any classifier was found; raise the limit")
-        return STOPPED_EARLY
-    if target != "-" and not quiet:
-        show_blocks(ladder_blocks(comparison, len(problem.selection.rows)))
-        if target is not None:
-            say(f"\nwritten to {target}")
-        tell_page(report, after=target is not None)
-    return 0
+        blocks = partial(ladder_blocks, comparison, len(problem.selection.rows))
+        nothing = not comparison.selected and comparison.incumbent == float("inf")
+        conflict, targets = comparison.conflict or None, Targets(json, report, title, quiet)
+        return finish_study(comparison, blocks, targets, conflict=conflict, nothing=nothing)

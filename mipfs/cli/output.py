@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mipfs.cli.errors import BAD_USAGE, STOPPED_EARLY, complain
 from mipfs.cli.text import say, show_blocks
@@ -21,9 +21,9 @@ from mipfs.result.result import CERTIFICATE_LIMIT, Result, Status
 from mipfs.result.summary import BECAUSE, summary_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from mipfs.report.blocks import Reported
+    from mipfs.report.blocks import Block, Reported
 
 INFEASIBLE = 3
 
@@ -52,9 +52,7 @@ def finish(
             sys.stdout.flush()
         raise
     if result.status is Status.INFEASIBLE:
-        culprits = ", ".join(repr(name) for name in result.conflict)
-        complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
-        return INFEASIBLE
+        return _contradicted(result.conflict)
     if not result.has_classifier and result.relaxed is None:
         return _explain_nothing(result)
     if target != "-" and not quiet:
@@ -64,6 +62,55 @@ def finish(
             say(f"\nwritten to {target}{certificate}")
         tell_page(report, after=target is not None)
     return 0
+
+
+class Targets(NamedTuple):
+    """Where JSON (`-`: standard output) and page of a study go, the title of that, and whether nothing is shown."""
+
+    json: str | None = None
+    report: str | None = None
+    title: str = ""
+    quiet: bool = False
+
+
+def finish_study(
+    study: Any,
+    blocks: Callable[[], Sequence[Block]],
+    targets: Targets,
+    *,
+    conflict: Sequence[str] | None,
+    nothing: bool,
+) -> int:
+    """Write a path or a ladder where that was asked for, show it, and return the exit code.
+
+    Parameters
+    ----------
+    study : SolutionPath or Comparison
+    blocks : callable, what is shown
+    targets : Targets
+    conflict : names of rows that contradict each other where no selection satisfies them; else None
+    nothing : whether there is neither a classifier nor a relaxation
+    """
+    if targets.json is not None:
+        write_json(study.document(), targets.json)
+    write_page(targets.report, targets.title, study)
+    if conflict is not None:
+        return _contradicted(conflict)
+    if nothing:
+        complain("stopped before any classifier was found; raise the limit")
+        return STOPPED_EARLY
+    if targets.json != "-" and not targets.quiet:
+        show_blocks(blocks())
+        if targets.json is not None:
+            say(f"\nwritten to {targets.json}")
+        tell_page(targets.report, after=targets.json is not None)
+    return 0
+
+
+def _contradicted(rows: Sequence[str]) -> int:
+    culprits = ", ".join(map(repr, rows))
+    complain(f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them")
+    return INFEASIBLE
 
 
 def write_page(target: str | None, title: str, study: Reported) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from mipfs.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from mipfs.cli.output import Targets
     from mipfs.lab.studies.solution_path import SolutionPath
 
 
@@ -71,7 +73,7 @@ def path(
     import mipfs
     from mipfs import readers
     from mipfs.cli.live_path import live_path
-    from mipfs.cli.output import check_page, check_target
+    from mipfs.cli.output import Targets, check_page, check_target
     from mipfs.cli.solve import with_lp_rows
     from mipfs.cli.typed import command_line
     from mipfs.errors import UsageError
@@ -110,34 +112,17 @@ def path(
         with live_path(quiet) as watchers:
             found = mipfs.path(problem, **axes, **options, **watchers)
         found = dataclasses.replace(found, command=command_line())
-        return _finish(found, json, quiet, report, f"A path on {Path(data_file).name}")
+        return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
 
 
-def _finish(found: SolutionPath, target: str | None, quiet: bool, report: str | None = None, title: str = "") -> int:
-    """Write JSON and page where they were asked for, show the path, and return the exit code."""
-    from mipfs.cli.errors import STOPPED_EARLY, complain
-    from mipfs.cli.output import INFEASIBLE, tell_page, write_json, write_page
-    from mipfs.cli.text import say, show_blocks
+def _finish(found: SolutionPath, targets: Targets) -> int:
+    """Write and show the path, and return the exit code."""
+    from mipfs.cli.output import finish_study
     from mipfs.lab.studies.path_report import path_blocks
     from mipfs.result.result import Status
 
-    if target is not None:
-        write_json(found.document(), target)
-    write_page(report, title, found)
-    if not any(point.result.has_classifier for point in found.points):
-        conflicts = [point.result.conflict for point in found.points if point.status is Status.INFEASIBLE]
-        if conflicts and len(conflicts) == len(found.points):
-            culprits = ", ".join(repr(name) for name in conflicts[0])
-            complain(
-                f"no selection satisfies the rows; these contradict each other: {culprits}; drop or relax one of them"
-            )
-            return INFEASIBLE
-        if not any(point.result.relaxed for point in found.points):
-            complain("stopped before any classifier was found; raise the limit")
-            return STOPPED_EARLY
-    if target != "-" and not quiet:
-        show_blocks(path_blocks(found))
-        if target is not None:
-            say(f"\nwritten to {target}")
-        tell_page(report, after=target is not None)
-    return 0
+    results, conflict = [point.result for point in found.points], None
+    nothing = not any(result.has_classifier or result.relaxed for result in results)
+    if nothing and results and all(point.status is Status.INFEASIBLE for point in found.points):
+        conflict = results[0].conflict
+    return finish_study(found, partial(path_blocks, found), targets, conflict=conflict, nothing=nothing)

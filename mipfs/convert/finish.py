@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.convert.kept import save, save_state, write_text
@@ -20,13 +19,13 @@ from mipfs.data import checks
 from mipfs.data.blocked import MOST_COLUMNS, Csc, split, summary
 from mipfs.data.matrix import DENSE_ABOVE, Digest
 from mipfs.errors import DataError
+from mipfs.plumbing.arrays import Integers
 from mipfs.readers.files import DESCRIPTION, MANIFEST, description_of
 from mipfs.readers.labels import map_labels
 from mipfs.readers.store import FORMAT, VERSION, Manifest, crc
 from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import named
 
-Integers = npt.NDArray[np.int64]
 MB = 1 << 20
 _ROWS = 1 << 22
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.convert.kept import save
 from mipfs.data.blocked import Csc
+from mipfs.plumbing.arrays import Integers
 
-Integers = npt.NDArray[np.int64]
 _PARTS = ("columns", "rows", "values")
 
 

@@ -22,13 +22,10 @@ from mipfs.data.linear import decision
 from mipfs.drivers import solve
 from mipfs.estimators.allowed import allowed
 from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.problem import Problem
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import Record, Result, StopReason
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-
 
 LEAST_WEIGHT = 1e-5
 """What SelectFromModel takes for zero where `penalty` is "l1"."""
@@ -47,8 +44,6 @@ class Fitted:
     coef : (p,) weights on the user's scale
     intercept : float, on the user's scale
     n_iter : int, iterations of the driver
-    names : tuple of str, the atoms that the features come from
-    sigma : (count,) the selection over them
     """
 
     result: Result
@@ -56,8 +51,6 @@ class Fitted:
     coef: Array
     intercept: float
     n_iter: int
-    names: Sequence[str]
-    sigma: Array
 
 
 class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

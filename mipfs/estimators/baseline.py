@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.estimators.atoms import GroupLists, named_groups
 from mipfs.estimators.base import LinearClassifier, at_most
-from mipfs.estimators.group_fgm import GroupLists, named_groups
+from mipfs.estimators.samples import take
 from mipfs.lab import baselines
 from mipfs.lab.baselines.linear import Linear
-
-Array = npt.NDArray[np.float64]
 
 
 class BaselineSelector(LinearClassifier):
@@ -80,14 +79,7 @@ class BaselineSelector(LinearClassifier):
         scale: str = "none",
         class_weight: Mapping[Any, float] | str | None = None,
     ) -> None:
-        self.method = method
-        self.M = M
-        self.C = C
-        self.bias = bias
-        self.seed = seed
-        self.groups = groups
-        self.scale = scale
-        self.class_weight = class_weight
+        take(self, locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mipfs.estimators.relaxation import Relaxation, RelaxationClassifier
+from mipfs.estimators.samples import take
 
 
 class FGMClassifier(RelaxationClassifier):
@@ -19,7 +20,15 @@ class FGMClassifier(RelaxationClassifier):
     Parameters
     ----------
     M : int >= 0 or None, default 10
-        At most M features (per class); B in the papers. A number above p stands for p, None for no limit.
+        At most M features, or whatever `atoms` are, per class; B in the papers. A number above theirs stands for it,
+        None for no limit.
+    atoms : str, atoms or None, default None
+        What is selected, as in `mipfs.Problem`: None: single features. A name, such as "groups" (whole groups, which
+        ``atom_options={"groups": ...}`` gives: name to features, lists, or a label per feature), "pairs" (squares and
+        products of features), "splines" (a function of each feature): see `mipfs.atoms.registry.KINDS`. Or atoms that
+        were made on data with the same features.
+    atom_options : mapping or None, default None
+        Of the atoms of that name, such as ``{"knots": 7}``.
     C : float > 0, default 1
         Loss weight.
     T : int or None, default None
@@ -59,12 +68,15 @@ class FGMClassifier(RelaxationClassifier):
     Attributes
     ----------
     coef_ : (1, p) or (K, p) ndarray
+        Where f is linear: not of functions and products of features.
     intercept_ : (1,) or (K,) ndarray
     classes_ : (K,) ndarray
     support_ : (p,) ndarray of bool
         The kept features; for more than two classes those of any class (``coef_[k]`` shows each class's own).
+    atoms_ : (m,) ndarray of str
+        The names of the kept atoms; for more than two classes those of any class.
     sigma_ : (1, p) or (K, p) ndarray
-        1 for the kept features; with ``keep="all"`` their σ in [0, 1].
+        1 for the kept features (or atoms); with ``keep="all"`` their σ in [0, 1]. Not of too many atoms to hold.
     result_ : Result, or list of K Results for more than two classes
         Objective, bound and gap of M features, and the relaxation's two sides under ``relaxed``; with ``keep="all"``
         these M are not polished. Features without a name are called x1, x2, ... there.
@@ -103,24 +115,10 @@ class FGMClassifier(RelaxationClassifier):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        atoms: Any = None,
+        atom_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.M = M
-        self.C = C
-        self.T = T
-        self.loss = loss
-        self.bias = bias
-        self.margin = margin
-        self.keep = keep
-        self.debias = debias
-        self.gap = gap
-        self.time_limit = time_limit
-        self.scale = scale
-        self.class_weight = class_weight
-        self.rows = rows
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.cost = cost
-        self.budget = budget
+        take(self, locals())
 
 
 class FGMSelector(Relaxation):
@@ -172,19 +170,4 @@ class FGMSelector(Relaxation):
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
     ) -> None:
-        self.M = M
-        self.C = C
-        self.T = T
-        self.loss = loss
-        self.bias = bias
-        self.margin = margin
-        self.keep = keep
-        self.gap = gap
-        self.time_limit = time_limit
-        self.scale = scale
-        self.class_weight = class_weight
-        self.rows = rows
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.cost = cost
-        self.budget = budget
+        take(self, locals())

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from mipfs.data.instance import Instance
-from mipfs.estimators.base import Fitted, LinearClassifier, at_most, solved
-from mipfs.estimators.refit import refit
+from mipfs.estimators.atoms import AtomClassifier, FittedAtoms, fitted
+from mipfs.estimators.base import at_most, solved
+from mipfs.estimators.samples import take
 from mipfs.problem import Problem
 
 
-class FSPClassifier(LinearClassifier):
+class FSPClassifier(AtomClassifier):
     """Linear SVM on the best features, with a proof.
 
         min over σ ∈ {0,1}ᵖ, w, b of  Σ λ_j σ_j + ½ Σ w_j²/σ_j + L(y∘(Xw + b))   s.t.  Σ σ_j ≤ M
@@ -23,7 +22,7 @@ class FSPClassifier(LinearClassifier):
     Parameters
     ----------
     M : int >= 0 or None, default 5
-        At most M features (per class). A number above p stands for p, None for no limit.
+        At most M features, or whatever `atoms` are, per class. A number above theirs stands for it, None for no limit.
     lam : float, (p,) array-like, or mapping of feature name to float, >= 0, default 0
         Fixed cost of selecting a feature (λ).
     C : float > 0, default 1
@@ -53,15 +52,25 @@ class FSPClassifier(LinearClassifier):
     cost : mapping of name to float >= 0, (p,) array-like, or None, default None
     budget : float or None, default None
         Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
+    atoms : str, atoms or None, default None
+        What is selected, as in `mipfs.Problem`: None: single features. A name, such as "groups" (whole groups, which
+        ``atom_options={"groups": ...}`` gives: name to features, lists, or a label per feature), "pairs" (squares and
+        products of features), "splines" (a function of each feature): see `mipfs.atoms.registry.KINDS`. Or atoms that
+        were made on data with the same features. `M`, `lam`, rows and costs are about them.
+    atom_options : mapping or None, default None
+        Of the atoms of that name, such as ``{"knots": 7}``.
 
     Attributes
     ----------
     coef_ : (1, p) or (K, p) ndarray
+        Where f is linear: not of functions and products of features.
     intercept_ : (1,) or (K,) ndarray
     classes_ : (K,) ndarray
     support_ : (p,) ndarray of bool
         The selected features; for more than two classes those of any class (``result_[k].selected`` names each
         class's own).
+    atoms_ : (m,) ndarray of str
+        The names of the selected atoms; for more than two classes those of any class.
     result_ : Result, or list of K Results for more than two classes
         Objective, bound, gap, trace and status. Features without a name are called x1, x2, ... there.
     n_iter_ : int
@@ -97,36 +106,21 @@ class FSPClassifier(LinearClassifier):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        atoms: Any = None,
+        atom_options: Mapping[str, Any] | None = None,
     ) -> None:
-        self.M = M
-        self.lam = lam
-        self.C = C
-        self.loss = loss
-        self.bias = bias
-        self.driver = driver
-        self.gap = gap
-        self.time_limit = time_limit
-        self.scale = scale
-        self.class_weight = class_weight
-        self.rows = rows
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.cost = cost
-        self.budget = budget
+        take(self, locals())
 
-    def _fit_binary(self, data: Instance) -> Fitted:
+    def _fit_binary(self, data: Instance) -> FittedAtoms:
+        atoms = self._atoms(data)
         problem = Problem(
             data,
             loss=self.loss,
             bias=self.bias,
-            M=at_most(self.M, data.n_features),
+            M=at_most(self.M, atoms.count),
             C=self.C,
             lam=self.lam,
-            **self._allowed(data.feature_names),
+            atoms=atoms,
+            **self._allowed(atoms.names),
         )
-        result, n_iter = solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit)
-        ids = np.sort(data.columns_of(result.selected))
-        support = np.zeros(data.n_features, dtype=bool)
-        support[ids] = True
-        coef, intercept = refit(data, ids, problem.loss, problem.C, problem.bias)
-        return Fitted(result, support, coef, intercept, n_iter, data.feature_names, support.astype(float))
+        return fitted(problem, solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit), everything=False)

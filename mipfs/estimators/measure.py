@@ -6,18 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, solved
-from mipfs.estimators.samples import scikit_errors
+from mipfs.estimators.samples import scikit_errors, take
 from mipfs.lab.baselines.structural_svm import structural_svm
 from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.measures import WITH_K, value
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 TWICE = "2P"
 REFIT = 1e-9
@@ -121,22 +119,7 @@ class MeasureClassifier(LinearClassifier):
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
     ) -> None:
-        self.measure = measure
-        self.M = M
-        self.C = C
-        self.beta = beta
-        self.k = k
-        self.driver = driver
-        self.gap = gap
-        self.time_limit = time_limit
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.rows = rows
-        self.forced_in = forced_in
-        self.forced_out = forced_out
-        self.cost = cost
-        self.budget = budget
+        take(self, locals())
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # no sample weights
         """Fit.
@@ -229,5 +212,4 @@ class MeasureClassifier(LinearClassifier):
         coef, support = np.zeros(data.n_features), np.zeros(data.n_features, dtype=bool)
         coef[fitted.ids], support[ids] = fitted.w, True
         intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
-        support, names = support[:p], data.feature_names[:p]
-        return Fitted(result, support, coef[:p], intercept, n_iter, names, support.astype(float))
+        return Fitted(result, support[:p], coef[:p], intercept, n_iter)

@@ -15,14 +15,13 @@ from mipfs.data.instance import SCALINGS, Instance
 from mipfs.data.matrix import as_matrix, scaled
 from mipfs.errors import UsageError
 from mipfs.estimators.base import solved
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.joint import constant_of, joint_problem, with_constant
 from mipfs.lab.mil.algorithm import bag_values, needed, weights_of
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
+from mipfs.plumbing.arrays import Array
 from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
 
 
 class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,19 +118,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = False,
         intercept_scaling: float = 1.0,
     ) -> None:
-        self.M = M
-        self.measure = measure
-        self.C = C
-        self.beta = beta
-        self.k = k
-        self.width = width
-        self.nearest = nearest
-        self.scale = scale
-        self.driver = driver
-        self.gap = gap
-        self.time_limit = time_limit
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+        take(self, locals())
 
     def fit(self, X: Any, y: Any, bags: Any = None) -> Self:
         """Fit.

@@ -6,13 +6,10 @@ A driver solves its SVMs as well as the asked gap needs, so that the last digits
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 GAP = 1e-12
 """Relative gap of the refitted SVM."""
@@ -20,7 +17,7 @@ GAP = 1e-12
 
 def refit(
     data: Instance, ids: Integers, loss: str, C: float, bias: bool, sigma: Array | None = None
-) -> tuple[Array, float]:
+) -> tuple[Integers, Array, float]:
     """The SVM on the columns `ids`: ½ Σ w_k²/σ_k + L(y∘(Xw + b)).
 
     Parameters
@@ -35,7 +32,8 @@ def refit(
 
     Returns
     -------
-    coef : (p,) weights on the user's scale
+    used : (m,) the columns, ascending, each once
+    coef : (m,) their weights on the user's scale
     intercept : float, on the user's scale
     """
     c = C * data.sample_weight
@@ -45,7 +43,6 @@ def refit(
     if bias:
         values = data.block(ids).scores(svm.w)
         b = kind.intercept(values, data.y, c, b)
-    coef, used = np.zeros(data.n_features), np.unique(ids)
-    np.add.at(coef, ids, svm.w)
-    coef[used] /= data.scale[used]
-    return coef, b - float(coef[used] @ data.shift[used])
+    used, place = np.unique(ids, return_inverse=True)
+    coef = np.bincount(place, svm.w, used.size) / data.scale[used]
+    return used, coef, b - float(coef @ data.shift[used])

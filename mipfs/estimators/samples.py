@@ -13,10 +13,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from mipfs.data.instance import Instance, Labels, Scaling
 from mipfs.errors import MipfsError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import arguments_of
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @contextmanager
@@ -26,6 +24,12 @@ def scikit_errors() -> Iterator[None]:
         yield
     except MipfsError as error:
         raise ValueError(str(error)) from None
+
+
+def take(model: Any, given: Mapping[str, Any]) -> None:
+    """Keep the arguments of a constructor, its ``locals()``, under their names: what scikit-learn asks of it."""
+    for name in type(model)._get_param_names():
+        setattr(model, name, given[name])
 
 
 def check_parameters(model: Any) -> None:

@@ -15,12 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors
+from mipfs.estimators.samples import binary_instances, check_parameters, scikit_errors, take
 from mipfs.lab.sketch.margin import Solved, solve_svm
 from mipfs.lab.sketch.select import Choice, Sketch, choose
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -212,16 +210,7 @@ class BSSSelector(SketchSelector):
         check: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.r = r
-        self.supervised = supervised
-        self.rank = rank
-        self.projections = projections
-        self.C = C
-        self.bias = bias
-        self.rescale = rescale
-        self.scale = scale
-        self.check = check
-        self.random_state = random_state
+        take(self, locals())
 
     def _how(self) -> Choice:
         method = "bss" if self.projections is None else "approx-bss"
@@ -270,15 +259,7 @@ class LeverageSelector(SketchSelector):
         check: bool = True,
         random_state: int = 0,
     ) -> None:
-        self.r = r
-        self.supervised = supervised
-        self.rank = rank
-        self.C = C
-        self.bias = bias
-        self.rescale = rescale
-        self.scale = scale
-        self.check = check
-        self.random_state = random_state
+        take(self, locals())
 
     def _how(self) -> Choice:
         return Choice("leverage", self.r, self.rank, None, self.C, self.bias, self.random_state, self.check)

@@ -16,12 +16,12 @@ from mipfs.errors import UsageError
 from mipfs.generators import shipped
 from mipfs.generators.synthetic import INFORMATIVE, check_room, paul_2016, tan_2010, tan_2014
 from mipfs.plumbing import output_file
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.readers.files import FORMATS
 
 __all__ = ["AYTUG_TWO_M", "aytug_one", "aytug_two", "paul_2016", "tan_2010", "tan_2014", "write"]
 
-Array = npt.NDArray[np.float64]
 
 AYTUG_TWO_M = (20, 100, 200, 400, 600)
 """The M of Aytug's second data set."""

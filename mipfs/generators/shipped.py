@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 CREDIT_TOML = """\
 # Twelve features of loan applicants: nine numbers, and a column of words that becomes three.

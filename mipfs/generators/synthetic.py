@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.checks import memory
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Natural, Seed, Within, declared, shown
-
-Array = npt.NDArray[np.float64]
 
 POWERS = {"I": 1.0, "II": 0.3, "III": 3.0}
 """The power of the uniform weights in every type of Tan 2014, section 6.2.1."""

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import DataWarning
+from mipfs.plumbing.arrays import Array
 
 NORM_RATIO = 1e3
 """Ratio of the largest norm of a column to the smallest from which on scaling is advised."""
-Array = npt.NDArray[np.float64]
 
 
 def advise_scale(X: Any, names: Sequence[str], path: Path) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError
+from mipfs.plumbing.arrays import Array
 from mipfs.readers import files
-
-Array = npt.NDArray[np.float64]
 
 PIECE = 1 << 24
 """Bytes of text that are read at a time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import warnings
 from array import array
@@ -11,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
@@ -23,6 +26,8 @@ from mipfs.readers.table import Table
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 """Cells that stand for a missing value, in any case."""
 
+FEW = 1 << 16
+"""Rows of a batch at most, where it is not all."""
 ROW_NUMBERS = ("", "Unnamed: 0")
 """What an unnamed first column is called, and what pandas makes of that."""
 
@@ -52,41 +57,82 @@ def read_csv(path: Path, label: Label = None, labelled: bool = True) -> Table:
     DataWarning
         A column of row numbers is left out, decimal commas are read, or words are hardly categories.
     """
-    with opened(path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        rows: list[list[str]] = []
-        lines = array("q")
-        reader = csv.reader([])
-        try:
-            plain = without_comments(text)
-            head = [*_record(plain), *_record(plain)]
-            reader = csv.reader(chain(head, plain), delimiter=_separator(head), strict=True)
-            header = [name.strip() for name in next(filter(None, reader), [])]
-            line = reader.line_num
-            _check_header(header, path, line)
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(header):
-                    message = f"{len(row)} cells under {len(header)} columns"
-                    raise DataError(message, "give every column one cell", path=path, line=reader.line_num)
-                rows.append(row)
-                lines.append(reader.line_num)
-        except csv.Error as error:
-            raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
-        except UnicodeDecodeError:
-            raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
-    if not rows:
+    with opened(path) as stream:
+        found = list(batches(path, stream, label, labelled=labelled))
+    if not found:
         raise DataError("no samples under the header", "give one sample per line", path=path)
-    numbers = np.array(lines, dtype=np.int64)
-    if header[0] in ROW_NUMBERS:
-        header, rows = _without_row_numbers(header, rows, path, line)
-    mixing = (label_among(label, header), BAG)
-    if labelled:
-        require_label(mixing[0], header, path)
-    cells = list(zip(*rows, strict=True))
-    _check_missing(header, cells, lines, path)
-    columns = [_column(name, cell, lines, path, name in mixing) for name, cell in zip(header, cells, strict=True)]
-    return to_table(header, columns, path=path, label=label, labelled=labelled, lines=numbers)
+    names, columns, lines = found[0]
+    return to_table(names, columns, path=path, label=label, labelled=labelled, lines=lines)
+
+
+def batches(
+    path: Path, stream: IO[bytes], label: Label, *, labelled: bool = True, cells: int | None = None, done: int = 0
+) -> Iterator[tuple[list[str], list[Column], npt.NDArray[np.int64]]]:
+    """Names of the columns, the columns, and the lines of some rows, one after the other.
+
+    Parameters
+    ----------
+    path : named in messages
+    stream : of the unpacked bytes
+    label, labelled : as `to_table` takes them
+    cells : about how many make a batch; None: all. What a column is is decided in each batch, and whether the first one
+        counts the rows in the first
+    done : rows that are passed over: whole batches of an earlier reading
+
+    Raises
+    ------
+    DataError
+        As `read_csv`.
+    """
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    reader = csv.reader([])
+    try:
+        plain = without_comments(text)
+        head = [*_record(plain), *_record(plain)]
+        reader = csv.reader(chain(head, plain), delimiter=_separator(head), strict=True)
+        header = [name.strip() for name in next(filter(None, reader), [])]
+        first = reader.line_num
+        _check_header(header, path, first)
+        names: list[str] = []
+        for rows, lines in _rows(reader, len(header), path, cells):
+            if not names:
+                names = header[_counts_rows(header, rows, path, first) :]
+                mixing = (label_among(label, names), BAG)
+                if labelled:
+                    require_label(mixing[0], names, path)
+            done -= len(rows)
+            if done >= 0:
+                continue
+            given = list(zip(*rows, strict=True))[len(header) - len(names) :]
+            _check_missing(names, given, lines, path)
+            pairs = zip(names, given, strict=True)
+            columns = [_column(name, cell, lines, path, name in mixing) for name, cell in pairs]
+            yield names, columns, np.array(lines, dtype=np.int64)
+    except csv.Error as error:
+        raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
+    except UnicodeDecodeError:
+        raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
+    finally:
+        text.detach()  # who opened the stream closes it
+
+
+def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tuple[list[list[str]], array[int]]]:
+    """Some rows and their lines, one after the other."""
+    most = math.inf if cells is None else max(1, min(FEW, cells // width))
+    rows, lines = list[list[str]](), array("q")
+    for row in reader:
+        if not row:
+            continue
+        if len(row) != width:
+            message = f"{len(row)} cells under {width} columns"
+            raise DataError(message, "give every column one cell", path=path, line=reader.line_num)
+        rows.append(row)
+        lines.append(reader.line_num)
+        if len(rows) == most:
+            yield rows, lines
+            rows, lines = [], array("q")
+    if rows:
+        yield rows, lines
 
 
 def _record(text: Iterator[str]) -> Iterator[str]:
@@ -110,17 +156,17 @@ def _separator(head: list[str]) -> str:
     return found
 
 
-def _without_row_numbers(
-    header: list[str], rows: list[list[str]], path: Path, line: int
-) -> tuple[list[str], list[list[str]]]:
-    """The table without its unnamed first column, if that counts the rows, in whatever order."""
+def _counts_rows(header: list[str], rows: list[list[str]], path: Path, line: int) -> bool:
+    """Whether the first column has no name and counts the rows, in whatever order: it is left out."""
+    if header[0] not in ROW_NUMBERS:
+        return False
     first = [row[0].strip() for row in rows]
     if all(cell.isascii() and cell.isdigit() for cell in first) and len(set(first)) == len(first):
         message = f"{path}: the unnamed first column holds row numbers and is left out; name it to keep it"
         warnings.warn(message, DataWarning, stacklevel=2)
-        return header[1:], [row[1:] for row in rows]
+        return True
     if header[0]:
-        return header, rows
+        return False
     raise DataError("column 1 has no name, and holds no row numbers", "name every column", path=path, line=line)
 
 

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError
+from mipfs.plumbing.arrays import Array
 from mipfs.readers.table import Table
-
-Array = npt.NDArray[np.float64]
 
 
 def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:

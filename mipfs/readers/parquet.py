@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from mipfs.errors import DataError, MissingExtraError
 from mipfs.readers.columns import Column, Label, to_table
+from mipfs.readers.csv_file import FEW
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
 
@@ -24,22 +25,55 @@ def read_parquet(path: Path, label: Label = None, labelled: bool = True) -> Tabl
     DataError
         Not a Parquet file; a missing or infinite value; a column of neither numbers nor words; no label column.
     """
+    found = list(batches(path, opened))
+    if not found:
+        raise DataError("the file has no samples", "give at least one row of each class", path=path)
+    names, columns, _ = found[0]
+    return to_table(names, columns, path=path, label=label, labelled=labelled)
+
+
+def batches(
+    path: Path, open_: Callable[[Path], Any], *, cells: int | None = None, done: int = 0
+) -> Iterator[tuple[list[str], list[Column], None]]:
+    """Names of the columns and the columns of some rows, one after the other; None for the lines, of which it has none.
+
+    Parameters
+    ----------
+    path : Path
+    open_ : opens it
+    cells : about how many make a batch; None: all
+    done : rows that are passed over
+
+    Raises
+    ------
+    MissingExtraError, DataError
+        As `read_parquet`.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from None
     try:
-        with opened(path) as stream:
-            table = pq.ParquetFile(stream).read()
+        with open_(path) as stream:
+            file = pq.ParquetFile(stream)
+            names = feature_columns(file.schema_arrow.names, path)
+            for part in (
+                [file.read(columns=names)]
+                if cells is None
+                else file.iter_batches(max(1, min(FEW, cells // len(names))), columns=names)
+            ):
+                done -= part.num_rows
+                if done < 0 and part.num_rows:
+                    yield names, [column(name, _joined(part.column(name)), path) for name in names], None
     except pa.ArrowException as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
-    names = feature_columns(table.column_names, path)
-    if table.num_rows == 0:
-        raise DataError("the file has no samples", "give at least one row of each class", path=path)
-    columns = [column(name, table.column(name).combine_chunks(), path) for name in names]
-    return to_table(names, columns, path=path, label=label, labelled=labelled)
+
+
+def _joined(values: Any) -> Any:
+    """An Arrow array of its chunks."""
+    return values.combine_chunks() if hasattr(values, "combine_chunks") else values
 
 
 def feature_columns(given: Sequence[str], path: Path) -> list[str]:

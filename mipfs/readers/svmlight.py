@@ -18,12 +18,10 @@ from scipy import sparse
 
 from mipfs.data.matrix import compact
 from mipfs.errors import DataError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.chunks import Chunk, skip
 from mipfs.readers.files import MAX_FEATURES, opened
 from mipfs.readers.table import Table
-
-Integers = npt.NDArray[np.int64]
-Array = npt.NDArray[np.float64]
 
 PIECE = 1 << 22
 """Bytes of text that are read at a time: Python takes some 0.2 s for them, and the kernel is compiled for 2 s."""

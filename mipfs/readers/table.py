@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Labels
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from array import array
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from mipfs.errors import DataError, MissingExtraError
+from mipfs.errors import DataError
 from mipfs.readers import csv_file, parquet
 from mipfs.readers.chunks import Chunk
 from mipfs.readers.columns import BAG, WEIGHT, Column, Label, label_among, require_label
-from mipfs.readers.csv_comments import without_comments
 from mipfs.readers.files import plainly_opened
 
 CELLS = 1 << 20
 """Cells of a piece."""
-_FEW = 1 << 16
-"""Rows of a piece at most."""
 
 
 class Columns:
@@ -143,79 +136,24 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
 
 def csv_chunks(path: Path, stream: IO[bytes], label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a CSV file; what `read_csv` refuses is refused, where it is met."""
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    reader = csv.reader([])
-    try:
-        plain = without_comments(text)
-        head = [*csv_file._record(plain), *csv_file._record(plain)]
-        reader = csv.reader(chain(head, plain), delimiter=csv_file._separator(head), strict=True)
-        header = [name.strip() for name in next(filter(None, reader), [])]
-        csv_file._check_header(header, path, reader.line_num)
-        first = reader.line_num
-        table: Columns | None = None
-        passed, done, numbered = 0, 0 if position is None else int(position["rows"]), False
-        for rows, lines in _batches(reader, len(header), path):
-            if table is None:
-                numbered = _counts_rows(header, rows, path, first)
-                table = Columns(path, header[1:] if numbered else header, label, position)
-            passed += len(rows)
-            if passed <= done:
-                continue
-            cells = list(zip(*([row[1:] for row in rows] if numbered else rows), strict=True))
-            csv_file._check_missing(table.names, cells, lines, path)
-            mixing = (table.label, BAG)
-            pairs = zip(table.names, cells, strict=True)
-            columns = [csv_file._column(name, cell, lines, path, name in mixing) for name, cell in pairs]
-            yield table.chunk(columns, np.array(lines, dtype=np.int64))
-    except csv.Error as error:
-        raise DataError(f"not CSV: {error}", "correct the quotes", path=path, line=reader.line_num) from None
-    except UnicodeDecodeError:
-        raise DataError("not a text file in UTF-8", "save it as UTF-8", path=path) from None
-
-
-def _counts_rows(header: list[str], rows: list[list[str]], path: Path, line: int) -> bool:
-    """Whether the first column has no name and holds row numbers; see `read_csv`."""
-    if header[0] not in csv_file.ROW_NUMBERS:
-        return False
-    return len(csv_file._without_row_numbers(header, rows, path, line)[0]) < len(header)
-
-
-def _batches(reader: Any, width: int, path: Path) -> Iterator[tuple[list[list[str]], array[int]]]:
-    """Rows and their lines."""
-    most = max(1, min(_FEW, CELLS // width))
-    rows, lines = list[list[str]](), array("q")
-    for row in reader:
-        if not row:
-            continue
-        if len(row) != width:
-            message = f"{len(row)} cells under {width} columns"
-            raise DataError(message, "give every column one cell", path=path, line=reader.line_num)
-        rows.append(row)
-        lines.append(reader.line_num)
-        if len(rows) == most:
-            yield rows, lines
-            rows, lines = [], array("q")
-    if rows:
-        yield rows, lines
+    found = csv_file.batches(path, stream, label, cells=CELLS, done=_done(position))
+    return _chunks(found, path, label, position)
 
 
 def parquet_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a Parquet file, batch after batch; pyarrow goes to and fro in it."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingExtraError("pyarrow", "parquet", f"reading {path}") from None
-    try:
-        with plainly_opened(path) as stream:
-            file = pq.ParquetFile(stream)
-            names = parquet.feature_columns(file.schema_arrow.names, path)
-            table = Columns(path, names, label, position)
-            passed, done = 0, 0 if position is None else int(position["rows"])
-            for batch in file.iter_batches(max(1, min(_FEW, CELLS // len(names))), columns=names):
-                passed += batch.num_rows
-                if passed > done and batch.num_rows:
-                    yield table.chunk([parquet.column(name, batch.column(name), path) for name in names], None)
-    except pa.ArrowException as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"not a Parquet file: {reason}", "write it again", path=path) from None
+    found = parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position))
+    return _chunks(found, path, label, position)
+
+
+def _done(position: dict[str, Any] | None) -> int:
+    return 0 if position is None else int(position["rows"])
+
+
+def _chunks(
+    found: Iterable[tuple[list[str], list[Column], Any]], path: Path, label: Label, position: dict[str, Any] | None
+) -> Iterator[Chunk]:
+    table: Columns | None = None
+    for names, columns, lines in found:
+        table = table or Columns(path, names, label, position)
+        yield table.chunk(columns, lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 def visible(x: Array, y: Array, columns: int) -> npt.NDArray[np.int64]:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 import mipfs
 from mipfs.cli.live_path import View
+from mipfs.cli.output import Targets
 from mipfs.cli.path import _finish
 from mipfs.lab.studies.solution_path import SolutionPath
 from mipfs.report.numbers import percent
@@ -153,7 +154,7 @@ def test_contradicting_rows_are_exit_code_3(cli: Cli, small: Path, tmp_path: Pat
 
 
 def test_a_path_that_reached_nothing_is_exit_code_4(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _finish(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), None, False) == 4
+    assert _finish(SolutionPath("M", {"M": [1, 2]}, "gbd", (), interrupted=True), Targets()) == 4
     assert "stopped before any classifier was found" in capsys.readouterr().err
 
 

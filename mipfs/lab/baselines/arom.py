@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -21,9 +20,8 @@ from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_we
 from mipfs.lab.baselines.one_norm import OneNorm
 from mipfs.lab.baselines.rfe import Loss, plain_svm
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Norm = Literal["l2", "l1"]
 
 ABOUT = About(

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -24,8 +23,8 @@ from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, hinge_value, largest_score, of_size
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.plumbing.arrays import Array
 
-Array = npt.NDArray[np.float64]
 Start = Literal["zero", "random"]
 
 ABOUT = About(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import expit
 
@@ -15,9 +14,7 @@ from mipfs.atoms.groups import spans
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 MOST_STEPS, STEPS_PER_CHECK = 10_000, 10
 """Steps of FISTA at most, and steps between two looks at the gap."""

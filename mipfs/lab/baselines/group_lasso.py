@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.groups import Groups
 from mipfs.data.instance import Instance
@@ -26,9 +25,8 @@ from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.group_design import Design, Solution, fista
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear, n_features
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Algorithm = Literal["active", "fista", "bcd"]
 ALGORITHMS = ("active", "fista", "bcd")
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import xlogy
 
 from mipfs.data.instance import Instance
@@ -22,9 +21,7 @@ from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 ABOUT = About(
     what="the features of largest mutual information with the label, and the SVM on them",

@@ -14,18 +14,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear
 from mipfs.measures import Violated, get_measure
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.solvers import highs
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Labellings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ROUNDS = 500
 """Labellings per solve at most."""

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.result.prediction import scores_on
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 FACTOR = 4.0
 """Step in C until a wanted number of features is bracketed."""

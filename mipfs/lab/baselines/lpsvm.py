@@ -31,9 +31,8 @@ from mipfs.lab.baselines.linear import Linear, check_size, check_weight, linear
 from mipfs.lab.baselines.one_norm import balanced, first_weight, hinge_value, of_size
 from mipfs.lab.baselines.onsvm import onsvm_of_size
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import one_blas_thread
-
-Array = npt.NDArray[np.float64]
 
 ABOUT = About(
     what="the ℓ1-norm SVM by Newton's method, its weight searched for M, and the SVM on its features",

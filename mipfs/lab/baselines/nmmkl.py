@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.data.instance import Instance, SelectDefaults
@@ -23,11 +22,10 @@ from mipfs.inner.boolean import Boolean
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import Canonical
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Loss = Literal["hinge", "squared-hinge", "logistic"]
 Solver = Literal["interior", "qcqp"]
 

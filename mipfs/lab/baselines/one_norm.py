@@ -15,16 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.solvers import highs
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 FIRST, ENTERING = 100, 100
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""

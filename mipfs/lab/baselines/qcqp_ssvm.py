@@ -19,9 +19,8 @@ from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_we
 from mipfs.lab.baselines.nmmkl import Loss, solve_conic
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 ABOUT = About(
     what="an SVM with ‖w‖₁² ≤ M ‖w‖², of which the M largest weights are kept",

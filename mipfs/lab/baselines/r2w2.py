@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
@@ -28,11 +27,9 @@ from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_weight
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.report.progress import progress
 from mipfs.solvers.cones import conic_solution
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ABOUT = About(
     what="feature scales by gradient descent on the radius/margin bound, half of them dropped a round",

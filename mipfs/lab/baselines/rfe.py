@@ -15,15 +15,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
 from mipfs.losses import get_loss
-
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Integers
 
 ABOUT = About(
     what="recursive feature elimination: the SVM, without the features of least weight, again and again",

@@ -25,9 +25,8 @@ from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_we
 from mipfs.lab.baselines.one_norm import OneNorm, Vertex, first_weight
 from mipfs.lab.baselines.rfe import DROP_SHARE, Drop, eliminate, plain_svm
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Concave = Literal["log", "exp"]
 Variant = Literal["rfe", "concave"]
 

@@ -22,12 +22,10 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Natural, declared
 from mipfs.problem import Problem
 from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

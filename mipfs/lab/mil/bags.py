@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError
-
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import UsageError
-from mipfs.lab.mil.bags import Bags, Integers
+from mipfs.lab.mil.bags import Bags
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, checked
-
-Array = npt.NDArray[np.float64]
 
 BLOCK = 1 << 21
 """Numbers in a block of distances, of rows or of dense concepts: 16 MiB."""

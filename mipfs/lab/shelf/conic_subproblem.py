@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.errors import UsageError
 from mipfs.formulation.conic import bias_of, cp, loss_of
 from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import decoded
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 from mipfs.svm.solver import SVM
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class ConicSubproblem(Subproblem):

@@ -21,11 +21,9 @@ from mipfs.drivers.tree import Tree
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ONE_BY_ONE = Lock()
 """CVXPY makes its programs in one thread at a time."""

@@ -29,8 +29,6 @@ from mipfs.run.heuristics import Supports
 from mipfs.run.run import Made, Run
 from mipfs.solvers import highs
 
-Array = npt.NDArray[np.float64]
-
 
 class Milp:
     """RMP in HiGHS, to which cuts are added.

@@ -19,10 +19,9 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
-
-Array = npt.NDArray[np.float64]
 
 EXACT = 1e-10
 """Relative gap of the SVM at the mixture that the conic solver found."""

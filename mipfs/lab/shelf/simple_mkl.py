@@ -17,15 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Columns
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 FLAT_SLOPE_SHARE = 0.1
 """A line search ends where the slope is this share of the first one."""

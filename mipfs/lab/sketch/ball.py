@@ -15,9 +15,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.lab.sketch.ratio import Interval
+from mipfs.plumbing.arrays import Array
 from mipfs.solvers.cones import conic_solution
-
-Array = npt.NDArray[np.float64]
 
 TOL = 1e-8
 """Relative distance of the two bounds on R² at which the search ends."""

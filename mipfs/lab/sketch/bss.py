@@ -20,8 +20,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mipfs.errors import NumericalError, UsageError
-from mipfs.lab.sketch.picks import Array, Integers, Picks, Progress, Promise, gathered
+from mipfs.lab.sketch.picks import Picks, Progress, Promise, gathered
 from mipfs.lab.sketch.source import Source
+from mipfs.plumbing.arrays import Array, Integers
 
 FIRST_ROWS, MOST_ENTRIES = 64, 1 << 22
 """Rows of the first product of a step (each next one has twice as many), and entries of one product at most."""

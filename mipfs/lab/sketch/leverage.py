@@ -14,8 +14,9 @@ import math
 
 import numpy as np
 
-from mipfs.lab.sketch.picks import Array, Picks, Progress, Promise, gathered
+from mipfs.lab.sketch.picks import Picks, Progress, Promise, gathered
 from mipfs.lab.sketch.source import Source
+from mipfs.plumbing.arrays import Array
 
 FAILURE = 0.01
 """η of Paul 2016, Lemma 3."""

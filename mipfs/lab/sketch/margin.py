@@ -15,15 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.losses import get_loss
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 TOL = 1e-7
 """Relative gap that is asked of the SVM; the interval says what was reached."""

@@ -13,8 +13,9 @@ from mipfs.errors import UsageError
 from mipfs.lab.baselines.linear import check_weight
 from mipfs.lab.sketch.guarantee import Guarantee, checked, unchecked
 from mipfs.lab.sketch.margin import Solved, solve_svm
-from mipfs.lab.sketch.picks import Array, Integers, Picks, Progress
+from mipfs.lab.sketch.picks import Picks, Progress
 from mipfs.lab.sketch.source import Source
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Declared, Seed, Within, declared
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.registry import module_of

@@ -19,9 +19,7 @@ from mipfs.data.checks import memory
 from mipfs.data.instance import Instance
 from mipfs.errors import DataError, NumericalError
 from mipfs.lab.sketch.margin import rows_of, stored
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 SPARSE_RATIO = 8
 """Singular directions are found by `svds` where a sparse matrix has more rows and columns than this multiple

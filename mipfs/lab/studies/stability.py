@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 LEVEL = 0.95
 
 
