@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mipfs.atoms import Atoms, registry
 from mipfs.atoms.additive import Additive, scaled_by
 from mipfs.atoms.features import Features
+from mipfs.atoms.made import Made as Computed
 from mipfs.atoms.monomials import Monomials
 from mipfs.atoms.pairs import Pairs
 from mipfs.data.instance import Instance
@@ -64,6 +65,9 @@ def atoms_of(given: Any, options: Mapping[str, Any] | None, data: Instance) -> A
     if not hasattr(given, "columns") or not hasattr(given, "on"):
         raise UsageError(f"atoms = {given!r} must be a name ({', '.join(registry.KINDS)}) or atoms that were made")
     made: Atoms = given.on(data)
+    if isinstance(made, Computed):
+        name = type(made).__name__
+        raise UsageError(f"atoms = {name}: its columns of new rows are the caller's; solve a Problem over it")
     return made
 
 

@@ -28,8 +28,9 @@ def scikit_errors() -> Iterator[None]:
 
 def take(model: Any, given: Mapping[str, Any]) -> None:
     """Keep the arguments of a constructor, its ``locals()``, under their names: what scikit-learn asks of it."""
-    for name in type(model)._get_param_names():
-        setattr(model, name, given[name])
+    for name, value in given.items():
+        if name != "self":
+            setattr(model, name, value)
 
 
 def check_parameters(model: Any) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.inner.barrier import Dual, descend
 from mipfs.inner.designs import Dense, Interrupted
 from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.reduced_system import cardinality
@@ -25,6 +26,8 @@ from mipfs.svm.solver import SVM, TakenOff
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+PATIENCE = 60
+"""Steps of an interior point, which takes 10 to 30, before it is taken to circle."""
 NEARER = 0.3
 """The iteration ends at this share of the asked gap: rounding to a feasible dual vector costs a little of it."""
 
@@ -72,8 +75,24 @@ class RegularisedSolver:
             np.zeros(0), cardinality(0, None), regulariser=regulariser, share=share,
         )  # fmt: skip
         with suppress(Interrupted):
-            iterate(method, seen)
-        return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, method.steps)
+            iterate(method, lambda point: seen(point) or point.steps >= PATIENCE)
+        steps = method.steps
+        if not seen.met and not seen.is_enough:
+            steps += self._descended(seen)
+        return self._recomputed(seen, np.sqrt(self.size), data.center[ids] - away, steps)
+
+    def _descended(self, seen: Seen) -> int:
+        """Go on by steps that descend, where the interior point's led nowhere; their number."""
+        share = 0.5 * self.c
+        if self.problem.bias:
+            share = balanced(share, self.y)
+        dual = Dual(seen.Z.Z, self.y, self.c, self.loss, seen.regulariser, seen.share, self.problem.bias)
+        steps = 0
+        for alpha, w, b in descend(dual, share):
+            steps += 1
+            if seen(Point(w, b, np.zeros(0), alpha, np.zeros(0), steps)):
+                break
+        return steps
 
     def _recomputed(self, seen: Seen, root: float, shift: Array, steps: int) -> SVM:
         """Round the best dual vector to a feasible one and evaluate both sides."""
@@ -118,8 +137,17 @@ class Seen:
         upper = float(self.regulariser.perspective(w, self.share).sum()) + float(solver.loss.value(margins, solver.c))
         if upper < self.upper:
             self.upper, self.w, self.b = upper, w, point.b
-        met = self.upper - self.lower <= self.goal * abs(self.upper)
-        return met or solver.size * self.lower >= solver.enough or solver.must_stop()
+        return self.met or self.is_enough
+
+    @property
+    def met(self) -> bool:
+        """Whether both values meet."""
+        return self.upper - self.lower <= self.goal * abs(self.upper)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the caller asks for no more."""
+        return self.solver.size * self.lower >= self.solver.enough or self.solver.must_stop()
 
     def lower_of(self, alpha: Array) -> float:
         """g(α) − Σ σ h(ω), as floats have it."""

@@ -17,20 +17,22 @@ from sklearn.svm import SVC
 import mipfs
 from mipfs import atoms
 from mipfs.atoms.groups import Groups
+from mipfs.atoms.made import Made
 from mipfs.atoms.tree import Tree
 from mipfs.data.instance import Instance
 
 Array = npt.NDArray[np.float64]
 
 GROUPS = [[0, 1], [2], [3, 4], [1, 5]]
-P, M, C = 6, 2, 0.7
+P, M, C = 6, 2, 2.0
 
 
 def data(seed: int = 0, n: int = 50) -> tuple[Array, Array]:
-    """Values >= 0, labels that no linear function gives, new values at the end."""
+    """Values >= 0, and labels of single features, of one more than linearly, and of a product."""
     r = np.random.default_rng(seed)
-    X = np.round(r.gamma(2.0, 0.5, size=(n, P)), 1)
-    y = (np.abs(X[:, 0] - 1.0) + np.abs(X[:, 2] - 0.8) + 0.3 * r.standard_normal(n) < 0.9).astype(int)
+    X = np.round(r.gamma(2.0, 0.3, size=(n, P)), 1)
+    score = X[:, 0] + 1.5 * X[:, 0] * X[:, 2] - 0.8 * X[:, 4] ** 2 + 0.2 * r.standard_normal(n)
+    y = (score > np.median(score)).astype(int)
     y[:2] = 0, 1
     return X, y
 
@@ -88,7 +90,7 @@ def enumerated(kernels: list[Array], y: Array, M: int = M) -> tuple[float, Any, 
     signs, best = np.where(y == 1, 1.0, -1.0), (np.inf, None, ())
     for chosen in itertools.combinations(range(len(kernels)), min(M, len(kernels))):
         K = sum(kernels[g] for g in chosen)
-        svm = SVC(C=C, kernel="precomputed", tol=1e-7).fit(K, signs)
+        svm = SVC(C=C, kernel="precomputed", tol=1e-5, max_iter=10**6).fit(K, signs)
         alpha, at = svm.dual_coef_.ravel(), svm.support_
         value = 0.5 * alpha @ K[np.ix_(at, at)] @ alpha
         value += C * np.maximum(0.0, 1.0 - signs * svm.decision_function(K)).sum()
@@ -223,6 +225,20 @@ def test_what_is_no_atoms_is_refused(given: dict[str, Any], message: str) -> Non
         mipfs.FSPClassifier(2, **given).fit(X, y)
 
 
+def test_atoms_whose_columns_are_the_callers_are_refused() -> None:
+    X, y = data()
+
+    class Squares(Made):
+        names = tuple(f"s{j}" for j in range(P))
+
+        def make(self, ids: Any) -> Array:
+            return np.asarray(self.data.block(ids).dense() ** 2)
+
+    given = Squares(Instance.from_arrays(X, np.resize([1.0, -1.0], len(X))))
+    with pytest.raises(ValueError, match="atoms = Squares: its columns of new rows are the caller's"):
+        mipfs.FSPClassifier(2, atoms=given).fit(X, y)
+
+
 def test_functions_alone_have_contributions_and_another_fit_forgets_them() -> None:
     X, y = data()
     model = mipfs.FSPClassifier(2).fit(X, y)
@@ -232,3 +248,13 @@ def test_functions_alone_have_contributions_and_another_fit_forgets_them() -> No
     assert not hasattr(model, "coef_")
     model.set_params(atoms=None).fit(X, y)
     assert model.coef_.shape == (1, P)
+
+
+def test_a_subclass_with_fewer_parameters_has_the_others_by_default() -> None:
+    class Mine(mipfs.FSPClassifier):
+        def __init__(self, M: int = 1) -> None:
+            super().__init__(M=M, C=0.3)
+
+    X, y = data()
+    assert Mine().get_params() == {"M": 1}
+    np.testing.assert_array_equal(clone(Mine(2)).fit(X, y).coef_, mipfs.FSPClassifier(2, C=0.3).fit(X, y).coef_)
