@@ -35,7 +35,7 @@ from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.heredity import implied
 from mipfs.selection.selection import Rows, Selection
-from mipfs.svm.dyadic import PIECE, pieces
+from mipfs.svm.dyadic import SAMPLES_PER_SLICE, pieces
 
 if TYPE_CHECKING:
     from mipfs.measures import Measure
@@ -384,7 +384,7 @@ class Problem:
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""
         weights = self.data.sample_weight
-        if weights.strides == (0,) and weights.size > PIECE:
+        if weights.strides == (0,) and weights.size > SAMPLES_PER_SLICE:
             return np.broadcast_to(self.C, weights.shape)  # costs no memory
         return self.C * self.data.sample_weight
 
@@ -432,7 +432,7 @@ class Problem:
         beside = float(self.penalty[chosen] @ part + term)
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
-            values = block if n <= PIECE else Block(block.values[piece], block.center)
+            values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
             value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
             total, error = total + value, error + off
         return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)

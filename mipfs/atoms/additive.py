@@ -26,7 +26,7 @@ from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combined
-from mipfs.data.made import BLOCK, GroupNames, MadeMatrix
+from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 
@@ -114,8 +114,8 @@ class Additive(Atoms, ABC):
         return np.concatenate(parts)
 
     def _blocks(self) -> list[Integers]:
-        """All features, in blocks of about `BLOCK` numbers or one feature."""
-        most = max(1, BLOCK // max(1, self.raw.n_samples))
+        """All features, in blocks of about `NUMBERS_PER_BLOCK` numbers or one feature."""
+        most = max(1, NUMBERS_PER_BLOCK // max(1, self.raw.n_samples))
         cuts = np.flatnonzero(np.diff(self.starts[1:] // most)) + 1
         return np.split(np.arange(self.count, dtype=np.int64), cuts)
 

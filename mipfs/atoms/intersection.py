@@ -19,7 +19,7 @@ from scipy import sparse
 from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
-from mipfs.data.made import BLOCK
+from mipfs.data.made import NUMBERS_PER_BLOCK
 from mipfs.plumbing.declared import Within, declared
 
 Array = npt.NDArray[np.float64]
@@ -152,7 +152,7 @@ def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, A
     n, p = raw.n_samples, raw.n_features
     if raw.is_sparse and not shift:
         ends = raw.X.indptr
-        cuts = [0, *(np.flatnonzero(np.diff(ends[1:] // BLOCK)) + 1).tolist(), p]
+        cuts = [0, *(np.flatnonzero(np.diff(ends[1:] // NUMBERS_PER_BLOCK)) + 1).tolist(), p]
         for first, last in itertools.pairwise(cuts):
             part, owner = (
                 slice(ends[first], ends[last]),
@@ -160,7 +160,7 @@ def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, A
             )
             yield owner, raw.X.indices[part], raw.X.data[part]
         return
-    step = max(1, BLOCK // n)
+    step = max(1, NUMBERS_PER_BLOCK // n)
     for first in range(0, p, step):
         block = dense_part(raw, slice(first, first + step))
         features = np.arange(first, first + block.shape[1])

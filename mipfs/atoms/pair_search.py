@@ -28,11 +28,11 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 TINY = float(np.finfo(float).tiny)
-HEADS = 128
+LEVEL_FEATURES = 128
 """Features of largest q whose pairs are looked at first."""
-ROOM, BUDGET = 1 << 16, 1 << 27
+PAIRS_AT_ONCE, PRODUCTS_PER_CALL = 1 << 16, 1 << 27
 """Pairs that a pass of the sparse kernel may find before they are sifted, and products that it makes at most."""
-WIDE, LONG = 256, 2048
+FEATURES_PER_BLOCK, PARTNERS_PER_BLOCK = 256, 2048
 """Features of a dense block, and their partners in one product."""
 NUMBERS = 1 << 22
 """Numbers of a block of columns."""
@@ -198,7 +198,7 @@ class PairSearch(Search):
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
         # The features of largest q set the level; then all that q_j q_k says may still reach it.
-        heads = order[: max(HEADS, int(np.ceil(np.sqrt(8.0 * best.B))))]
+        heads = order[: max(LEVEL_FEATURES, int(np.ceil(np.sqrt(8.0 * best.B))))]
         self._among(heads, q[heads], best, scope, must_stop)
         kept = order[self._cross * q[order] * scope.most >= best.level * BELOW]
         if kept.size > heads.size:
@@ -250,14 +250,14 @@ class PairSearch(Search):
         stored, chosen = Stored(X.data, X.indices, X.indptr), Chosen(columns, q)
         rows = Rows(np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled))
         rows_of(stored, columns, v, rows)
-        size = max(ROOM, m)
+        size = max(PAIRS_AT_ONCE, m)
         room = Room(np.empty(m), np.full(m, -1, np.int32), np.empty((size, 2), np.int32), np.empty(size))
         begin = 1
         while begin < m:
             # The level rises with what is found, and leaves less to look at.
             low = max(best.level, TINY) if scope.is_exact else max(best.level - scope.error, 0.0)
             least = low / scope.factor * BELOW
-            begin, count, work = pairs_above(stored, chosen, rows, v, least, begin, BUDGET, room)
+            begin, count, work = pairs_above(stored, chosen, rows, v, least, begin, PRODUCTS_PER_CALL, room)
             self.work += work
             left, right = columns[room.found[:count].T]
             self._take(best, left, right, room.sizes[:count], scope)
@@ -269,15 +269,15 @@ class PairSearch(Search):
     ) -> None:
         """Blocks of products; what may be among the best is summed again in the order of the rows."""
         v, factor = scope.weighed, scope.factor
-        for start in range(0, columns.size, WIDE):
-            part = columns[start : start + WIDE]
+        for start in range(0, columns.size, FEATURES_PER_BLOCK):
+            part = columns[start : start + FEATURES_PER_BLOCK]
             # q falls: no pair of this block or a later one reaches the level.
             if factor * q[0] * q[start] < best.level * BELOW:
                 return
             weighed, far = self.X[:, part] * v[:, None], start + part.size
             reached = int(np.searchsorted(-q[:far], -max(best.level, TINY) * BELOW / (factor * q[start]), "right"))
-            for first in range(0, min(reached, far), LONG):
-                others = columns[first : min(first + LONG, reached, far)]
+            for first in range(0, min(reached, far), PARTNERS_PER_BLOCK):
+                others = columns[first : min(first + PARTNERS_PER_BLOCK, reached, far)]
                 sums = np.abs(self.X[:, others].T @ weighed)
                 self.work += sums.size * v.size
                 sums[np.arange(first, first + others.size)[:, None] >= np.arange(start, far)] = -1.0  # each once

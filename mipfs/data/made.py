@@ -14,7 +14,7 @@ from mipfs.data.names import Unstored
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BLOCK = 1 << 22
+NUMBERS_PER_BLOCK = 1 << 22
 """Numbers that are made at a time."""
 
 
@@ -38,7 +38,7 @@ class MadeMatrix:
         self, shape: tuple[int, int], make: Callable[[Integers], Any], is_sparse: bool = False, raw: Any = None
     ) -> None:
         self.shape, self._make, self.is_sparse, self.raw = shape, make, is_sparse, raw
-        self._step = max(1, BLOCK // max(1, shape[0]))
+        self._step = max(1, NUMBERS_PER_BLOCK // max(1, shape[0]))
 
     @property
     def size(self) -> int:

@@ -25,7 +25,7 @@ from mipfs.svm.labellings import Combination
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-NEAR, ROUNDED = 3e-12, 1e-15
+NEAR_SHARE, ROUNDING_SHARE = 3e-12, 1e-15
 """Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""
 
 
@@ -116,7 +116,7 @@ class MostViolated:
             return -np.inf
         exact = feasible(problem, best, in_place=True)
         g = dual_value_below(self._loss, exact, problem.c_i)
-        found = self._near(exact, alpha, multiple, multiple * multiple * (squares + ROUNDED * values), g)
+        found = self._near(exact, alpha, multiple, multiple * multiple * (squares + ROUNDING_SHARE * values), g)
         if found is None:
             exact *= problem.data.y
             found = self.at(exact, g)
@@ -139,12 +139,12 @@ class MostViolated:
         M = self.problem.atoms.count if self.problem.M is None else self.problem.M
         apart = (exact[at] - multiple * alpha[at] for at in pieces(exact.size))
         far = sum(float(one @ one) for one in apart)
-        off = np.sqrt(far) + ROUNDED * float(np.linalg.norm(exact))
+        off = np.sqrt(far) + ROUNDING_SHARE * float(np.linalg.norm(exact))
         largest = self.top.largest_norm + np.sqrt(exact.size) * self.top.largest_center
-        root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDED)
-        if root * root > squares * (1.0 + NEAR):
+        root = (np.sqrt(squares) + 1.001 * np.sqrt(M) * largest * off) * (1.0 + ROUNDING_SHARE)
+        if root * root > squares * (1.0 + NEAR_SHARE):
             return None
-        return np.empty(0, dtype=np.int64), np.empty(0), added(g, -0.5 * root * root * (1.0 + ROUNDED))
+        return np.empty(0, dtype=np.int64), np.empty(0), added(g, -0.5 * root * root * (1.0 + ROUNDING_SHARE))
 
     def _again(self, exact: Array, g: float) -> tuple[Integers, float]:
         """lower of a feasible dual vector, at hand where that is the best so far, and the best of searched atoms."""

@@ -18,7 +18,7 @@ from mipfs.measures import WITH_K, value
 from mipfs.plumbing.arrays import Array
 
 TWICE = "2P"
-REFIT = 1e-9
+REFIT_GAP = 1e-9
 """Relative gap of the classifier on the selected features."""
 
 
@@ -208,7 +208,7 @@ class MeasureClassifier(LinearClassifier):
         )
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
         ids, p = np.sort(data.columns_of(result.selected)), data.n_features - extra
-        fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT)
+        fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT_GAP)
         coef, support = np.zeros(data.n_features), np.zeros(data.n_features, dtype=bool)
         coef[fitted.ids], support[ids] = fitted.w, True
         intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b

@@ -11,7 +11,7 @@ from mipfs.data.instance import Instance
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
 
-GAP = 1e-12
+REFIT_GAP = 1e-12
 """Relative gap of the refitted SVM."""
 
 
@@ -38,7 +38,7 @@ def refit(
     """
     c = C * data.sample_weight
     kind = get_loss(loss)
-    svm = kind.Solver(data, c, bias).solve(ids, sigma, tol=GAP)
+    svm = kind.Solver(data, c, bias).solve(ids, sigma, tol=REFIT_GAP)
     b = svm.b
     if bias:
         values = data.block(ids).scores(svm.w)

@@ -20,7 +20,7 @@ from scipy import sparse
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
-from mipfs.inner.iterative import ROWS, IterativeInteriorPoint, worthwhile
+from mipfs.inner.iterative import MOST_ROWS, IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
@@ -34,7 +34,7 @@ from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-EQUAL = 1e-9
+EQUAL_WIDTH = 1e-9
 """A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""
 
 
@@ -180,7 +180,7 @@ class Boolean:
         """Whether every atom is one column that stays sparse, and few rows bind them."""
         problem, data = self.problem, self.problem.data
         implicit = problem.bias or not np.any(data.center)
-        few = 2 * self.row_lb.size <= ROWS and problem.selects_features
+        few = 2 * self.row_lb.size <= MOST_ROWS and problem.selects_features
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
     def _work(self, count: int) -> float:
@@ -266,7 +266,7 @@ class Boolean:
         two_sided = np.isfinite(lb) & np.isfinite(ub)
         wide = np.where(two_sided, ub - lb, np.inf)
         scale = np.abs(part).max(axis=1, initial=0.0) + np.where(two_sided, np.abs(ub), 0.0)
-        equal = wide <= EQUAL * scale
+        equal = wide <= EQUAL_WIDTH * scale
         uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
         A = np.concatenate([part[uppers], -part[lowers]])
         u = np.concatenate([ub[uppers], -lb[lowers]])

@@ -46,13 +46,13 @@ _INTEGERS, _FLOATS = np.zeros(0, dtype=np.int64), np.zeros(0)
 NO_ROWS = RowSides(np.zeros(1, dtype=np.int64), _INTEGERS, *[_FLOATS] * 5)
 FREE, INSIDE, OUTSIDE = propagation.FREE, propagation.INSIDE, propagation.OUTSIDE
 """States of a feature in a node."""
-DUST = 1e-4
+NEGLIGIBLE_SIGMA = 1e-4
 """Features whose σ an interior point leaves below this begin Newton's steps at zero: they would reach it one by one."""
-MOST_NODES, EXPLORED = 32, 20_000_000
+MOST_NODES, EXPLORED_NUMBERS = 32, 20_000_000
 """Nodes of one exploration at most, and what their number times samples and features may come to."""
-CHAIN = 64
+PLACES_PER_NODE = 64
 """Places of the proof for what rows fix, per node of an exploration on average; one that needs more ends sooner."""
-TOGETHER, SMALL = 8, 200_000
+MOST_TOGETHER, SMALL_NUMBERS = 8, 200_000
 """Explorations of one compiled call at most, and samples times features up to which there are several."""
 
 MOST_NUMBERS = 2**27
@@ -221,7 +221,7 @@ class Relaxation:
         place = np.full(self.problem.atoms.count, -1)
         place[self.alive] = np.arange(self.alive.size)
         weights = np.zeros(self.alive.size, dtype=np.float32)
-        weights[place[solved.ids]] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
+        weights[place[solved.ids]] = np.where(solved.sigma[solved.ids] > NEGLIGIBLE_SIGMA, solved.w, 0.0)
         assert solved.cut.dual is not None
         whole, q = solved.cut.dual
         warm = Warm(weights, solved.b, 0.5)
@@ -244,12 +244,12 @@ class Relaxation:
     def budget(self) -> int:
         """Nodes of one exploration: some hundredths of a second, whatever the size; independent of the machine."""
         n, k = self.problem.data.n_samples, max(1, self.alive.size)
-        return max(1, min(MOST_NODES, EXPLORED // (n * k)))
+        return max(1, min(MOST_NODES, EXPLORED_NUMBERS // (n * k)))
 
     @property
     def together(self) -> int:
         """Explorations of one compiled call: some, where nodes are so small that Python's part of a call counts."""
-        return TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL else 1
+        return MOST_TOGETHER if self.problem.data.n_samples * self.alive.size <= SMALL_NUMBERS else 1
 
     def explore_all(
         self, asked: Sequence[Asked], sides: RowSides = NO_ROWS, prices: Sequence[tuple[Array, int]] = ()
@@ -319,7 +319,7 @@ class Relaxation:
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""
         n, k, rows, m = self.problem.data.n_samples, self.alive.size, sides.indptr.size - 1, self.budget + 1
-        places = 3 * m - 2 + (6 * k + CHAIN * self.budget if rows else 0)
+        places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * self.budget if rows else 0)
         pieces = Piece.of(len(asked), m, k, rows, places, m * (8 * n + n // 4 + 4))
         for t, (states, warm, _, bound, *_) in enumerate(asked):
             pieces.states[t, 0], pieces.weights[t, 0] = states, warm.w

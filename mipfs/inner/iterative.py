@@ -32,7 +32,7 @@ ROUGHEST_RESIDUAL, RESIDUAL_SHARE, FINEST_RESIDUAL = 1e-4, 1e-2, 1e-9
 """Relative residual of a solution: `RESIDUAL_SHARE` of the mean product μ, between these ends."""
 LEAST_SIZE = 500
 """Samples and columns up to which one factor is cheaper."""
-ROWS = 32
+MOST_ROWS = 32
 """Rows of the polytope at most."""
 PATIENCE_STEPS, SLOW_SHARE, LATE_MU = 10, 0.7, 1e-6
 """Steps that leave more than the second number's share of a μ below the third: the numbers then allow no more."""
@@ -40,7 +40,7 @@ PATIENCE_STEPS, SLOW_SHARE, LATE_MU = 10, 0.7, 1e-6
 
 def worthwhile(shape: tuple[int, int], rows: int) -> bool:
     """Whether many samples meet many sparse columns, one to a σ, and few rows of the polytope."""
-    return min(shape) > LEAST_SIZE and rows <= ROWS
+    return min(shape) > LEAST_SIZE and rows <= MOST_ROWS
 
 
 class IterativeInteriorPoint(InteriorPoint):

@@ -21,7 +21,18 @@ import numpy.typing as npt
 
 from mipfs.branching import largest_weight
 from mipfs.inner.boolean import Boolean, Solved
-from mipfs.inner.boolean_node import DUST, FREE, INSIDE, OUTSIDE, Outcome, Relaxation, States, Warm, branching, carries
+from mipfs.inner.boolean_node import (
+    FREE,
+    INSIDE,
+    NEGLIGIBLE_SIGMA,
+    OUTSIDE,
+    Outcome,
+    Relaxation,
+    States,
+    Warm,
+    branching,
+    carries,
+)
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.propagation import Propagation
 from mipfs.kernels.bound import added, gains, screened
@@ -256,5 +267,5 @@ class RowsRelaxation:
         if self.kernel is None:
             return solved.sizes[self.alive].astype(np.float32)
         w = np.zeros(self.problem.atoms.count, dtype=np.float32)
-        w[solved.ids] = np.where(solved.sigma[solved.ids] > DUST, solved.w, 0.0)
+        w[solved.ids] = np.where(solved.sigma[solved.ids] > NEGLIGIBLE_SIGMA, solved.w, 0.0)
         return np.asarray(w[self.alive])

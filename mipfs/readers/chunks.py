@@ -17,7 +17,7 @@ from mipfs.errors import DataError
 from mipfs.plumbing.arrays import Array
 from mipfs.readers import files
 
-PIECE = 1 << 24
+BYTES_AT_ONCE = 1 << 24
 """Bytes of text that are read at a time."""
 
 
@@ -71,7 +71,7 @@ class Hashed(io.RawIOBase):
 
     def digest(self) -> str:
         """Read what is left, and tell the digest of all."""
-        while piece := self._stream.read(PIECE):
+        while piece := self._stream.read(BYTES_AT_ONCE):
             self.sha.update(piece)
         return self.sha.hexdigest()
 
@@ -85,7 +85,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
 
     with files.plainly_opened(path) as raw:
         hashed, suffix = Hashed(raw), path.suffix.lower()
-        stream: Any = io.BufferedReader(hashed, PIECE)
+        stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)
         try:
             if suffix == ".gz":
                 stream = gzip.GzipFile(fileobj=stream, mode="rb")
@@ -101,7 +101,7 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
 def skip(stream: IO[bytes], size: int, path: Path) -> None:
     """Pass over bytes that were read before."""
     while size:
-        found = stream.read(min(size, PIECE))
+        found = stream.read(min(size, BYTES_AT_ONCE))
         if not found:
             message = "it is shorter than when it was first read"
             raise DataError(message, "begin anew: remove the unfinished store", path=path)

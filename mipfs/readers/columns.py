@@ -21,7 +21,7 @@ Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
 LABEL, BAG, WEIGHT = "label", "bag", "sample_weight"
 Label = str | Sequence[str] | None
 """The label column, or names of which the first that is there is meant."""
-NAMED = 40
+MOST_NAMED = 40
 """Columns that a message lists."""
 MOST_WORDS = 20
 """Words of a column from which on it is doubted that they are categories."""
@@ -104,7 +104,9 @@ def require_label(label: str, names: Sequence[str], path: Path) -> None:
 
 def _say_which(label: str, names: Sequence[str]) -> str:
     """What to do where the label column is missing: the columns, and how to name one of them."""
-    shown = ", ".join(map(repr, names[:NAMED])) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    shown = ", ".join(map(repr, names[:MOST_NAMED])) + (
+        f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    )
     hint = nearest(label, names)
     hint = f" ({hint})" if hint.startswith("did you mean") else ""
     if all(_is_number(name) for name in names):

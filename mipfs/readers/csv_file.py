@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
+from mipfs.readers.columns import BAG, MOST_NAMED, Column, Label, label_among, require_label, to_table
 from mipfs.readers.csv_comments import SEPARATORS, without_comments
 from mipfs.readers.files import opened
 from mipfs.readers.table import Table
@@ -195,7 +195,7 @@ def _check_missing(header: list[str], cells: list[tuple[str, ...]], lines: array
     name, (first, count, cell) = next(iter(found.items()))
     more = f", {count} values in all" if count > 1 else ""
     others = [other for other in found if other != name]
-    more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
+    more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
     raise DataError(f"column {name!r} has no value ({cell!r}){more}", _FILL, path=path, line=lines[first])
 
 

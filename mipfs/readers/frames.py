@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, DataWarning
-from mipfs.readers.columns import BAG, NAMED, Column, Label, label_among, require_label, to_table
+from mipfs.readers.columns import BAG, MOST_NAMED, Column, Label, label_among, require_label, to_table
 from mipfs.readers.csv_file import ROW_NUMBERS
 from mipfs.readers.table import Table
 
@@ -73,7 +73,7 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
         row = missing[0] + 1
         more = f", {missing.size} values in all" if missing.size > 1 else ""
         others = [other for other in gaps if other != name]
-        more += f"; so have {', '.join(map(repr, others[:NAMED]))}" if others else ""
+        more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
         raise DataError(f"column {name!r} has no value in row {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):

@@ -18,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 
 UNBALANCED_SHARE = 1e-7
 """Relative size of y'α from which on α is projected before it is rounded."""
-PIECE = 1 << 20
+SAMPLES_PER_SLICE = 1 << 20
 """Samples that are looked at together where vectors over all of them would take room."""
 BITS = 50
 """Bits of the largest entry of α, however far it lies below the top of its box: what rounding costs is below what a
@@ -31,8 +31,8 @@ def finest(n: int) -> int:
 
 
 def pieces(n: int) -> Iterator[slice]:
-    """Slices of at most PIECE of n samples: what is computed of one takes little room beside the whole."""
-    return (slice(start, min(start + PIECE, n)) for start in range(0, n, PIECE))
+    """Slices of at most SAMPLES_PER_SLICE of n samples: what is computed of one takes little room beside the whole."""
+    return (slice(start, min(start + SAMPLES_PER_SLICE, n)) for start in range(0, n, SAMPLES_PER_SLICE))
 
 
 def rounded(alpha: Array, top: Array, out: Array | None = None) -> Array:

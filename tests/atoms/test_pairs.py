@@ -27,12 +27,13 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def cut(r: np.random.Generator) -> None:
         for module, name, most in (
-            (pair_search, "HEADS", 8), (pair_search, "WIDE", 9), (pair_search, "LONG", 9),
+            (pair_search, "LEVEL_FEATURES", 8), (pair_search, "FEATURES_PER_BLOCK", 9),
+            (pair_search, "PARTNERS_PER_BLOCK", 9),
             (triple_search, "LEVEL_FEATURES", 4),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, int(r.integers(1, most)))
-        monkeypatch.setattr(pair_search, "ROOM", 3)
-        monkeypatch.setattr(pair_search, "BUDGET", 5)
+        monkeypatch.setattr(pair_search, "PAIRS_AT_ONCE", 3)
+        monkeypatch.setattr(pair_search, "PRODUCTS_PER_CALL", 5)
 
     return cut
 
@@ -166,7 +167,7 @@ def test_other_data_and_parameters() -> None:
 
 
 def test_a_long_search_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_search, "BUDGET", 1)
+    monkeypatch.setattr(pair_search, "PRODUCTS_PER_CALL", 1)
     X = np.asfortranarray(np.random.default_rng(0).normal(size=(9, 12)))
     for stored in (X, sparse.csc_array(X)):
         with pytest.raises(StoppedError):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.atoms.top import TopFeatures
-from mipfs.drivers import conic, milp_master
+from mipfs.drivers import conic
 from mipfs.drivers.master import Master
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.searched import Searched
@@ -23,10 +23,11 @@ from mipfs.inner.propagation import Propagation
 from mipfs.inner.rows_node import RowsRelaxation
 from mipfs.kernels import bound
 from mipfs.kernels import prices as kernel
+from mipfs.lab.shelf import milp_master
+from mipfs.proof import single
 from mipfs.proof.cuts import Cut
 from mipfs.proof.multipliers import inner_below
 from mipfs.proof.proof import Proof
-from mipfs.run import single
 from mipfs.selection.rows import Rows
 from mipfs.selection.selection import Selection, lagrangian_bound
 from tests.kernels.test_bound import KINDS, check, exactly, numbers

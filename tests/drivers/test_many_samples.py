@@ -46,8 +46,8 @@ def test_pieces_of_the_samples_change_nothing(
     data = Instance.from_arrays(values, y, sample_weight=weight)
     problem = mipfs.Problem(data, loss=loss, bias=bias, M=3)
     whole = mipfs.solve(problem, "kelley", T=6)
-    monkeypatch.setattr(dyadic, "PIECE", 64)
-    monkeypatch.setattr("mipfs.problem.PIECE", 64)
+    monkeypatch.setattr(dyadic, "SAMPLES_PER_SLICE", 64)
+    monkeypatch.setattr("mipfs.problem.SAMPLES_PER_SLICE", 64)
     found = mipfs.solve(mipfs.Problem(data, loss=loss, bias=bias, M=3), "kelley", T=6)
     assert found.selected == whole.selected
     assert found.objective == pytest.approx(whole.objective, rel=1e-9)
@@ -64,7 +64,7 @@ def test_dual_vectors_are_packed_alike_in_pieces(seed: int, top: float | None, m
     k[r.random(n) < 0.3] = int(0.75 * 2**q)
     k = np.zeros(n, dtype=np.int64) if seed == 3 else k
     ends = None if top is None else np.full(n, top)
-    monkeypatch.setattr(dyadic, "PIECE", 13)
+    monkeypatch.setattr(dyadic, "SAMPLES_PER_SLICE", 13)
     store = DualStore(n, ends)
     store.add(k, q)
     values = k[k != 0]
@@ -114,8 +114,8 @@ def peak(work: Callable[[], object], n: int) -> float:
 
 def test_few_vectors_over_the_samples_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 200_000
-    monkeypatch.setattr(dyadic, "PIECE", 1 << 12)
-    monkeypatch.setattr("mipfs.problem.PIECE", 1 << 12)
+    monkeypatch.setattr(dyadic, "SAMPLES_PER_SLICE", 1 << 12)
+    monkeypatch.setattr("mipfs.problem.SAMPLES_PER_SLICE", 1 << 12)
     monkeypatch.setattr(digest, "NUMBERS_AT_ONCE", 1 << 12)
     X, y = drawn(4, n, 20, 0.01)
     data = Instance.from_arrays(held(X, 7), y)

@@ -125,7 +125,7 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
     curve, g = r.uniform(0.5, 2.0, n), r.normal(size=d)
     for inner in (np.arange(n), np.arange(0, n, 3), np.empty(0, np.int64)):
         out = np.empty(d)
-        newton_direction(held(A, is_sparse), inner, curve, g, k, out, np.empty((min(kernels.BLOCK, n), d)))
+        newton_direction(held(A, is_sparse), inner, curve, g, k, out, np.empty((min(kernels.ROWS_PER_BLOCK, n), d)))
         if inner.size == 0:
             np.testing.assert_array_equal(out, -g)
             continue

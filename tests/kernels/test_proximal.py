@@ -28,7 +28,7 @@ from mipfs.kernels.proximal import (
     spread,
     threshold,
 )
-from mipfs.kernels.simplex_qp import PROXIMAL, maximise
+from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
 
 Array = npt.NDArray[np.float64]
 TIGHT = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -166,7 +166,7 @@ def test_the_program_over_the_simplex(seed: int) -> None:
     K = 1 + seed % 6
     B, d = r.normal(size=(2 + seed % 3, K)), r.normal(size=K)
     G, beta = B.T @ B, np.full(K, 1.0 / K)
-    assert maximise(G, d, beta, PROXIMAL) > 0
+    assert maximise(G, d, beta, PROXIMAL_WEIGHT) > 0
     assert beta.min() >= 0.0
     assert beta.sum() == pytest.approx(1.0)
     b = cp.Variable(K)

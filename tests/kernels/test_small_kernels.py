@@ -16,7 +16,7 @@ from mipfs.kernels.intersection import hats, intersection_scores
 from mipfs.kernels.products import Chosen, Room, Rows, Stored, column_weights, pairs_above, products, rows_of
 from mipfs.kernels.projection import balance_at, nearest
 from mipfs.kernels.rows import mixed, signed_rows
-from mipfs.kernels.scores import CHUNKS, Reach, Scaled, bounded_pull, column_sums, dense_pull
+from mipfs.kernels.scores import PARALLEL_CHUNKS, Reach, Scaled, bounded_pull, column_sums, dense_pull
 from mipfs.kernels.statistics import column_statistics
 from mipfs.kernels.structures import given
 from mipfs.kernels.text import DONE, ODD, POWERS, Entries, Lines, count, parse, place, sort_by_column
@@ -209,9 +209,9 @@ def test_sums_and_scores_of_columns(n: int, p: int, divided: bool) -> None:
     divisor, scale, v = r.uniform(0.5, 2.0, p), r.random(p), r.normal(size=n)
     stored = Scaled(part.data, part.indices, part.indptr, divisor, divided, scale)
     B = A / divisor if divided else A
-    bounds, largest = np.empty(p, np.float32), np.zeros(CHUNKS)
-    column_sums(stored, bounds, largest, 0, CHUNKS // 2)
-    column_sums(stored, bounds, largest, CHUNKS // 2, CHUNKS)
+    bounds, largest = np.empty(p, np.float32), np.zeros(PARALLEL_CHUNKS)
+    column_sums(stored, bounds, largest, 0, PARALLEL_CHUNKS // 2)
+    column_sums(stored, bounds, largest, PARALLEL_CHUNKS // 2, PARALLEL_CHUNKS)
     sums = np.abs(B).sum(axis=0) * scale
     assert (bounds.astype(float) >= sums).all()
     np.testing.assert_allclose(bounds, sums, rtol=1e-5)

@@ -24,7 +24,7 @@ from mipfs.solvers import highs
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Labellings
 
-ROUNDS = 500
+MOST_ROUNDS = 500
 """Labellings per solve at most."""
 MOST_ENTERING = 100
 """Features that enter the master at a time."""
@@ -59,7 +59,7 @@ class L1Bundle:
         self._lp.add_column(0.0, 0.0, highs.infinity())  # ξ; then u_j, v_j of every feature, w_j = u_j − v_j
         self._ask(Best(np.zeros(data.n_features)), np.zeros(data.n_features), 0.0)
 
-    def solve(self, C: float, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
+    def solve(self, C: float, *, tol: float = 1e-3, rounds: int = MOST_ROUNDS) -> Linear:
         """Solve at one C.
 
         Parameters
@@ -94,7 +94,7 @@ class L1Bundle:
         ids = np.flatnonzero(np.abs(best.point) > ZERO_SHARE * np.abs(best.point).max())
         return linear(self.data, ids, best.point[ids], 0.0, float(C), objective=best.upper, bound=lower)
 
-    def of_size(self, M: int, *, tol: float = 1e-3, rounds: int = ROUNDS) -> Linear:
+    def of_size(self, M: int, *, tol: float = 1e-3, rounds: int = MOST_ROUNDS) -> Linear:
         """The solution with M features, by bisection of C.
 
         The solution of a linear program is constant in C but for jumps, and so is its number of features. Where no C

@@ -17,7 +17,7 @@ from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.result.prediction import scores_on
 
-FACTOR = 4.0
+SEARCH_FACTOR = 4.0
 """Step in C until a wanted number of features is bracketed."""
 MOST_FITS = 30
 """Fits of one search at most."""
@@ -178,7 +178,13 @@ def bracket(
             break
         if low >= most:
             break
-        C = C / FACTOR if low == 0.0 else min(most, C * FACTOR) if math.isinf(high) else math.sqrt(low * high)
+        C = (
+            C / SEARCH_FACTOR
+            if low == 0.0
+            else min(most, C * SEARCH_FACTOR)
+            if math.isinf(high)
+            else math.sqrt(low * high)
+        )
     return below, above
 
 

@@ -23,9 +23,9 @@ from mipfs.lab.baselines.linear import Linear, bracket
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.solvers import highs
 
-FIRST, ENTERING = 100, 100
+FIRST_FEATURES, MOST_ENTERING = 100, 100
 """Features in the first program, and new ones that a round adds at most, or as many as there are."""
-VIOLATION = 1e-9
+VIOLATION_SHARE = 1e-9
 """|ω_j| may exceed r_j by this share."""
 ZERO_SHARE = 1e-9
 """A weight below this share of the largest one is a zero of the program; an entry of a column likewise."""
@@ -112,10 +112,10 @@ class OneNorm:
             HiGHS finds no optimum.
         """
         if not self.ids.size:
-            self._enter(self._scores(balanced(c, self.data.y)), r, FIRST, 0.0)
+            self._enter(self._scores(balanced(c, self.data.y)), r, FIRST_FEATURES, 0.0)
         while True:
             vertex = self._restricted(c, r)
-            if not self._enter(self._scores(vertex.alpha), r, max(ENTERING, self.ids.size), 1.0 + VIOLATION):
+            if not self._enter(self._scores(vertex.alpha), r, max(MOST_ENTERING, self.ids.size), 1.0 + VIOLATION_SHARE):
                 return vertex
 
     def _scores(self, alpha: Array) -> Array:

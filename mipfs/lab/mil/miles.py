@@ -21,7 +21,7 @@ from mipfs.lab.mil.bags import Bags
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, checked
 
-BLOCK = 1 << 21
+NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of distances, of rows or of dense concepts: 16 MiB."""
 CONCEPTS_PER_BLOCK = 1 << 10
 """Concepts in a block, at most."""
@@ -81,7 +81,7 @@ class Miles:
         if self.nearest is None or self.nearest >= K:
             return self._similar(self._squares(X, bags, 0, B))
         parts, spread = [], self._spread()
-        for first, last in _blocks(B, max(1, BLOCK // K)):
+        for first, last in _blocks(B, max(1, NUMBERS_PER_BLOCK // K)):
             squares = self._squares(X, bags, first, last)
             near = smallest(squares, self.nearest, spread)
             parts.append(sparse.csr_array(np.where(near, self._similar(squares), 0.0)))
@@ -97,7 +97,7 @@ class Miles:
         out = np.full((last - first, K), np.inf, order="F")
         begin = int(bags.starts[first])
         end = int(bags.starts[last]) if last < len(bags) else bags.n_rows
-        tall = max(1, BLOCK // max(wide, 1 if self._sparse else self.concepts.shape[1]))
+        tall = max(1, NUMBERS_PER_BLOCK // max(wide, 1 if self._sparse else self.concepts.shape[1]))
         for low, high in _blocks(end - begin, tall):
             rows = self._scaled(X[bags.order[begin + low : begin + high]])
             bag, cuts = _cut(bags.starts[first:last] - begin, low, high)
@@ -117,7 +117,9 @@ class Miles:
     def _wide(self) -> int:
         """Concepts in a block."""
         K, p = self.concepts.shape
-        return max(1, min(int(K), CONCEPTS_PER_BLOCK, BLOCK if self._sparse else BLOCK // int(p)))
+        return max(
+            1, min(int(K), CONCEPTS_PER_BLOCK, NUMBERS_PER_BLOCK if self._sparse else NUMBERS_PER_BLOCK // int(p))
+        )
 
     def _spread(self) -> float:
         """The mean ‖z_k‖² of the concepts as distances see them."""

@@ -23,7 +23,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
-EXACT = 1e-10
+EXACT_GAP = 1e-10
 """Relative gap of the SVM at the mixture that the conic solver found."""
 
 
@@ -64,7 +64,7 @@ class Conic:
             raise NumericalError(f"Clarabel does not solve the restricted problem: {status}")
         mu = np.append(mu, np.zeros(len(pool) - mu.size))
         mu = mu / mu.sum() if mu.sum() > 0.0 else np.full(mu.size, 1.0 / mu.size)
-        solved = self._subproblem.solve(pool.mixture(mu, count), EXACT)
+        solved = self._subproblem.solve(pool.mixture(mu, count), EXACT_GAP)
         ids = problem.atoms.columns(solved.ids).ids
         self._last = Solution(solved.value, alpha, mu, ids, solved.svm.w, solved.svm.b)
         return self._last

@@ -77,8 +77,8 @@ def test_onsvm_is_the_declared_formulation() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_features_that_stay_out_prove_themselves(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Column generation ends with a dual vector of the whole program, warm starts or not."""
-    monkeypatch.setattr(one_norm, "FIRST", 3)
-    monkeypatch.setattr(one_norm, "ENTERING", 2)
+    monkeypatch.setattr(one_norm, "FIRST_FEATURES", 3)
+    monkeypatch.setattr(one_norm, "MOST_ENTERING", 2)
     data, r = draw(seed, 25, 80), np.random.default_rng(seed).uniform(0.5, 2.0, 80)
     r[7], r[9] = 0.0, np.inf
     warm = OneNorm(data, True, "test")

@@ -39,7 +39,7 @@ def draw(seed: int, n: int, K: int, p: int, share: float = 1.0) -> tuple[Array, 
 @pytest.mark.parametrize("block", [1, 7, 64, 1 << 21])
 @pytest.mark.parametrize("wide", [1, 3, 1024])
 def test_equals_the_double_loop_for_every_block(block: int, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(miles, "BLOCK", block)
+    monkeypatch.setattr(miles, "NUMBERS_PER_BLOCK", block)
     monkeypatch.setattr(miles, "CONCEPTS_PER_BLOCK", wide)
     for seed, (n, K, p) in enumerate([(1, 1, 1), (9, 4, 2), (30, 11, 5)]):
         X, bags, Z = draw(seed, n, K, p, 0.6)
@@ -53,7 +53,7 @@ def test_equals_the_double_loop_for_every_block(block: int, wide: int, monkeypat
 
 @pytest.mark.parametrize("block", [1, 25, 1 << 21])
 def test_nearest_keeps_the_largest_similarities_of_a_bag(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(miles, "BLOCK", block)
+    monkeypatch.setattr(miles, "NUMBERS_PER_BLOCK", block)
     X, bags, Z = draw(5, 40, 12, 3)
     full = double_loop(X, bags, Z, 1.3, np.ones(3))
     for k in (1, 3, 11):
@@ -96,7 +96,7 @@ def test_the_width_is_the_root_mean_square_of_all_distances(store: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "nearest"])
 def test_beside_the_result_a_few_blocks_are_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(miles, "BLOCK", 1 << 16)  # 0.5 MiB
+    monkeypatch.setattr(miles, "NUMBERS_PER_BLOCK", 1 << 16)  # 0.5 MiB
     n, K, p = 5_000, 3_000, 4
     X, bags, Z = draw(1, n, K, p)
     X, Z = (sparse.csr_array(X), sparse.csr_array(Z)) if kind == "sparse" else (X, Z)
