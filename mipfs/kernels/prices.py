@@ -25,6 +25,7 @@ from mipfs.kernels.columns import add_curvature
 from mipfs.kernels.kinds import HINGE, SQUARED_HINGE
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.propagation import idle_rows
+from mipfs.kernels.vectors import copy_to
 
 U = 2.0**-53
 """Unit round-off."""
@@ -223,7 +224,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     cols, forced, full, w, sigma, beta, rho, size = relaxed
     indptr, indices, data = sides.indptr, sides.indices, sides.data
     count, q = y.size, cols.size
-    after[:] = y
+    copy_to(y, after)
     at[:] = -1
     for t in range(q):
         at[cols[t]] = t
@@ -268,7 +269,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     cholesky(H)
     S, x = np.empty((m, m)), np.empty(whole)
     for a in range(m):
-        x[:] = G[a]
+        copy_to(G[a], x)
         cholesky_solve(H, x)
         for b in range(m):
             S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
