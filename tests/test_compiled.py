@@ -77,11 +77,11 @@ def test_the_key_is_over_every_file_that_machine_code_depends_on(tmp_path: Path)
     (tmp_path / "b.py").write_text("TWO = 2\n", encoding="utf-8")
     (tmp_path / "c.py").write_text("THREE = 3\n", encoding="utf-8")
     assert [path.name for path in kept.sources(tmp_path)] == ["a.py", "b.py", "compiled.py"]
-    before = kept.key.__wrapped__(tmp_path)
+    before = kept.version.__wrapped__(tmp_path)
     (tmp_path / "c.py").write_text("THREE = 4\n", encoding="utf-8")
-    assert kept.key.__wrapped__(tmp_path) == before
+    assert kept.version.__wrapped__(tmp_path) == before
     (tmp_path / "b.py").write_text("TWO = 3\n", encoding="utf-8")
-    assert kept.key.__wrapped__(tmp_path) != before
+    assert kept.version.__wrapped__(tmp_path) != before
 
 
 def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="no-untyped-call, attr-defined"
 """The one decorator of the numba kernels: machine code is kept on disk under a key over the sources of all kernels.
 
 numba's own cache of a function sees the file that the function stands in, and its code holds that of the kernels which
@@ -134,11 +134,18 @@ class Cache(caching._Cache):
         """Keep code; where it cannot be written, that is said once, and the program goes on."""
         try:
             if kept.home() is not None and not data.library.has_dynamic_globals:
-                self.files()[-1].save(self._key(sig, data.target_context), data._reduce())
+                self._save(self.files()[-1], self._key(sig, data.target_context), data._reduce())
         except OSError as error:
             kept.unkept(str(error.strerror or error))
         finally:
             self._release()
+
+    def _save(self, file: Any, key: Any, reduced: Any) -> None:
+        try:
+            file.save(key, reduced)
+        except BROKEN:  # what is there is not whole
+            file.flush()
+            file.save(key, reduced)
 
     def _take(self) -> None:
         """Wait for whoever compiles the function, who may die or meet an error: not for ever."""

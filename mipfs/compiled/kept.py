@@ -1,3 +1,4 @@
+# mypy: disable-error-code="no-untyped-call, attr-defined, import-untyped"
 """Where machine code is kept: folders that only this user, or whoever owns the sources, can write to.
 
 What is looked through, in this order: the folder that ``NUMBA_CACHE_DIR`` names, and no other then; what lies beside
@@ -60,12 +61,18 @@ def machine() -> tuple[str, ...]:
 
 
 @cache
-def key(package: Path = PACKAGE) -> str:
-    """A hash over `machine`, and over names and contents of `sources`."""
-    digest = hashlib.sha256("\0".join(machine()).encode())
+def version(package: Path = PACKAGE) -> str:
+    """A hash over numba's version, and over names and contents of `sources`: what all machines of a cluster share."""
+    digest = hashlib.sha256(numba.__version__.encode())
     for path in sources(package):
         digest.update(b"\0" + str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def key() -> str:
+    """A hash over `version` and `machine`."""
+    return hashlib.sha256("\0".join((version(), *machine())).encode()).hexdigest()[:16]
 
 
 def users_own() -> Path | None:
@@ -76,6 +83,8 @@ def users_own() -> Path | None:
     try:
         home = Path.home()  # by HOME, else by the user database
     except RuntimeError:
+        return None
+    if not home.is_dir():  # which is not for us to make
         return None
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "mipfs"
 
@@ -124,6 +133,13 @@ def folders() -> list[Path]:
     own = home()
     beside = None if config.CACHE_DIR else lies_beside()
     return [folder for folder in (beside, own) if folder is not None]
+
+
+def use_beside() -> None:
+    """Write to the folder beside the sources from now on, in this process and those that it starts."""
+    config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(PACKAGE / "__pycache__")
+    home.cache_clear()
+    folders.cache_clear()
 
 
 @cache

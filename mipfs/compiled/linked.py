@@ -1,4 +1,4 @@
-# mypy: disable-error-code="no-untyped-call, attr-defined, misc, import-untyped"
+# mypy: disable-error-code="no-untyped-call, attr-defined, name-defined, has-type, misc, import-untyped"
 """Kernels that only kernels call are linked into their callers, and are no machine code of their own.
 
 numba optimises and emits every function for itself, with all that it calls, and then again inside each of its callers;

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mipfs import compiled
+from mipfs.compiled import kept
 from mipfs.drivers.hands import Threads, Ticket
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
@@ -56,7 +56,7 @@ class Workers:
 
     def __init__(self, tree: Tree, client: Any, here: Threads) -> None:
         self.tree, self.run, self.client, self.here = tree, tree.run, client, here
-        self._solver, self._there, self._version = tree.solver(), None, compiled.key()
+        self._solver, self._there, self._version = tree.solver(), None, kept.version()
         self._cluster = Cluster(client, "the search goes on in this process")
         self._out: list[Bundle] = []
 
@@ -129,6 +129,6 @@ class Workers:
 
 def explored(solver: NodeSolver, orders: list[Order], packed: Packed, seconds: float | None, ours: str) -> list[Any]:
     """What a worker does: explore from some nodes."""
-    if compiled.key() != ours:
+    if kept.version() != ours:
         raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
     return [slim(piece) for piece in solver.explore(orders, packed, seconds)]

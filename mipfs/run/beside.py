@@ -66,29 +66,34 @@ def missing(lists: Sequence[Sequence[Step]]) -> list[list[Job]]:
 
 
 def compile_beside(
-    lists: Sequence[Sequence[Job]], must_stop: Callable[[], bool], progress: Progress | None = None
+    lists: Sequence[Sequence[Job]],
+    must_stop: Callable[[], bool],
+    progress: Progress | None = None,
+    on_end: Callable[[int, int], None] = lambda _list, _code: None,
 ) -> None:
     """Do every list of jobs in a process of its own, as many at a time as there are cores, and wait for all.
 
     Where a job has no name that another process can import, or no process can be started, this one is left to do them.
+    `on_end` is told the number of a list that has ended, and the exit code of its process.
     """
     progress = Progress() if progress is None else progress
-    progress.expected = FUNCTIONS * len(lists)
-    running: list[subprocess.Popen[bytes]] = []
+    running: dict[int, subprocess.Popen[bytes]] = {}
     try:
-        waiting = [pickle.dumps(list(jobs)) for jobs in lists]
+        waiting = dict(enumerate([pickle.dumps(list(jobs)) for jobs in lists]))
     except (pickle.PicklingError, AttributeError, TypeError):
         return
     try:
         while (waiting or running) and not must_stop():
             while waiting and len(running) < cores():
-                running.append(_started(waiting.pop(0), progress))
+                k = next(iter(waiting))
+                running[k] = _started(waiting.pop(k), progress)
             time.sleep(POLL_SECONDS)
-            running = [process for process in running if not _has_ended(process)]
+            for k in [k for k, process in running.items() if _has_ended(process)]:
+                on_end(k, running.pop(k).returncode)
     except OSError:
         return
     finally:
-        for process in running:
+        for process in running.values():
             process.kill()
             process.wait()
             _has_ended(process)
@@ -126,8 +131,18 @@ def _started(jobs: bytes, progress: Progress) -> subprocess.Popen[bytes]:
     return process
 
 
+def is_beside() -> bool:
+    """Whether this process only compiles for another, and starts none itself."""
+    return _Beside.here
+
+
+class _Beside:
+    here = False
+
+
 def work() -> None:
     """Do the jobs that come by standard input, and tell of every function; end when it is closed."""
+    _Beside.here = True
     source, told = sys.stdin.buffer, os.dup(1)
     os.dup2(2, 1)
     jobs: list[Job] = pickle.load(source)

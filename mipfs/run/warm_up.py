@@ -32,7 +32,7 @@ from mipfs.losses.projection import project
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
-from mipfs.run.beside import Progress, compile_beside, missing
+from mipfs.run.beside import FUNCTIONS, Progress, compile_beside, is_beside, missing
 from mipfs.run.run import Run
 
 LOG = logging.getLogger("mipfs")
@@ -203,10 +203,11 @@ _compiled: set[Kind] = set()
 
 def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
-    if not hasattr(kind.driver, "kernels") or not sys.executable:
+    if not hasattr(kind.driver, "kernels") or not sys.executable or is_beside():
         return
     lists = missing(kind.driver.kernels(tiny(kind, 0.2)))
     if lists:
+        announcer.progress.expected = FUNCTIONS * (len(lists) + 1)
         announcer.on_start()
         job = __name__, "compile_all", (kind.driver.__name__, dataclasses.replace(kind, driver=cast(Any, None)))
         compile_beside([*lists, [job]], lambda: asked.came, announcer.progress)
