@@ -87,8 +87,10 @@ class Compiled:
 
         assert self.compiling is not None
         done, expected = self.compiling.functions, self.compiling.expected
-        count = f"{done} of about {expected} functions" if expected else f"{done} functions"
-        about, tail = "compiling kernels, once", f"{count}  {time.monotonic() - self.compiling.began:.0f} s"
+        about, of = "compiling kernels, once", f" of about {expected}" if expected else ""
+        tail = f"{done}{of} functions  {time.monotonic() - self.compiling.began:.0f} s"
+        if width < len(about) + len(tail) + 8:
+            about, tail = "compiling", tail.replace(" of about ", "/").replace(" functions", "")
         room = max(4, min(40, width - len(about) - len(tail) - 4))
         total = max(expected, done + 1) if expected else None
         shown = Table.grid(padding=(0, 2, 0, 0))
