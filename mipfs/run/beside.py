@@ -143,12 +143,13 @@ class _Beside:
 def work() -> None:
     """Do the jobs that come by standard input, and tell of every function; end when it is closed."""
     _Beside.here = True
-    source, told = sys.stdin.buffer, os.dup(1)
+    told = os.dup(1)
     os.dup2(2, 1)
-    jobs: list[Job] = pickle.load(source)
+    jobs: list[Job] = pickle.load(sys.stdin.buffer)
 
     def watch() -> None:
-        source.read()
+        while os.read(0, 1):  # not through the buffer, whose lock Python wants at its end
+            pass
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

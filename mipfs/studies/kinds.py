@@ -87,7 +87,8 @@ def _fit(data: Instance) -> None:
 
 
 def _read(data: Instance) -> None:
-    """Read a file as text, and scale it."""
+    """Read a file as text, scale it, and make a column store of it."""
+    from mipfs.convert import convert
     from mipfs.readers import read
 
     values = data.block().values
@@ -101,6 +102,7 @@ def _read(data: Instance) -> None:
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         for scale in ("none", "standard", "unit"):
             read(path, scale=scale)
+        read(convert(path, Path(folder) / "store"), scale="standard").block()
 
 
 def compile_kinds(names: list[str], must_stop: Callable[[], bool], on_end: Callable[[str, bool], None]) -> None:
