@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import pwd
 import shutil
 import stat
 import subprocess
@@ -84,6 +83,7 @@ def test_the_users_folder_is_by_name_then_by_home(fresh: Path, monkeypatch: pyte
     own = "Library/Caches" if sys.platform == "darwin" else ".cache"
     assert kept.users_own() == fresh / own / "mipfs"
     monkeypatch.delenv("HOME")
+    pwd = pytest.importorskip("pwd")
     home = Path(pwd.getpwuid(os.getuid()).pw_dir)
     assert kept.users_own() == (home / own / "mipfs" if home.is_dir() else None)
     monkeypatch.setenv("HOME", str(fresh / "nowhere"))
@@ -135,6 +135,22 @@ def test_a_folder_within_is_looked_at_too(fresh: Path) -> None:
     assert kept.home() == fresh / f"mipfs-{os.geteuid()}" / f"mipfs-{kept.key()}"
 
 
+def test_what_cannot_be_written_to_is_read(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for named in (True, False):
+        monkeypatch.setattr(config, "CACHE_DIR", str(fresh / "named") if named else "")
+        for one in (kept.home, kept.folders):
+            one.cache_clear()
+        folder = kept.home()
+        assert folder is not None
+        assert kept.folders()[-1:] == [folder]
+        with monkeypatch.context() as patched:
+            patched.setattr(kept, "_made", lambda *_, **__: None)
+            for one in (kept.home, kept.folders):
+                one.cache_clear()
+            assert kept.home() is None
+            assert kept.folders()[-1:] == [folder]
+
+
 def _twice(x: float) -> float:
     return 2.0 * x
 
@@ -149,7 +165,10 @@ def test_a_full_disk_is_said_once_and_the_program_goes_on(
     twice = compiled()(_twice)
     with caplog.at_level(logging.WARNING, logger="mipfs"):
         assert (twice(2.0), twice(3)) == (4.0, 6.0)
-    assert [record.getMessage().count("No space left") for record in caplog.records] == [1]
+        monkeypatch.setattr(kept, "home", lambda: None)
+        assert (compiled()(_twice)(2.0), compiled()(_twice)(3.0)) == (4.0, 6.0)
+    said = [record.getMessage() for record in caplog.records]
+    assert [("No space left" in line, "no folder" in line) for line in said] == [(True, False), (False, True)]
 
 
 def test_a_file_that_is_not_whole_is_compiled_anew(fresh: Path) -> None:

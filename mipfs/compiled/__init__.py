@@ -133,7 +133,9 @@ class Cache(caching._Cache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep code; where it cannot be written, that is said once, and the program goes on."""
         try:
-            if kept.home() is not None and not data.library.has_dynamic_globals:
+            if kept.home() is None:
+                kept.unkept("there is no folder that can be written to, and that only this user can write to")
+            elif not data.library.has_dynamic_globals:
                 self._save(self.files()[-1], self._key(sig, data.target_context), data._reduce())
         except OSError as error:
             kept.unkept(str(error.strerror or error))

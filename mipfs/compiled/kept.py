@@ -41,7 +41,7 @@ OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 def sources(package: Path = PACKAGE) -> list[Path]:
     """The files of a package that machine code depends on: those with kernels, and what these import of the package."""
-    found = set((package / "compiled").glob("*.py"))
+    found = set((package / "compiled").glob("linked.py"))
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")
         if re.search(r"^from mipfs\.compiled import", text, re.MULTILINE):
@@ -106,14 +106,14 @@ def lies_beside() -> Path | None:
     """The folder of machine code beside the sources, trusted as these are; None where there is none."""
     source, parent = PACKAGE.stat(), PACKAGE / "__pycache__"
     folder = parent / f"mipfs-{key()}"
-    if all(is_safe(place, source.st_uid, source.st_mode) for place in (parent, folder)):
+    if all(any(is_safe(place, owner, source.st_mode) for owner in (source.st_uid, 0)) for place in (parent, folder)):
         return folder
     return None
 
 
 @cache
 def home() -> Path | None:
-    """The folder that machine code is written to, which is there then; None where there is none. Said once, if so."""
+    """The folder that machine code is written to, which is there then; None where there is none."""
     if config.CACHE_DIR:
         return _made(Path(config.CACHE_DIR), is_named=True)
     own = users_own()
@@ -122,22 +122,30 @@ def home() -> Path | None:
         found = _made(Path(tempfile.gettempdir()) / f"mipfs-{os.geteuid()}")
         if found is not None:
             LOG.info("compiled kernels are kept in %s: there is no folder of the user's that could hold them", found)
-    if found is None:
-        unkept("no folder can be written to that only this user can write to")
     return found
 
 
 @cache
 def folders() -> list[Path]:
-    """The folders that machine code is read from, in order."""
-    own = home()
-    beside = None if config.CACHE_DIR else lies_beside()
-    return [folder for folder in (beside, own) if folder is not None]
+    """The folders that machine code is read from, in order; the last is `home`, where there is one."""
+    if config.CACHE_DIR:
+        named = Path(config.CACHE_DIR) / f"mipfs-{key()}"
+        return [folder for folder in (home() or named,) if folder.is_dir()]
+    own, found = users_own(), lies_beside()
+    read = [] if found is None else [found]
+    if own is not None and all(is_safe(place) for place in (own, own / f"mipfs-{key()}")):
+        read.append(own / f"mipfs-{key()}")  # also where it cannot be written to
+    written = home()
+    return read if written is None else [*(folder for folder in read if folder != written), written]
 
 
 def use_beside() -> None:
     """Write to the folder beside the sources from now on, in this process and those that it starts."""
-    config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(PACKAGE / "__pycache__")
+    parent = PACKAGE / "__pycache__"
+    config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(parent)
+    with suppress(OSError):  # `home` finds that out
+        parent.mkdir(exist_ok=True)
+        (parent / f"mipfs-{key()}").mkdir(mode=0o755, exist_ok=True)
     home.cache_clear()
     folders.cache_clear()
 
