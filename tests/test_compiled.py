@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mipfs import compiled
+from mipfs.compiled import kept
 from mipfs.run import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,21 +67,21 @@ print(case, late, flush=True)
 
 
 def test_the_key_is_over_every_file_that_machine_code_depends_on(tmp_path: Path) -> None:
-    files = {path.relative_to(compiled.PACKAGE).as_posix() for path in compiled.sources()}
+    files = {path.relative_to(kept.PACKAGE).as_posix() for path in kept.sources()}
     assert {"kernels/newton.py", "kernels/kinds.py", "kernels/boolean_newton.py", "kernels/scores.py"} <= files
-    users = {p for p in compiled.PACKAGE.rglob("*.py") if "\n@compiled(" in p.read_text(encoding="utf-8")}
-    assert users <= set(compiled.sources())
-    assert not [p for p in compiled.PACKAGE.rglob("*.py") if "@njit" in p.read_text(encoding="utf-8")]
+    users = {p for p in kept.PACKAGE.rglob("*.py") if "\n@compiled(" in p.read_text(encoding="utf-8")}
+    assert users <= set(kept.sources())
+    assert not [p for p in kept.PACKAGE.rglob("*.py") if "@njit" in p.read_text(encoding="utf-8")]
     (tmp_path / "compiled.py").touch()
     (tmp_path / "a.py").write_text("from mipfs.compiled import compiled\nfrom mipfs.b import TWO\n", encoding="utf-8")
     (tmp_path / "b.py").write_text("TWO = 2\n", encoding="utf-8")
     (tmp_path / "c.py").write_text("THREE = 3\n", encoding="utf-8")
-    assert [path.name for path in compiled.sources(tmp_path)] == ["a.py", "b.py", "compiled.py"]
-    before = compiled.key.__wrapped__(tmp_path)
+    assert [path.name for path in kept.sources(tmp_path)] == ["a.py", "b.py", "compiled.py"]
+    before = kept.version.__wrapped__(tmp_path)
     (tmp_path / "c.py").write_text("THREE = 4\n", encoding="utf-8")
-    assert compiled.key.__wrapped__(tmp_path) == before
+    assert kept.version.__wrapped__(tmp_path) == before
     (tmp_path / "b.py").write_text("TWO = 3\n", encoding="utf-8")
-    assert compiled.key.__wrapped__(tmp_path) != before
+    assert kept.version.__wrapped__(tmp_path) != before
 
 
 @pytest.mark.slow
@@ -88,8 +89,7 @@ def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> N
     package = tmp_path / "mipfs"
     package.mkdir()
     (package / "__init__.py").touch()
-    source = (compiled.PACKAGE / "compiled.py").read_text(encoding="utf-8")
-    (package / "compiled.py").write_text(source, encoding="utf-8")
+    shutil.copytree(kept.PACKAGE / "compiled", package / "compiled")
     inner = "from mipfs.compiled import compiled\n@compiled()\ndef inner():\n    return {}\n"
     outer = inner.replace("@", "from mipfs.a import inner\n@").replace("inner():", "outer():").replace("{}", "inner()")
     (package / "b.py").write_text(outer, encoding="utf-8")
@@ -98,23 +98,23 @@ def test_an_edit_in_one_file_reaches_the_kernels_of_another(tmp_path: Path) -> N
         (package / "a.py").write_text(inner.format(value), encoding="utf-8")
         code = "from mipfs.b import outer; print(outer(), sum(outer.stats.cache_hits.values()))"
         for _ in range(2):
-            environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+            environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
             ran = subprocess.run(
                 [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True, cwd=tmp_path
             )
             said.append(ran.stdout.split())
     assert said == [["1", "0"], ["1", "1"], ["2", "0"], ["2", "1"]]
-    assert len({path.parent for path in package.rglob("*.nbi")}) == 2
+    assert len({path.parent for path in (tmp_path / "cache").rglob("*.nbi")}) == 2
 
 
 def test_machine_code_of_other_sources_is_removed_after_a_while(tmp_path: Path) -> None:
     mine, fresh, old, other = (tmp_path / name for name in ("mipfs-1", "mipfs-2", "mipfs-3", "elsewhere"))
     for folder in (mine, fresh, old, other):
         folder.mkdir()
-    long_ago = time.time() - 2 * compiled.KEPT_SECONDS
+    long_ago = time.time() - 2 * kept.KEPT_SECONDS
     for folder in (mine, old, other):
         os.utime(folder, (long_ago, long_ago))
-    compiled.remove_stale(mine)
+    kept.remove_stale(mine)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "mipfs-1", "mipfs-2"]
 
 

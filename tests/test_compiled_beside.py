@@ -50,7 +50,7 @@ def test_a_kernel_is_compiled_beside_and_kept(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     step = Step.of(multiply, np.ones((2, 2)), np.ones(2), np.ones(2))
     beside.compile_beside([[beside.job_of(step)]], lambda: False)
-    assert [path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")] == ["face_descent.multiply"]
+    assert [path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")] == ["kernels.face_descent.multiply"]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc")

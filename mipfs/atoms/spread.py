@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs import compiled
 from mipfs.atoms import parts, top
 from mipfs.atoms.features import Features
 from mipfs.atoms.parts import Best, Here, Scores
+from mipfs.compiled import kept
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
 from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
@@ -43,7 +43,7 @@ class Share:
     ----------
     made : sequence of the arguments of `Scores`
     threads : of the worker, on which a kernel may run
-    version : of the kernels, `compiled.key`
+    version : of the kernels, `kept.version`
     """
 
     def __init__(self, made: Sequence[tuple[Any, ...]], threads: int, version: str) -> None:
@@ -55,7 +55,7 @@ class Share:
 
     def here(self) -> Here:
         """The search over these parts."""
-        if compiled.key() != self.version:
+        if kept.version() != self.version:
             raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
         with MAKING:
             if self._here is None:
@@ -166,7 +166,7 @@ class Spread:
                 if other is not group and other.worker in load:
                     load[other.worker] += 1
             group.worker = min(load, key=lambda worker: (load[worker], worker))
-            share = Share(self._made(group), threads[group.worker], compiled.key())
+            share = Share(self._made(group), threads[group.worker], kept.version())
             group.there = self.cluster.scattered(share, group.worker)
         return group.there
 

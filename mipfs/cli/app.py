@@ -10,6 +10,7 @@ from mipfs import __version__
 from mipfs.cli.baselines import baselines
 from mipfs.cli.bench import bench
 from mipfs.cli.compare import compare
+from mipfs.cli.compile import compile
 from mipfs.cli.convert import convert
 from mipfs.cli.demo import demo
 from mipfs.cli.errors import command
@@ -46,6 +47,7 @@ for function in (
         evaluate,
         verify,
         report,
+        compile,
     ),
 ):
     app.command()(command(function))

@@ -7,15 +7,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from mipfs.cli.streams import natives_apart
 from mipfs.cli.text import number, percent
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from mipfs.result.result import Record
+    from mipfs.run.beside import Progress
 
 
 @contextmanager
@@ -24,33 +25,82 @@ def live_table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
 
     What takes long before the clock starts is said there too.
     """
-    notes = logging.StreamHandler(sys.stderr)
-    log = logging.getLogger("mipfs")
-    if not quiet and sys.stderr.isatty():
-        log.addHandler(notes)
-        log.setLevel(logging.INFO)
-    try:
-        with _table(quiet) as observers:
-            yield observers
-    finally:
-        log.removeHandler(notes)
-
-
-@contextmanager
-def _table(quiet: bool) -> Iterator[tuple[Callable[[Record], None], ...]]:
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        with natives_apart():
+        with notes(None, quiet), natives_apart():
             yield ()
         return
     from rich.console import Console
     from rich.live import Live
 
     view = _View()
-    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True):
+    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True), notes(view):
         yield (view.see,)
 
 
-class _View:
+@contextmanager
+def notes(view: Compiled | None, quiet: bool = False) -> Iterator[None]:
+    """What the package's log says at level INFO: on standard error, but for the progress of compiling, in a view.
+
+    Where there is no terminal, only that much is compiled is said, in a line.
+    """
+    handler, log = _Notes(view), logging.getLogger("mipfs")
+    level = log.level
+    if not quiet:
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class _Notes(logging.StreamHandler[TextIO]):
+    """See `notes`."""
+
+    def __init__(self, view: Compiled | None) -> None:
+        super().__init__(sys.stderr)
+        self._view = view
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a record, or hand its progress to the view."""
+        progress: Progress | None = getattr(record, "progress", None)
+        if progress is not None and self._view is not None:
+            self._view.compiling = progress
+        elif sys.stderr.isatty() or (progress is not None and progress.expected):
+            super().emit(record)
+
+
+class Compiled:
+    """A view that shows a line in place of its table while kernels are compiled."""
+
+    compiling: Progress | None = None
+
+    def is_compiling(self) -> bool:
+        """Whether kernels are being compiled, before the clock starts."""
+        return self.compiling is not None and not self.compiling.is_over
+
+    def line(self, width: int) -> RenderableType:
+        """A bar, how many functions of about how many, and seconds, on one line of that width."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        assert self.compiling is not None
+        done, expected = self.compiling.functions, self.compiling.expected
+        about, of = "compiling kernels, once", f" of about {expected}" if expected else ""
+        tail = f"{done}{of} functions  {time.monotonic() - self.compiling.began:.0f} s"
+        if width < len(about) + len(tail) + 8:
+            about, tail = "compiling", tail.replace(" of about ", "/").replace(" functions", "")
+        room = max(4, min(40, width - len(about) - len(tail) - 4))
+        total = max(expected, done + 1) if expected else None
+        shown = Table.grid(padding=(0, 2, 0, 0))
+        for _ in range(3):
+            shown.add_column(no_wrap=True)
+        shown.add_row(about, ProgressBar(total=total, completed=done, width=room), tail)
+        return shown
+
+
+class _View(Compiled):
     """The latest record, drawn anew at every refresh so that the clock runs between iterations.
 
     Numbers are never cut: in a narrow terminal columns are left out instead, the counters stand below.
@@ -67,6 +117,10 @@ class _View:
         from rich.table import Table
         from rich.text import Text
 
+        if self.is_compiling():
+            self.began = time.monotonic()
+            yield self.line(options.max_width)
+            return
         cells, counters = {"seconds": f"{time.monotonic() - self.began:.1f}"}, ""
         if self.record is not None:
             r = self.record

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mipfs.cli.live import Compiled, notes
 from mipfs.cli.streams import natives_apart
 from mipfs.cli.text import number, percent
 
@@ -22,18 +23,18 @@ if TYPE_CHECKING:
 def live_path(quiet: bool) -> Iterator[dict[str, Any]]:
     """The watchers to hand to `mipfs.path`: some on a terminal, none when piped or quiet."""
     if quiet or not (sys.stdout.isatty() and sys.stderr.isatty()):
-        with natives_apart():
+        with notes(None, quiet), natives_apart():
             yield {}
         return
     from rich.console import Console
     from rich.live import Live
 
     view = View()
-    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True):
+    with Live(view, console=Console(stderr=True), refresh_per_second=5, transient=True), notes(view):
         yield {"on_begin": view.begin, "on_point": view.add, "observers": (view.see,)}
 
 
-class View:
+class View(Compiled):
     """The points so far and the latest iteration record, drawn anew at every refresh."""
 
     def __init__(self) -> None:
@@ -69,6 +70,9 @@ class View:
         yield table
         if self.points:
             yield Text(f"latest: {', '.join(self.points[-1].selected)}", no_wrap=True, overflow="ellipsis")
+        if self.is_compiling():
+            yield self.line(options.max_width)
+            return
         now = f"{self.about or 'preparing'}: {time.monotonic() - self.began:.1f} s"
         if self.record is not None:
             r = self.record

@@ -23,7 +23,7 @@ from mipfs.plumbing.signals import lost
 from mipfs.problem import Problem
 from mipfs.result.result import Record, Result
 from mipfs.result.state import State
-from mipfs.run.checkpoint import Keeper, state_of
+from mipfs.run.checkpoint import Keeper, state_of, taken_up
 from mipfs.run.finish import result_of
 from mipfs.run.live_lines import live_lines
 from mipfs.run.outcome import Outcome
@@ -87,8 +87,9 @@ class Session:
             asked = prepare(module, problem, options)
             heard = (*observers, *lines, self._note)
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
-            self._run.resume, self._run.asked = resume, asked or lost()
-            self._steps: Steps = module.run(self._run)
+            self._run.resume, self._run.asked = resume, asked.came or lost()
+            self._run.interrupted = asked.came and asked.is_cold
+            self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)
             self._run.pause()
             self._shown = stack.pop_all()
 
@@ -224,3 +225,10 @@ class Session:
             return True
         run.record()
         return False
+
+
+def _none_of(run: Run) -> Steps:
+    """The steps of a run that was interrupted before its kernels were compiled: what it was to go on with stands."""
+    if run.resume is not None:
+        taken_up(run, run.resume)
+    yield from ()

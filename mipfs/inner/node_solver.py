@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mipfs import compiled
+from mipfs.compiled import kept
 from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
@@ -59,7 +59,7 @@ class NodeSolver:
         self.loss = loss
         self.rule = rule
         self.nodes = nodes
-        self.version = compiled.key()
+        self.version = kept.version()
         self._made: RowsRelaxation | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class NodeSolver:
         UsageError
             Other sources than where it was pickled: its bits would be others.
         """
-        if self.version != compiled.key():
+        if self.version != kept.version():
             raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
         with MAKING:
             if self._made is None:

@@ -21,6 +21,7 @@ from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
+from mipfs.kernels.vectors import add_to, copy_to, product
 from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
@@ -173,13 +174,13 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     what a free intercept could still lower the value by.
     """
     forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
-    slack = abs((samples.y * path.beta).sum()) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
+    slack = abs(product(samples.y, path.beta)) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
     lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
     value = phi(point.w, penalty, forced, K, path.cls, path.tau) + state.loss + state.base
     state.upper = min(state.upper, value)
     if lower > state.lower:
         state.lower = lower
-        point.best[:] = path.beta
+        copy_to(path.beta, point.best)
     gap, away = state.upper - state.lower, goal.cutoff - state.upper
     if state.lower >= goal.cutoff:
         state.why = PRUNED
@@ -244,7 +245,7 @@ def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-d
     )  # fmt: skip
     add_columns(Z, in_play.cols, point.w, path.m)
     if samples.bias:
-        path.m[:] += samples.y * state.intercept
+        add_to(state.intercept, samples.y, path.m)
     return path
 
 
@@ -260,7 +261,7 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
     """Both values at the current point, over all columns; `state.why` says whether to stop."""
     values(samples, point, path, state)
     if samples.loss.is_smoothed and state.steps == 0:  # the bound of the warm start
-        path.beta[:] = point.alpha
+        copy_to(point.alpha, path.beta)
         dual(samples.loss.dual, path.beta, samples.c, path.sums)
         state.dual = path.sums[0]
     follow(Z, in_play.cols, path)
@@ -278,7 +279,7 @@ def look(Z, samples, in_play, goal, point, path, state):  # type: ignore[no-unty
 @compiled(nogil=True, inline="always")
 def let_go(steering, point, path, state):  # type: ignore[no-untyped-def]
     """Take β as multipliers; the smoothing and the proximal term fall after easy minimisations."""
-    point.alpha[:] = path.beta
+    copy_to(path.beta, point.alpha)
     if state.steps > 0 and state.moved <= steering.easy and not state.rose and state.aim > steering.aim_least:
         state.aim *= steering.aim_fall
     elif state.steps > 0 and state.moved <= steering.easy:
@@ -359,7 +360,7 @@ def gradient(samples, in_play, path, face, state):  # type: ignore[no-untyped-de
     for r in range(size):
         face.g[r] = state.prox * (face.w[r] - face.center[r]) - path.omega[face.ids[r]]
     if samples.bias:
-        face.g[size] = -(samples.y * path.beta).sum()
+        face.g[size] = -product(samples.y, path.beta)
     classify(face.w, face.costs, in_play.forced, in_play.room, face.cls, face.tau)
     return stationarity(face.w, face.g, face.cls, face.tau, state.intercept, samples.bias)
 
@@ -371,7 +372,7 @@ def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
     curvature(samples.loss.curvature, path.beta, samples.c, state.rho, path.inner, path.curve, path.sums)
     state.inner = np.int64(path.sums[0])
     follow_curvature(Z, samples, face.J, face.G, path, state)
-    face.H[:, :] = face.G
+    copy_to(face.G.ravel(), face.H.ravel())
     if samples.bias and state.inner == 0:
         # Without a sample that has curvature the intercept's pivot would be zero.
         face.H[size, size] = 1.0
@@ -387,10 +388,10 @@ def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignor
     size, d = face.w.size, face.d[: face.w.size]
     path.move[:] = 0.0
     if samples.bias:
-        path.move[:] += samples.y * face.d[size]
+        add_to(face.d[size], samples.y, path.move)
     add_columns(Z, face.J, d, path.move)
     state.start = state.prox * ((face.w - face.center) * d).sum()
-    state.bend = state.prox * (d * d).sum()
+    state.bend = state.prox * product(d, d)
     state.first = slope_of_loss(samples, point.alpha, path, state, 0.0) + state.start
     state.first += phi_slope(
         face.w, face.d, 0.0, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point
@@ -408,4 +409,4 @@ def advance(samples, in_play, goal, point, path, face, state):  # type: ignore[n
         face.w[r] = moved if t < 1.0 or abs(face.w[r] + face.d[r]) > 1e-14 * abs(face.w[r]) else 0.0
     if samples.bias:
         state.intercept += t * face.d[face.w.size]
-    path.m[:] += t * path.move
+    add_to(t, path.move, path.m)

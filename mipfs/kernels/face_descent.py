@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
+from mipfs.kernels.vectors import copy_to
 
 SWEEPS, ROUNDS = 3, 3
 """Sweeps before every step on a face, and rounds of both at most: the next Newton step has a better model."""
@@ -207,7 +208,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
         # A step on a face may lead upwards: the best point after the sweeps of a round is what counts.
         if value < best:
             best = value
-            out[:] = moved
+            copy_to(moved, out)
         error = slopes(g, pulled, x, cls, tau, b, grad, sign)
         if error <= TIGHT * tol or turn == ROUNDS - 1:
             break

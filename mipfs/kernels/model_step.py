@@ -12,6 +12,7 @@ import numpy as np
 from mipfs.compiled import compiled
 from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
+from mipfs.kernels.vectors import copy_to
 
 MODEL_STEPS = 4
 """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
@@ -171,7 +172,10 @@ def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa:
                 many = False
                 classify(x, c, forced, K, cls, tau)
                 continue
-        x[:], cls[:], tau[:] = trial, trial_cls, trial_tau
-        moved[:], pulled[:] = trial_moved, trial_pulled
+        copy_to(trial, x)
+        copy_to(trial_cls, cls)
+        copy_to(trial_tau, tau)
+        copy_to(trial_moved, moved)
+        copy_to(trial_pulled, pulled)
         value = found
-    out[:] = moved
+    copy_to(moved, out)

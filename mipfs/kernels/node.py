@@ -17,6 +17,7 @@ from mipfs.kernels.prices import WHOLE, Relaxed, drop_idle, price
 from mipfs.kernels.prices import step as price_step
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Goal, InPlay, Point
+from mipfs.kernels.vectors import copy_to
 from mipfs.pointers import call
 
 
@@ -55,7 +56,7 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     newton.rho, newton.intercept, newton.prox = abs(node.rho), node.intercept, work.steering.proximal
     newton.why = 0
     now.bound, now.gain, now.missing = -np.inf, 0.0, 0.0
-    work.y[:] = piece.prices[node.parent]
+    copy_to(piece.prices[node.parent], work.y)
     drop_idle(sides, states.size if alive.M < 0 else alive.M, states, work.y, work.idle)
     now.constant = price(sides, work.y, alive.penalty, work.priced, work.dense)
 
@@ -79,7 +80,7 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     call(steps.price, alive.Z, samples, sides, work, count, full, slot, size)
     if now.gain < work.steering.worth * (limit.cutoff - now.bound):
         return
-    work.fixed_first[:count] = work.fixed[:count]
+    copy_to(work.fixed[:count], work.fixed_first)
     now.constant = price(sides, work.y_next, alive.penalty, work.priced, work.dense)
     newton.rho, newton.prox = max(work.steering.rho_least, work.steering.back * newton.rho), work.steering.proximal
     relax_node(steps, alive, samples, grid, limit, piece, work, slot)
@@ -90,10 +91,12 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
     now.missing = now.gain - max(0.0, again - now.bound)
     if again > now.bound:
         now.bound = again
-        work.y[:], work.alphas[slot], work.wholes[slot] = work.y_next, work.alphas[slot + 1], work.wholes[slot + 1]
+        copy_to(work.y_next, work.y)
+        copy_to(work.alphas[slot + 1], work.alphas[slot])
+        copy_to(work.wholes[slot + 1], work.wholes[slot])
     else:
         now.exponent = exponent
-        work.fixed[:count] = work.fixed_first[:count]
+        copy_to(work.fixed_first[:count], work.fixed)
 
 
 @compiled(nogil=True)
@@ -117,7 +120,7 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     size = grid.size
     now.edge = limit.cutoff - now.constant  # of the plain node that the prices make of it
     alpha = work.alphas[dual] / size
-    work.best[:] = alpha
+    copy_to(alpha, work.best)
     for t in range(count):
         work.costs[t] = work.priced[work.columns[t]] / size
     in_play = InPlay(work.columns[:count], now.forced, now.room, work.costs[:count])
@@ -157,7 +160,7 @@ def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ign
         now.steps += newton.steps
         if newton.lower > now.lower:
             now.lower = newton.lower
-            work.best[:] = point.best
+            copy_to(point.best, work.best)
         now.upper = min(now.upper, newton.upper)
         if newton.why != STALLED or newton.steps < work.steering.slice or goal.stop[0] != 0:
             return

@@ -26,6 +26,7 @@ from mipfs.kernels.earned import rounded_down
 from mipfs.kernels.loss import curvature
 from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.propagation import idle_rows
+from mipfs.kernels.vectors import copy_to
 
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
@@ -212,7 +213,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     cols, forced, full, w, sigma, beta, rho, size = relaxed
     indptr, indices, data = sides.indptr, sides.indices, sides.data
     count, q = y.size, cols.size
-    after[:] = y
+    copy_to(y, after)
     at[:] = -1
     for t in range(q):
         at[cols[t]] = t
@@ -263,7 +264,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     cholesky(H)
     S, x = np.empty((m, m)), np.empty(whole)
     for a in range(m):
-        x[:] = G[a]
+        copy_to(G[a], x)
         cholesky_solve(H, x)
         for b in range(m):
             # W + G (H + I_in)⁻¹ G'.

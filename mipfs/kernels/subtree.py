@@ -16,6 +16,7 @@ from mipfs.kernels.node import enter, place_to_split, solve
 from mipfs.kernels.prices import missed
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import Piece, RelaxedNode
+from mipfs.kernels.vectors import copy_to
 
 OPEN, LEAF, STUCK, DEAR = 0, 1, 2, 3
 """Why a node goes back: it waits; one selection is left and not ruled out; its relaxation stalled far from solved; the
@@ -34,7 +35,7 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
         limits (B,), and the arrays of `pieces` have a leading axis
     """
     for of in range(limits.size):
-        work.alphas[0] = work.first[of]
+        copy_to(work.first[of], work.alphas[0])
         explore_below(steps, alive, samples, grid, sides, limits[of], piece_of(pieces, of), work)
 
 
@@ -153,7 +154,7 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
         work.wholes[now.dual], grid.c, now.exponent, grid.weighted, piece.packed, total.bytes
     )
     total.bytes = dual.end
-    piece.prices[now.dual] = work.y
+    copy_to(work.y, piece.prices[now.dual])
     total.duals += 1
     if now.is_better:
         node.bound, node.parent = now.bound, now.dual
@@ -268,7 +269,8 @@ def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-d
     child = total.nodes
     total.nodes += 1
     piece.nodes[child] = node
-    piece.states[child], piece.weights[child] = piece.states[now.node], piece.weights[now.node]
+    copy_to(piece.states[now.node], piece.states[child])
+    copy_to(piece.weights[now.node], piece.weights[child])
     piece.states[now.node, j], piece.states[child, j] = OUTSIDE, INSIDE
     here = piece.places[node.place]
     here.feature, here.dual, here.value = j, node.parent, node.bound

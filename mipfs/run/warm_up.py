@@ -33,7 +33,7 @@ from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.regularisers.base import Regulariser
-from mipfs.run.beside import compile_beside, missing
+from mipfs.run.beside import FUNCTIONS, Progress, compile_beside, is_beside, missing
 from mipfs.run.run import Run
 from mipfs.svm.projection import project
 
@@ -41,6 +41,7 @@ LOG = logging.getLogger("mipfs")
 POLL_SECONDS = 0.02
 """How often the workers of a cluster are asked whether they are prepared."""
 ONE_AT_A_TIME = threading.Lock()
+ANNOUNCED = "compiling the kernels for this kind of problem, once; the clock starts afterwards"
 LIMIT = 30
 """Iterations of the tiny run at most."""
 FEW, PUBLISHED = 3, frozenset({"conic", "milp", "simple-mkl"})
@@ -79,7 +80,7 @@ class Kind:
     regulariser: Regulariser = dataclasses.field(compare=False)
 
 
-def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
+def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
     """Compile what a run of the driver will call, unless this process has done that for the kind of problem.
 
     Parameters
@@ -90,9 +91,9 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
 
     Returns
     -------
-    bool
-        Whether Ctrl-C (or a relative) came meanwhile: the run that follows, which compiles what its first step needs,
-        should hear it.
+    Asked
+        Whether Ctrl-C (or a relative) came meanwhile, which the run that follows should hear: after its first step,
+        or, where kernels were being compiled, before, as that step would compile them.
     """
     block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
@@ -107,19 +108,21 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> bool:
         problem.regulariser,
     )
     client = getattr(options, "client", None)
-    if kind in _compiled and client is None:
-        return False
     asked = Asked()
+    if kind in _compiled and client is None:
+        return asked
     with announced() as announcer, handled(asked):
         if kind not in _compiled:
             _compile_beside(kind, asked, announcer)
-            _compile(kind, asked)
+            if not asked.came:
+                _compile(kind, asked)
         there = None if client is None else _Elsewhere(client, kind)  # now: on one machine they load what lies there
         while there is not None and not asked.came and there.is_at_work():
             time.sleep(POLL_SECONDS)
+    asked.is_cold = announcer.said
     if not asked.came:
         _compiled.add(kind)
-    return asked.came
+    return asked
 
 
 class _Elsewhere:
@@ -162,10 +165,17 @@ def _layout(block: Block) -> tuple[str, str, bool]:
 
 
 class Asked:
-    """A handler that lets the tiny run stop: an exception in the middle of numba's work would break what it holds."""
+    """A handler that lets the tiny run stop: an exception in the middle of numba's work would break what it holds.
+
+    Attributes
+    ----------
+    came : bool, whether a signal did
+    is_cold : bool, whether kernels were compiled meanwhile
+    """
 
     def __init__(self) -> None:
-        self.came, self.run = False, cast("Run | None", None)
+        self.came = self.is_cold = False
+        self.run = cast("Run | None", None)
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
         self.came = True
@@ -175,26 +185,34 @@ class Asked:
 
 @contextmanager
 def announced() -> Iterator[_Announcer]:
-    """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are."""
+    """Say once, at level INFO of the logger "mipfs", that kernels are being compiled, if any are.
+
+    The log record carries the `Progress` of it, as ``progress``, for who shows more than a line.
+    """
     listener, events = _Announcer(), cast(Any, event)
     events.register("numba:compile", listener)
     try:
         yield listener
     finally:
         events.unregister("numba:compile", listener)
+        listener.progress.is_over = True
 
 
 class _Announcer(event.Listener):
     said = False
 
+    def __init__(self) -> None:
+        self.progress = Progress()
+
     def on_start(self, event: Any = None) -> None:
         """The first kernel is about to be compiled, here or beside."""
         if not self.said:
             self.said = True
-            LOG.info("compiling the kernels for this kind of problem, once; the clock starts afterwards")
+            LOG.info(ANNOUNCED, extra={"progress": self.progress})
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """One more is compiled here."""
+        self.progress.functions += 1
 
 
 _compiled: set[Kind] = set()
@@ -202,13 +220,14 @@ _compiled: set[Kind] = set()
 
 def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
-    if not hasattr(kind.driver, "kernels") or not sys.executable:
+    if not hasattr(kind.driver, "kernels") or not sys.executable or is_beside():
         return
     lists = missing(kind.driver.kernels(tiny(kind, 0.2)))
     if lists:
+        announcer.progress.expected = FUNCTIONS * (len(lists) + 1)
         announcer.on_start()
         job = __name__, "compile_all", (kind.driver.__name__, dataclasses.replace(kind, driver=cast(Any, None)))
-        compile_beside([*lists, [job]], lambda: asked.came)
+        compile_beside([*lists, [job]], lambda: asked.came, announcer.progress)
 
 
 def compile_all(driver: str, kind: Kind) -> None:

@@ -1,0 +1,170 @@
+# mypy: disable-error-code="no-untyped-call, attr-defined, name-defined, has-type, misc, import-untyped"
+"""Kernels that only kernels call are linked into their callers, and are no machine code of their own.
+
+numba optimises and emits every function for itself, with all that it calls, and then again inside each of its callers;
+of some 180 functions on the way to a first answer a dozen are entered from Python. Here a function that is met while a
+kernel is compiled gets no wrapper for Python and is not emitted: the one that was entered is optimised as a whole,
+once, with all that it calls. A kernel that is called from Python later is compiled then as numba would.
+
+This holds while a kernel is compiled, under numba's lock; what other packages compile is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba import _dynfunc
+from numba.core import codegen, dispatcher, ir, sigutils
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import cpu_target
+
+ENVIRONMENT = "_ZN08NumbaEnv"
+"""How numba names the global variables that point to a function's Python objects, set once code is emitted."""
+
+
+class Linked(codegen.JITCodeLibrary):
+    """Code that is optimised and emitted when an address in it is first asked for; linked into other code as it is."""
+
+    _is_emitted = False
+
+    def finalize(self) -> None:
+        """Link the code of what is called; nothing is optimised yet."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def has(self, name: str) -> bool:
+        """Whether a function of that name is defined here."""
+        self._ensure_finalized()
+        try:
+            return self._is_emitted or not self._final_module.get_function(name).is_declaration
+        except NameError:
+            return False
+
+    def emit(self) -> None:
+        """Optimise and make machine code, unless that was done."""
+        self._ensure_finalized()
+        if self._is_emitted:
+            return
+        self._is_emitted = True
+        self._optimize_final_module()
+        self._final_module.verify()
+        super()._finalize_final_module()
+        for variable in self._final_module.global_variables:
+            found = lookup_environment(variable.name) if variable.name.startswith(ENVIRONMENT) else None
+            if found is not None:
+                self._codegen.set_env(variable.name, found)
+
+    def _finalize_final_module(self) -> None:
+        """Code that was kept is ready: what was emitted, or only what is linked."""
+        self._is_emitted = getattr(self, "_compiled_object", None) is not None
+        self._finalized = True
+        if self._is_emitted:
+            super()._finalize_final_module()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        if not self.has(name):
+            return 0
+        self.emit()
+        return int(super().get_pointer_to_function(name))
+
+    def serialize_using_object_code(self) -> tuple[Any, ...]:
+        kept = super().serialize_using_object_code if self._is_emitted else super().serialize_using_bitcode
+        return tuple(kept())
+
+
+class _Compiling:
+    """How many kernels are being compiled, each for the one before: of the thread that has numba's lock."""
+
+    depth = 0
+
+
+def is_for_another() -> bool:
+    """Whether the kernel that is being compiled is one that another is compiled for."""
+    return _Compiling.depth > 1
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """A kernel is compiled, perhaps for another one."""
+    _Compiling.depth += 1
+    try:
+        if is_for_another():
+            yield
+        else:
+            with _linking():
+                yield
+    finally:
+        _Compiling.depth -= 1
+
+
+@contextmanager
+def _linking() -> Iterator[None]:
+    """What numba compiles is `Linked`."""
+    target = cpu_target.target_context
+    maker = target.codegen()
+    executable, set_env = target.get_executable, maker.set_env
+
+    def executable_where_entered(library: Any, described: Any, environment: Any) -> Any:
+        if not isinstance(library, Linked) or library.has(described.llvm_cpython_wrapper_name):
+            return executable(library, described, environment)
+        name = described.qualname.rpartition(".")[2]  # a token that stands for the function, and is never called
+        return _dynfunc.make_function(described.lookup_module(), name, "", 0, environment, (library,))
+
+    def set_where_emitted(name: str, environment: Any) -> None:
+        if maker._engine.get_global_value_address(name):
+            set_env(name, environment)
+
+    def shared(scope: Any, _memo: Any) -> Any:
+        return scope  # a function that is inlined copies its scope for every block: a tenth of the time
+
+    maker._library_class, target.get_executable, maker.set_env = Linked, executable_where_entered, set_where_emitted
+    ir.Scope.__deepcopy__ = shared
+    try:
+        yield
+    finally:
+        del maker._library_class, target.get_executable, maker.set_env, ir.Scope.__deepcopy__
+
+
+class _Compiler(dispatcher._FunctionCompiler):
+    """Without wrappers that nobody calls."""
+
+    def _customize_flags(self, flags: Any) -> Any:
+        flags.no_cfunc_wrapper = True
+        flags.no_cpython_wrapper = is_for_another()
+        return flags
+
+
+class Kernel(dispatcher.Dispatcher):
+    """A function that numba compiles, as ``njit`` makes it, but for how it is compiled for another kernel."""
+
+    targetdescr = cpu_target
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self._inner = set[Any]()
+        made = self._compiler
+        self._compiler = _Compiler(made.py_func, made.targetdescr, made.targetoptions, made.locals, made.pipeline_class)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for the types of a signature, or find the code kept."""
+        with global_compiler_lock, _compiling():
+            args, _ = sigutils.normalize_signature(sig)
+            if args in self._inner and not is_for_another():
+                self._inner.discard(args)
+                del self.overloads[args]
+            return super().compile(sig)
+
+    def add_overload(self, made: Any) -> None:
+        """Take up code; Python may call what has a wrapper for it."""
+        if not isinstance(made.library, Linked) or made.library.has(made.fndesc.llvm_cpython_wrapper_name):
+            super().add_overload(made)
+            return
+        args = tuple(made.signature.args)
+        self.overloads[args] = made
+        self._inner.add(args)

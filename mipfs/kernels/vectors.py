@@ -1,0 +1,28 @@
+"""Plain loops over vectors: an assignment from slice to slice makes numba compile what would say that shapes differ."""
+
+from __future__ import annotations
+
+from mipfs.compiled import compiled
+
+
+@compiled(nogil=True)
+def copy_to(values, out):  # type: ignore[no-untyped-def]
+    """out = values, (n,) both."""
+    for i in range(values.size):
+        out[i] = values[i]
+
+
+@compiled(nogil=True)
+def add_to(scale, values, out):  # type: ignore[no-untyped-def]
+    """out += scale·values, (n,) both."""
+    for i in range(values.size):
+        out[i] += scale * values[i]
+
+
+@compiled(nogil=True)
+def product(a, b):  # type: ignore[no-untyped-def]
+    """a'b, (n,) both, in their order."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
