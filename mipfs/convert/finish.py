@@ -27,7 +27,6 @@ from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import named
 
 MB = 1 << 20
-_ROWS = 1 << 22
 
 
 def finish(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.errors import UsageError
 from mipfs.lab.studies.steps import Place
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Line, Pairs, Reported
@@ -272,15 +273,25 @@ class SolutionPath(Reported):
         UsageError
             The path has no points.
         """
-        from mipfs.lab.studies.plots import plot_path
+        from mipfs.lab.studies.charts import path_charts
+        from mipfs.report.axes import draw
 
-        return plot_path(self, ax)
+        charts = [chart for chart in path_charts(self) if chart.between is not None]
+        if not charts:
+            raise UsageError("plot_path(): the path has no points to draw")
+        for chart in charts:
+            ax = draw(chart, ax, "plot_path()")
+        return ax
 
     def plot_supports(self, ax: Any = None) -> Any:
         """Draw which features are selected where, as a heat map; parameters and errors as in `plot_path`."""
-        from mipfs.lab.studies.plots import plot_supports
+        from mipfs.lab.studies.charts import path_supports
+        from mipfs.report.axes import draw
 
-        return plot_supports(self, ax)
+        chart = path_supports(self)
+        if chart is None:
+            raise UsageError("plot_supports(): no point of the path selects a feature")
+        return draw(chart, ax, "plot_supports()")
 
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""
