@@ -22,8 +22,7 @@ ROOMS = (
 REGISTRIES = {"formulation": "mipfs.models."}
 """Rooms that find others by name, and what such a name begins with."""
 VOCABULARY = {"losses": "mipfs.check.stated."}
-"""What a loss's file may import of rooms further down: the words of its statement, which import no more than its names
-are found in."""
+"""Rooms that may import one file of a room further down: a loss's file the words that its statement is written in."""
 LOOSE = 10
 LONGEST_FILE, LONGEST_FUNCTION = 450, 60
 
