@@ -217,7 +217,8 @@ def test_the_checker_shares_no_code_with_what_it_checks() -> None:
         assert len(text.splitlines()) < 400
         for one in itertools.chain.from_iterable(imported(node) for node in ast.walk(ast.parse(text))):
             own = one.startswith(("mipfs.check", "mipfs.data.instance", "mipfs.data.made", "mipfs.readers"))
-            assert own or one.split(".")[0] in OUTSIDE, (path.name, one)
+            table = path.name == "regulariser.py" and one == "mipfs.regularisers"  # see tests/test_layers.py
+            assert own or table or one.split(".")[0] in OUTSIDE, (path.name, one)
 
 
 @pytest.mark.parametrize("seed", range(6))
