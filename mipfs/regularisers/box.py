@@ -100,7 +100,7 @@ def _numbers(given: Any, absent: float) -> Array:
 class Stated:
     """The box, for the checker."""
 
-    def __init__(self, low: Any, high: Any) -> None:
+    def __init__(self, low: list[float | None] | float | None, high: list[float | None] | float | None) -> None:
         sides = [(one if isinstance(one, list) else [one], isinstance(one, list)) for one in (low, high)]
         for (side, _), sign in zip(sides, (-1, 1), strict=True):
             if any(end is not None and (type(end) not in (int, float) or sign * end < 0) for end in side):
