@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,7 +74,12 @@ def rooms(tree: ast.Module, package: str) -> Iterator[str]:
             names = [node.module] if "." in node.module else [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        yield from (name.split(".")[1] for name in names if name.startswith(f"{package}."))
+        yield from (room_of(name.split(".")[1:]) for name in names if name.startswith(f"{package}."))
+
+
+def room_of(parts: Sequence[str]) -> str:
+    """The room that a dotted name leads to; those of the laboratory are rooms of their own."""
+    return ".".join(parts[:2]) if parts[0] == "lab" and len(parts) > 1 else parts[0]
 
 
 def shape_of(checkout: Path) -> Shape:
@@ -98,8 +103,8 @@ def shape_of(checkout: Path) -> Shape:
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 positional = len(node.args.posonlyargs) + len(node.args.args)
                 found.functions[f"{place}:{node.name}:{node.lineno}"] = lines, mccabe(node), positional
-        room = place.parts[0].removesuffix(".py")
-        found.arrows |= {(room, to) for to in rooms(tree, package.name) if to != room and to in known}
+        room = room_of(place.with_suffix("").parts)
+        found.arrows |= {(room, to) for to in rooms(tree, package.name) if to != room and to.split(".")[0] in known}
     return found
 
 

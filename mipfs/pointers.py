@@ -107,6 +107,8 @@ def _called(of: StepType, address: Any, arguments: tuple[Any, ...]) -> tuple[Any
 
     def lowered(context, builder, signature, values):  # type: ignore[no-untyped-def]
         address, pack = values
+        with cgutils.if_unlikely(builder, cgutils.is_null(builder, address)):
+            context.call_conv.return_user_exc(builder, SystemError, ("a step is called that is not compiled",))
         held = zip(cgutils.unpack_tuple(builder, pack), signature.args[1], of.arguments, strict=True)
         cast = [context.cast(builder, value, was, to) for value, was, to in held]
         convention = context.call_conv

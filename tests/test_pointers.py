@@ -84,3 +84,9 @@ def test_a_step_returns_what_it_is_said_to_return() -> None:
         twice_the_total(step, values, -1)
     with pytest.raises(TypeError, match="total must return int64, not float64"):
         Step.of(total, values, 1, returns=int64).made()
+
+
+def test_a_step_that_is_not_compiled_is_an_error_and_no_crash() -> None:
+    piece = Piece(np.ones(2), 1)
+    with pytest.raises(SystemError, match="not compiled"):
+        whole_scale(Step.of(raised, piece, 1.0), piece)

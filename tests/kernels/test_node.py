@@ -85,14 +85,14 @@ def ready(seed: int, *, has_rows: bool = False, factor: float = 1.02, states: St
     asked: Any = [(states, Warm(np.zeros(K, np.float32), 0.0, 1.0), alpha, 0.0, *limits)]
     prices = [(np.zeros(1), 0)] if has_rows else ()
     pieces = relaxation._begun(asked, sides, prices)
-    alive, samples, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
+    alive, _, grid, _, all_limits, _, work = handed = relaxation._handed(1, sides, pieces)
     steps = relaxation._made_for((*handed[:3], sides, *handed[4:]), has_rows)
     all_limits[0], work.first[0] = limits, alpha
     piece = Piece(*(array[0] for array in pieces))
     piece = Piece(*(named(one) if one.dtype.names else one for one in piece))
     work = work._replace(now=named(work.now), newton=named(work.newton))
     limit = named(all_limits)[0]
-    return Ready(problem, steps, alive, samples, grid, sides, limit, piece, work, best)
+    return Ready(problem, steps, alive, relaxation.samples, grid, sides, limit, piece, work, best)
 
 
 @pytest.mark.parametrize("seed", range(60))
