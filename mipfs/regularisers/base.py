@@ -82,7 +82,7 @@ class Regulariser(ABC):
         return self
 
     def check(self, count: int) -> None:  # noqa: B027  (nothing to refuse is a default)
-        """Refuse, with a `UsageError`, parameters that are not those of so many features."""
+        """Refuse, with a `UsageError`, parameters that do not fit the number of features."""
 
     def scaled(self, size: float) -> Regulariser:
         """r(w·√size)/size: that of (P) divided by `size`, over columns that are multiplied by its root."""
