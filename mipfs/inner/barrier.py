@@ -54,9 +54,10 @@ class Dual:
 
     def value(self, alpha: Array, mu: float) -> float:
         """F(α)."""
-        inside = float(np.log(alpha).sum())
-        if self.loss.has_top:
-            inside += float(np.log(self.c - alpha).sum())
+        with np.errstate(divide="ignore", invalid="ignore"):  # at the boundary F is inf, and no step is taken
+            inside = float(np.log(alpha).sum())
+            if self.loss.has_top:
+                inside += float(np.log(self.c - alpha).sum())
         worth = float(self.share @ self.regulariser.conjugate(self.Z.T @ alpha))
         return worth - float(self.loss.dual_value(alpha, self.c)) - mu * inside
 
