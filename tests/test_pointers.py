@@ -89,4 +89,4 @@ def test_a_step_returns_what_it_is_said_to_return() -> None:
 def test_a_step_that_is_not_compiled_is_an_error_and_no_crash() -> None:
     piece = Piece(np.ones(2), 1)
     with pytest.raises(SystemError, match="not compiled"):
-        whole_scale(Step.of(raised, piece, 1.0), piece)
+        all_but_first(Step.of(raised, piece, 1.0), piece, 1.0)

@@ -53,7 +53,7 @@ def _compiled(quiet: bool) -> tuple[float, list[str], list[str]]:
     """Compile all kinds: the seconds, and the names of those that are compiled and that failed."""
     import time
 
-    from mipfs.lab.studies.kinds import compile_kinds, kinds
+    from mipfs.cli.compiled_kinds import compile_kinds, kinds
     from mipfs.plumbing.signals import handled
     from mipfs.report.progress import progress
     from mipfs.run.warm_up import Asked

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from mipfs.cli import compiled_kinds as kinds
 from mipfs.cli import main
 from mipfs.cli.live import Compiled, live_table
 from mipfs.cli.live_path import View
 from mipfs.compiled import kept
-from mipfs.lab.studies import kinds
 from mipfs.run.beside import Progress
 from mipfs.run.warm_up import ANNOUNCED
 
