@@ -6,7 +6,9 @@ of some 180 functions on the way to a first answer a dozen are entered from Pyth
 kernel is compiled gets no wrapper for Python and is not emitted: the one that was entered is optimised as a whole,
 once, with all that it calls. A kernel that is called from Python later is compiled then as numba would.
 
-This holds while a kernel is compiled, under numba's lock; what other packages compile is left as it is.
+This holds while a kernel is compiled, under numba's lock; what other packages compile is left as it is. It rests on
+how numba is made inside: with a version of it that was not tried, kernels are compiled as numba does it, which takes
+longer and gives the same code.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numba
 from numba import _dynfunc
 from numba.core import codegen, dispatcher, ir, sigutils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
 
+TRIED = ((0, 68),)
+"""Versions of numba that this was tried with."""
+LINKS = numba.version_info.short in TRIED
 ENVIRONMENT = "_ZN08NumbaEnv"
 """How numba names the global variables that point to a function's Python objects, set once code is emitted."""
 
@@ -92,6 +98,9 @@ def is_for_another() -> bool:
 @contextmanager
 def _compiling() -> Iterator[None]:
     """A kernel is compiled, perhaps for another one."""
+    if not LINKS:
+        yield
+        return
     _Compiling.depth += 1
     try:
         if is_for_another():
