@@ -23,7 +23,8 @@ class Registered(Collection[str]):
     """What is registered, now and later: all of it, or all but one, as losses that are a sum over the samples are."""
 
     def __init__(self, table: Mapping[str, str], but: str = "") -> None:
-        self._table, self._but = table, but
+        self._table = table
+        self._but = but
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._table if name != self._but)
@@ -35,8 +36,10 @@ class Registered(Collection[str]):
         return name in self._table and name != self._but
 
 
-ALL_LOSSES, POINTWISE = Registered(LOSSES), Registered(LOSSES, but="structural")
-ALL_REGULARISERS, RIDGE = Registered(REGULARISERS), ("ridge",)
+ALL_LOSSES = Registered(LOSSES)
+POINTWISE = Registered(LOSSES, but="structural")
+ALL_REGULARISERS = Registered(REGULARISERS)
+RIDGE = ("ridge",)
 STORED = ("features", "scaled features", "groups", "trees")
 ATOMS = (*STORED, "made groups")
 """What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
@@ -120,7 +123,8 @@ def needs_ridge(problem: Problem, option: str) -> None:
 
 def used(problem: Problem) -> list[str]:
     """What of `SELECTION` a problem makes use of."""
-    rows, selection = problem.selection.rows, problem.selection
+    rows = problem.selection.rows
+    selection = problem.selection
     asked = {
         "rows": len(rows) > 0,
         "extra variables": len(rows.extra) > 0,

@@ -66,7 +66,10 @@ class DataError(MipfsError):
     def __init__(
         self, message: str, remedy: str = "", *, path: str | Path | None = None, line: int | None = None
     ) -> None:
-        self.message, self.remedy, self.path, self.line = message, remedy, path, line
+        self.message = message
+        self.remedy = remedy
+        self.path = path
+        self.line = line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(f"{where}{message}" + (f"; {remedy}" if remedy else ""))
 

@@ -22,7 +22,8 @@ class StepType(types.Type):
     """The type of the address of a compiled function of some argument types, and of what it returns."""
 
     def __init__(self, arguments: tuple[types.Type, ...], returns: types.Type = types.none) -> None:
-        self.arguments, self.returns = arguments, returns
+        self.arguments = arguments
+        self.returns = returns
         super().__init__(name=f"Step{arguments} -> {returns}")
 
 
@@ -60,7 +61,8 @@ class Step:
             self.function.compile(self.type.arguments)
             code = self.function.overloads[self.type.arguments]
             if code.signature.return_type != self.type.returns:
-                name, found = self.function.__name__, code.signature.return_type
+                name = self.function.__name__
+                found = code.signature.return_type
                 raise TypeError(f"{name} must return {self.type.returns}, not {found}")
             return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 

@@ -131,7 +131,8 @@ class Problem:
         get_loss(self.loss)
         source = self._take_atoms()
         self._take_regulariser()
-        p, what = self.atoms.count, "features" if self.selects_features else "atoms"
+        p = self.atoms.count
+        what = "features" if self.selects_features else "atoms"
         check_C(self.C, self.data.sample_weight)
         M = source.select.M if self.M is None else self.M
         if M is not None and self.cardinality:
@@ -183,7 +184,8 @@ class Problem:
             raise UsageError(f"atoms = {shown(given)} must be atoms, as mipfs.atoms.make makes them")
         if not (same_data(given.raw, self.data) or same_data(given.data, self.data)):
             raise UsageError("the atoms were made on other data than the problem's; give atoms.on(data)")
-        source, atoms = self.data if given.raw is given.data else given.raw, given.settled
+        source = self.data if given.raw is given.data else given.raw
+        atoms = given.settled
         if not same_data(atoms.data, self.data):
             object.__setattr__(self, "data", atoms.data)
         object.__setattr__(self, "atoms", atoms)
@@ -327,7 +329,8 @@ class Problem:
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
         assert self.rows is not None
-        extra, names = self.rows.extra, list[str]()
+        extra = self.rows.extra
+        names = list[str]()
         taken = {*self.atoms.names} if len(extra) else set()
         for name in extra.names:
             others = (f"{name}#{k}" for k in itertools.count(2))
@@ -423,7 +426,9 @@ class Problem:
     ) -> tuple[float, float]:
         """The objective at weights of the columns `ids` (k,), those of the atoms, all different, and what it may be
         too small by; `sigma` is that of the atoms chosen, by default 1."""
-        n, loss, block = self.data.n_samples, loss_of(self), self.data.block(ids)
+        n = self.data.n_samples
+        loss = loss_of(self)
+        block = self.data.block(ids)
         part = np.ones(chosen.size) if sigma is None else sigma
         if self.regulariser.is_ridge:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
@@ -434,5 +439,6 @@ class Problem:
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:
             values = block if n <= SAMPLES_PER_SLICE else Block(block.values[piece], block.center)
             value, off = evaluated(loss, values, self.data.y[piece], self.c_i[piece], at, beside)
-            total, error = total + value, error + off
+            total = total + value
+            error = error + off
         return beside + total, error + 2.0 * (chosen.size + ids.size + 16) * U * (beside + total)

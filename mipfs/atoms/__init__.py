@@ -219,7 +219,8 @@ class Atoms(ABC):
         columns = self.columns(np.arange(self.count))
         scale = np.zeros(self.count)
         scale[columns.atom] = columns.scale
-        names, ends = self.data.feature_names, np.cumsum(np.bincount(columns.atom, minlength=self.count))
+        names = self.data.feature_names
+        ends = np.cumsum(np.bincount(columns.atom, minlength=self.count))
         parts = np.split(columns.ids, ends[:-1])
         listed = [[names[j] for j in part] for part in parts]
         return {"names": list(self.names), "columns": listed, "scale": scale.tolist()}

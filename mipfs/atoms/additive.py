@@ -152,7 +152,8 @@ class Additive(Atoms, ABC):
 
     def made(self, chosen: Ids) -> dict[str, Any]:
         """The entry ``made`` of a result: `declared`, and how new values of the chosen features become columns."""
-        raw, features = self.raw, {}
+        raw = self.raw
+        features = {}
         for j in map(int, chosen):
             place = {"column": j, "shift": float(raw.shift[j]), "scale": float(raw.scale[j])}
             center = {"center": float(raw.center[j])} if raw.center[j] else {}
@@ -160,7 +161,8 @@ class Additive(Atoms, ABC):
         return {**self.declared, "features": features}
 
     def _view(self) -> Instance:
-        raw, K = self.raw, int(self.starts[-1])
+        raw = self.raw
+        K = int(self.starts[-1])
         none, one = np.broadcast_to(0.0, K), np.broadcast_to(1.0, K)
         return raw.over(
             MadeMatrix((raw.n_samples, K), self._make, self.is_sparse, raw),
@@ -178,7 +180,8 @@ class Additive(Atoms, ABC):
             return sparse.csc_array((self.raw.n_samples, 0)) if self.is_sparse else np.empty((self.raw.n_samples, 0))
         owner = np.searchsorted(self.starts, ids, "right") - 1
         features, place = np.unique(owner, return_inverse=True)
-        part, sizes = self.expand(features), self.sizes[features]
+        part = self.expand(features)
+        sizes = self.sizes[features]
         first = np.cumsum(sizes) - sizes
         at = first[place] + ids - self.starts[owner]
         return part if np.array_equal(at, np.arange(part.shape[1])) else part[:, at]

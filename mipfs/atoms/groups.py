@@ -67,7 +67,8 @@ class Groups(Atoms):
         given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
         if not given:
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
-        self.data, self._names = data, tuple(given)
+        self.data = data
+        self._names = tuple(given)
         members = [_positions(data, name, given[name]) for name in given]
         self.sizes = np.array([ids.size for ids in members], dtype=np.int64)
         self._members = np.concatenate(members)

@@ -67,7 +67,8 @@ class Homogeneous(Additive):
         shift: bool = False,
         scaling: Scaling = "none",
     ) -> None:
-        self.steps, self.shift = steps, shift
+        self.steps = steps
+        self.shift = shift
         known = len(self.INTERVALS)
         usual = self.INTERVALS[min(self.steps, known) - 1] * min(1.0, known / self.steps)
         self.interval = usual if interval is None else interval
@@ -94,7 +95,8 @@ class Homogeneous(Additive):
 
     def expand(self, features: Integers) -> Any:
         """The columns of the features: of sparse data as sparse ones, with its pattern."""
-        X, d = self.raw.X, 2 * self.steps - 1
+        X = self.raw.X
+        d = 2 * self.steps - 1
         if not self.is_sparse:
             values = dense_part(self.raw, features) - self._least[features]
             made = self.mapped(self.options, {"least": 0.0}, values.ravel())
@@ -112,7 +114,8 @@ class Homogeneous(Additive):
 
     @classmethod
     def _map(cls, options: Mapping[str, Any], x: Array) -> Array:
-        steps, interval = int(options["steps"]), float(options["interval"])
+        steps = int(options["steps"])
+        interval = float(options["interval"])
         at: Array = np.arange(steps, dtype=float) * interval
         sizes = np.sqrt(interval * cls.spectrum(at) * np.where(at > 0.0, 2.0, 1.0))
         root = np.sqrt(x)
@@ -130,7 +133,8 @@ class Chi2(Homogeneous):
     Parameters are those of `Homogeneous`.
     """
 
-    name, what = "additive-chi2", "the additive χ² kernel"
+    name = "additive-chi2"
+    what = "the additive χ² kernel"
     INTERVALS = (0.8, 0.5, 0.4, 0.42, 0.38)
 
     @staticmethod
@@ -152,7 +156,8 @@ class SampledIntersection(Homogeneous):
     Parameters are those of `Homogeneous`.
     """
 
-    name, what = "additive-intersection", "the intersection kernel"
+    name = "additive-intersection"
+    what = "the intersection kernel"
     INTERVALS = (0.61, 0.70, 0.59, 0.55, 0.54)
 
     @staticmethod
@@ -172,7 +177,8 @@ class JensenShannon(Homogeneous):
     Parameters are those of `Homogeneous`.
     """
 
-    name, what = "additive-jensen-shannon", "the Jensen–Shannon kernel"
+    name = "additive-jensen-shannon"
+    what = "the Jensen–Shannon kernel"
     INTERVALS = (0.52, 0.41, 0.36, 0.32, 0.29)
 
     @staticmethod

@@ -75,9 +75,11 @@ class Implicit(Features, ABC):
     called = "atoms that are searched"
 
     def __init__(self, base: Instance, names: Sequence[str], stated: str) -> None:
-        self.base, count = base, len(names)
+        self.base = base
+        count = len(names)
         none, one = np.broadcast_to(0.0, count), np.broadcast_to(1.0, count)
-        X, sha256 = MadeMatrix((base.n_samples, count), self.made), hashlib.sha256(stated.encode()).hexdigest()
+        X = MadeMatrix((base.n_samples, count), self.made)
+        sha256 = hashlib.sha256(stated.encode()).hexdigest()
         view = base.over(X, names, center=none, shift=none, scale=one, scaling="none", values_sha256=sha256)
         object.__setattr__(view, "select", SelectDefaults(M=base.select.M))
         super().__init__(view)

@@ -61,7 +61,8 @@ class Intersection(Additive):
         shift: bool = False,
         scaling: Scaling = "none",
     ) -> None:
-        self.levels, self.shift = levels, shift
+        self.levels = levels
+        self.shift = shift
         self._least = not_negative(raw, self.shift, WHAT)
         self._sort(raw)
         super().__init__(raw, scaling)
@@ -109,7 +110,8 @@ class Intersection(Additive):
 
     def _hats(self, j: int) -> sparse.csc_array:
         first, last = self.starts[j], self.starts[j + 1]
-        x, low = np.zeros(self.raw.n_samples), self._levels[first]
+        x = np.zeros(self.raw.n_samples)
+        low = self._levels[first]
         counts = np.diff(self._levels[first : last + 1])
         x[self._rows[low : self._levels[last]]] = np.repeat(self._knots[first:last], counts)
         return hat_columns(x, self._knots[first:last])
@@ -122,7 +124,8 @@ class Intersection(Additive):
     @staticmethod
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> sparse.csc_array:
         """The columns of new values; of rounded ones where the training data was rounded."""
-        knots, at = np.array(stated["knots"], dtype=float), counted_from(x, stated["least"], WHAT)
+        knots = np.array(stated["knots"], dtype=float)
+        at = counted_from(x, stated["least"], WHAT)
         return hat_columns(quantised(at, options["levels"], float(knots[-1])), knots)
 
 
@@ -154,10 +157,8 @@ def _entries(raw: Instance, shift: bool) -> Iterator[tuple[Integers, Integers, A
         ends = raw.X.indptr
         cuts = [0, *(np.flatnonzero(np.diff(ends[1:] // NUMBERS_PER_BLOCK)) + 1).tolist(), p]
         for first, last in itertools.pairwise(cuts):
-            part, owner = (
-                slice(ends[first], ends[last]),
-                np.repeat(np.arange(first, last), np.diff(ends[first : last + 1])),
-            )
+            part = slice(ends[first], ends[last])
+            owner = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1]))
             yield owner, raw.X.indices[part], raw.X.data[part]
         return
     step = max(1, NUMBERS_PER_BLOCK // n)

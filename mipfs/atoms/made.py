@@ -46,7 +46,8 @@ class Made(Atoms, ABC):
     @cached_property
     def view(self) -> Instance:
         """The instance whose features are the atoms; no column of it is stored."""
-        data, p = self.data, len(self.names)
+        data = self.data
+        p = len(self.names)
         none, one = np.broadcast_to(0.0, p), np.broadcast_to(1.0, p)
         stated = f"{type(self).__module__}.{type(self).__qualname__} {data.sha256} {data.scaling} {p}"
         return data.over(

@@ -23,7 +23,8 @@ from mipfs.data.names import Unstored
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-TIMES, POWERS = " × ", {2: "²", 3: "³"}
+TIMES = " × "
+POWERS = {2: "²", 3: "³"}
 ONE = "1"
 """The name of the monomial without features."""
 
@@ -40,14 +41,18 @@ class Monomials:
     """
 
     def __init__(self, p: int, degree: int, gamma: float, r: float) -> None:
-        self.p, self.degree, self.gamma, self.r = p, degree, gamma, r
+        self.p = p
+        self.degree = degree
+        self.gamma = gamma
+        self.r = r
         self.has_one = int(r > 0.0)
         self.variables = p + self.has_one
         self.count = math.comb(self.variables + degree - 1, degree)
 
     def members(self, ids: npt.ArrayLike) -> Integers:
         """The features of monomials, (k, degree), ascending; −1 stands for x_0 = 1."""
-        left, found = np.array(ids, dtype=np.int64).reshape(-1), []
+        left = np.array(ids, dtype=np.int64).reshape(-1)
+        found = []
         for d in range(self.degree, 1, -1):
             place = _largest(left, d)
             found.append(place)
@@ -61,7 +66,8 @@ class Monomials:
 
     def factor(self, repeats: Sequence[int]) -> float:
         """√(d!/Π m_j! · γ^e r^(d−e)) of a monomial whose features stand in it `repeats` times each."""
-        e, ways = sum(repeats), math.factorial(self.degree)
+        e = sum(repeats)
+        ways = math.factorial(self.degree)
         for m in (*repeats, self.degree - e):
             ways //= math.factorial(m)
         inner = float(ways)
@@ -72,7 +78,8 @@ class Monomials:
 
     def factors(self, members: Integers) -> Array:
         """The factor of every monomial, (k,), by its `members`."""
-        found, equal = np.empty(len(members)), members[:, 1:] == members[:, :-1]
+        found = np.empty(len(members))
+        equal = members[:, 1:] == members[:, :-1]
         inner = equal & (members[:, 1:] >= 0)
         kinds = np.concatenate([(members < 0), inner], axis=1)
         for kind in np.unique(kinds, axis=0):
@@ -82,7 +89,8 @@ class Monomials:
 
     def name(self, members: Sequence[int], names: Sequence[str]) -> str:
         """``area × smoothness``, ``area²``, ``area``, or ``1``."""
-        features, repeats = [*dict.fromkeys(j for j in members if j >= 0)], repeats_of(members)
+        features = [*dict.fromkeys(j for j in members if j >= 0)]
+        repeats = repeats_of(members)
         words = (f"{names[j]}{POWERS.get(m, '')}" for j, m in zip(features, repeats, strict=True))
         return TIMES.join(words) or ONE
 
@@ -135,7 +143,9 @@ class MonomialNames(Unstored):
     """The names of all monomials, made when they are asked for."""
 
     def __init__(self, monomials: Monomials, names: Sequence[str], index: Mapping[str, int]) -> None:
-        self.monomials, self.names, self._places = monomials, names, index
+        self.monomials = monomials
+        self.names = names
+        self._places = index
 
     def __len__(self) -> int:
         return self.monomials.count
@@ -159,7 +169,8 @@ class MonomialNames(Unstored):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, MonomialNames):
-            mine, its = self.monomials, other.monomials
+            mine = self.monomials
+            its = other.monomials
             same = (mine.p, mine.degree, mine.has_one) == (its.p, its.degree, its.has_one)
             return same and (self.names == other.names or tuple(self.names) == tuple(other.names))
         return super().__eq__(other)

@@ -61,9 +61,11 @@ class Best:
         values = np.concatenate([self.sizes, sizes[high]])[place]
         if merged.size > self.B > 0:
             level = np.partition(values, -self.B)[-self.B]
-            merged, values = merged[values >= level], values[values >= level]
+            merged = merged[values >= level]
+            values = values[values >= level]
         order = np.lexsort((merged, -values))[: self.B]
-        self.ids, self.sizes = merged[order], values[order]
+        self.ids = merged[order]
+        self.sizes = values[order]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +121,15 @@ class PairSearch(Search):
     """
 
     def __init__(self, X: Any, monomials: Monomials) -> None:
-        self.X, self.monomials, self.work = X, monomials, 0
+        self.X = X
+        self.monomials = monomials
+        self.work = 0
         self.is_sparse = bool(sparse.issparse(X))
         self._last = np.empty(0, dtype=np.int64)
-        self._constant, self._single = monomials.factor([]), monomials.factor([1])
-        self._square, self._cross = monomials.factor([2]), monomials.factor([1, 1])
+        self._constant = monomials.factor([])
+        self._single = monomials.factor([1])
+        self._square = monomials.factor([2])
+        self._cross = monomials.factor([1, 1])
         self._none = (-1,) * (monomials.degree - 2)
 
     @cached_property
@@ -143,7 +149,8 @@ class PairSearch(Search):
             above, below = np.maximum(v, 0.0), np.maximum(-v, 0.0)
             step = max(1, NUMBERS // max(1, v.size))
             for start in range(0, p, step):
-                part, X = slice(start, start + step), self.X[:, start : start + step]
+                part = slice(start, start + step)
+                X = self.X[:, start : start + step]
                 linear[part], X = v @ X, X * X
                 plus[part], minus[part] = above @ X, below @ X
             self._exact(squares, linear, v)
@@ -163,12 +170,15 @@ class PairSearch(Search):
         from mipfs.kernels.products import products
 
         members = self.monomials.members(ids)
-        sums, step = np.empty(ids.size), max(1, NUMBERS // max(1, 2 * v.size)) if self.is_sparse else ids.size
+        sums = np.empty(ids.size)
+        step = max(1, NUMBERS // max(1, 2 * v.size)) if self.is_sparse else ids.size
         for start in range(0, ids.size, max(1, step)):
-            part, X = members[start : start + step], self.X
+            part = members[start : start + step]
+            X = self.X
             if self.is_sparse:
                 used = np.unique(part[part >= 0])
-                X, part = X[:, used].toarray(order="F"), np.where(part < 0, -1, np.searchsorted(used, part))
+                X = X[:, used].toarray(order="F")
+                part = np.where(part < 0, -1, np.searchsorted(used, part))
             products(X, part, v, sums[start : start + step])
         return np.abs(sums) * self.monomials.factors(members)
 
@@ -182,7 +192,9 @@ class PairSearch(Search):
         StoppedError
             `must_stop` said so before it was done.
         """
-        best, weights, self.work = Best(B, max(least, 0.0)), self.weights(v), 0
+        best = Best(B, max(least, 0.0))
+        weights = self.weights(v)
+        self.work = 0
         if B <= 0:
             return best.ids, best.sizes
         if self._last.size:
@@ -194,7 +206,8 @@ class PairSearch(Search):
     def _small(self, best: Best, v: Array, weights: Weights, must_stop: Callable[[], bool]) -> None:
         """Take in the best monomials of at most two features."""
         self._singles(best, v, weights)
-        q, scope = weights.q, Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
+        q = weights.q
+        scope = Scope(v, v, self._cross, self._none, float(weights.q.max(initial=0.0)))
         order = np.argsort(-q, kind="stable")
         order = order[q[order] > 0.0]
         # The features of largest q set the level; then all that q_j q_k says may still reach it.
@@ -209,7 +222,8 @@ class PairSearch(Search):
 
         γ_{n+8} Σ_i |v_i x_ij x_ik| ≤ γ_{n+8} q_j q_k, doubled for the error of q and for what underflows.
         """
-        q, total = float(self._all_weights(v).max(initial=0.0)), float(np.abs(v).sum())
+        q = float(self._all_weights(v).max(initial=0.0))
+        total = float(np.abs(v).sum())
         size = max(self._constant * total, self._single * q * np.sqrt(total), self._square * q * q, self._cross * q * q)
         return float(2.0 * (v.size + 16) * U * size + v.size * TINY)
 
@@ -220,7 +234,8 @@ class PairSearch(Search):
 
     def _singles(self, best: Best, v: Array, weights: Weights) -> None:
         """Squares, single features and the constant."""
-        p, every = self.monomials.p, np.arange(self.monomials.p, dtype=np.int64)
+        p = self.monomials.p
+        every = np.arange(self.monomials.p, dtype=np.int64)
         found = [([every, every], self._square * np.abs(weights.squares))]
         if self.monomials.has_one:
             one = np.full(p, -1)
@@ -245,9 +260,12 @@ class PairSearch(Search):
     ) -> None:
         from mipfs.kernels.products import Chosen, Room, Rows, Stored, pairs_above, rows_of
 
-        X, v, m = self.X, scope.weighed, columns.size
+        X = self.X
+        v = scope.weighed
+        m = columns.size
         filled = int((X.indptr[columns + 1] - X.indptr[columns]).sum())
-        stored, chosen = Stored(X.data, X.indices, X.indptr), Chosen(columns, q)
+        stored = Stored(X.data, X.indices, X.indptr)
+        chosen = Chosen(columns, q)
         rows = Rows(np.empty(v.size + 1, np.int64), np.empty(filled, np.int32), np.empty(filled))
         rows_of(stored, columns, v, rows)
         size = max(PAIRS_AT_ONCE, m)
@@ -268,13 +286,15 @@ class PairSearch(Search):
         self, columns: Integers, q: Array, best: Best, scope: Scope, must_stop: Callable[[], bool]
     ) -> None:
         """Blocks of products; what may be among the best is summed again in the order of the rows."""
-        v, factor = scope.weighed, scope.factor
+        v = scope.weighed
+        factor = scope.factor
         for start in range(0, columns.size, FEATURES_PER_BLOCK):
             part = columns[start : start + FEATURES_PER_BLOCK]
             # q falls: no pair of this block or a later one reaches the level.
             if factor * q[0] * q[start] < best.level * BELOW:
                 return
-            weighed, far = self.X[:, part] * v[:, None], start + part.size
+            weighed = self.X[:, part] * v[:, None]
+            far = start + part.size
             reached = int(np.searchsorted(-q[:far], -max(best.level, TINY) * BELOW / (factor * q[start]), "right"))
             for first in range(0, min(reached, far), PARTNERS_PER_BLOCK):
                 others = columns[first : min(first + PARTNERS_PER_BLOCK, reached, far)]

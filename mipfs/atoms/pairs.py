@@ -70,7 +70,10 @@ class Pairs(Implicit):
         heredity: Heredity = None,
     ) -> None:
         _check(data, gamma, r, degree, heredity)
-        self.base, self.gamma, self.r, self.degree = data, gamma, r, degree
+        self.base = data
+        self.gamma = gamma
+        self.r = r
+        self.degree = degree
         self.heredity: Heredity = heredity
         self.monomials = Monomials(data.n_features, self.degree, self.gamma, self.r)
         if self.monomials.count > COUNTED:

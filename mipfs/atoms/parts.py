@@ -94,7 +94,10 @@ class Scores:
         heads: int,
         threads: int | None = None,
     ) -> None:
-        self.part, self.scale, self.divisor, self._center = part, scale, divisor, center
+        self.part = part
+        self.scale = scale
+        self.divisor = divisor
+        self._center = center
         self.threads = min(threads or most_threads(), most_threads())
         self.center = 0.0 if center is None else float(np.max(np.abs(center) * scale, initial=0.0))
         values = part.values
@@ -137,7 +140,8 @@ class Scores:
         height = highest(v) if height is None else height
         if self.most * height < level:
             return Best(NOTHING.ids, NOTHING.keys, level)
-        columns, sizes = self._heads, self._sizes(self._heads[:LEVEL_COLUMNS], v, height, level)
+        columns = self._heads
+        sizes = self._sizes(self._heads[:LEVEL_COLUMNS], v, height, level)
         if sizes.size > B:
             level = max(level, float(np.partition(sizes, -B)[-B]) * (1.0 - 1e-9))
         if self._rest * height >= level:
@@ -176,7 +180,8 @@ class Scores:
         """|λω| of some columns, 0 where it is below `least` for sure."""
         from mipfs.kernels.scores import Reach, Scaled, bounded_pull
 
-        values, sizes = self.part.values, np.empty(columns.size)
+        values = self.part.values
+        sizes = np.empty(columns.size)
         assert isinstance(values, Csc)
         divisor = _ONE if self.divisor is None else self.divisor
         stored = Scaled(*values, only_read(divisor), self.divisor is not None, only_read(self.scale))
@@ -224,7 +229,8 @@ class Here:
 
     def best(self, v: Array, B: int) -> Best:
         """At most B columns of largest positive key."""
-        found, height = NOTHING, highest(v)
+        found = NOTHING
+        height = highest(v)
         for part in self.parts:
             found = merged([found, part.best(v, B, found.level(B), height)], B)
         return found
@@ -272,7 +278,8 @@ def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> t
     from mipfs.kernels.scores import PARALLEL_CHUNKS, Scaled, column_sums
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
-    by, divided = only_read(_ONE if divisor is None else divisor), divisor is not None
+    by = only_read(_ONE if divisor is None else divisor)
+    divided = divisor is not None
     stored = Scaled(*values, by, divided, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),

@@ -62,7 +62,8 @@ class Splines(Additive):
         degree: Annotated[int, Within(0, MOST_DEGREE)] = 3,
         scaling: Scaling = "none",
     ) -> None:
-        self.knots, self.degree = knots, degree
+        self.knots = knots
+        self.degree = degree
         self._base = [own for part in _quantiles(raw, self.knots) for own in part]
         self._means: Array | None = None
         super().__init__(raw, scaling)
@@ -109,7 +110,8 @@ class Splines(Additive):
     @staticmethod
     def mapped(options: Mapping[str, Any], stated: Mapping[str, Any], x: Array) -> Array:
         """The columns of new values."""
-        base, means = np.array(stated["knots"], dtype=float), np.array(stated["means"], dtype=float)
+        base = np.array(stated["knots"], dtype=float)
+        means = np.array(stated["means"], dtype=float)
         if not base.size:
             return np.zeros((x.size, 1))
         return np.asarray(spline_columns(x[:, None], base[:, None], int(options["degree"])) - means)
@@ -137,10 +139,12 @@ def spline_columns(x: Array, base: Array, degree: int) -> Array:
 
 def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
     """The knots of every feature: distinct quantiles, none where there is one value only."""
-    step, found = max(1, (1 << 22) // max(1, raw.n_samples)), []
+    step = max(1, (1 << 22) // max(1, raw.n_samples))
+    found = []
     for start in range(0, raw.n_features, step):
         ids = np.arange(start, min(start + step, raw.n_features))
-        X, weights = dense_part(raw, ids), raw.sample_weight
+        X = dense_part(raw, ids)
+        weights = raw.sample_weight
         at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=weights, method="inverted_cdf")
         found.append([distinct(column) for column in at.T])
     return found

@@ -47,7 +47,9 @@ class Share:
     """
 
     def __init__(self, made: Sequence[tuple[Any, ...]], threads: int, version: str) -> None:
-        self.made, self.threads, self.version = made, threads, version
+        self.made = made
+        self.threads = threads
+        self.version = version
         self._here: Here | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,7 +108,9 @@ class Spread:
     """
 
     def __init__(self, features: Features, client: Any, must_stop: Callable[[], bool]) -> None:
-        self.features, self.client, self.must_stop = features, client, must_stop
+        self.features = features
+        self.client = client
+        self.must_stop = must_stop
         X = features.data.X
         if not (
             isinstance(X, Blocked) or features.data.is_sparse or (isinstance(X, np.ndarray) and X.flags.f_contiguous)
@@ -117,7 +121,8 @@ class Spread:
         told = self._asked(described)
         if told is None:
             told = [(self._local.norm, self._local.center, self._local.squared)]
-        self.norm, self.center = max(one[0] for one in told), max(one[1] for one in told)
+        self.norm = max(one[0] for one in told)
+        self.center = max(one[1] for one in told)
         self.squared = bool(told[0][2])
 
     def best(self, v: Array, B: int) -> Best:
@@ -135,7 +140,8 @@ class Spread:
     def _asked(self, function: Callable[..., Any], *given: Any, vector: Array | None = None) -> list[Any] | None:
         """What all groups answer; None where this process must find it."""
         there = [] if vector is None else [Vector(self.cluster, vector)]
-        out, late = [self._task(group, function, given, there) for group in self._groups], None
+        out = [self._task(group, function, given, there) for group in self._groups]
+        late = None
         while not all(task.settled() for task in out):
             if self.cluster.is_alone():
                 return None
@@ -184,7 +190,8 @@ class Spread:
 
     def _made(self, group: Group) -> list[tuple[Any, ...]]:
         """The arguments of `Scores` for the parts of a group."""
-        features, X = self.features, self.features.data.X
+        features = self.features
+        X = self.features.data.X
         if isinstance(X, Blocked):
             heads = max(parts.LEVEL_COLUMNS, parts.KEPT_COLUMNS // len(X.parts))
             return [top.told_of(features, k, heads) for k in range(group.first, group.last)]
@@ -203,7 +210,8 @@ class Vector:
     """
 
     def __init__(self, cluster: Cluster, v: Array) -> None:
-        self._cluster, self._v = cluster, v
+        self._cluster = cluster
+        self._v = v
         self._there: Any = None
 
     def there(self) -> Any:

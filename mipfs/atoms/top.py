@@ -29,7 +29,8 @@ class TopFeatures:
     """
 
     def __init__(self, features: Features, search: parts.Search | None = None) -> None:
-        self.features, self._search = features, search or search_of(features)
+        self.features = features
+        self._search = search or search_of(features)
         if self._search is None:
             center = np.abs(features.data.center) * features.scale
             self.largest_norm: float | None = float(np.max(features.scale * features.norms, initial=0.0))
@@ -75,7 +76,8 @@ def scores_of(features: Features, number: int, heads: int) -> parts.Scores:
 
 def told_of(features: Features, number: int, heads: int) -> tuple[Any, ...]:
     """What it is made of: nothing but the part, so it may be made where that lies."""
-    X, data = features.data.X, features.data
+    X = features.data.X
+    data = features.data
     part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
     at = slice(part.start, part.stop)
     centred = X.is_sparse and X.scaling == "standard" and bool(np.any(data.center))

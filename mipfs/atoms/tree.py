@@ -82,7 +82,8 @@ class Tree(Atoms):
             raise UsageError(f"node {clash!r} has the name of a feature or of another node")
         by_parent = np.argsort(self._parent, kind="stable").astype(np.int64)
         self._children_count = np.bincount(self._parent + 1, minlength=self.count + 1)
-        self._children, self._first_child = by_parent, np.cumsum(self._children_count) - self._children_count
+        self._children = by_parent
+        self._first_child = np.cumsum(self._children_count) - self._children_count
         self._levels = self._by_depth()
         self.sizes = self.sums_below(np.ones(p)).astype(np.int64)
         if np.any(self.sizes == 0):
@@ -141,15 +142,18 @@ class Tree(Atoms):
         Proposition 2). Sums of squares that are rounded stay ordered, so this returns what a full search does.
         """
         squares = self.squares(v)
-        kept, scores = np.empty(0, dtype=np.int64), np.empty(0)
-        level, looked_at = self._levels[0], 0
+        kept = np.empty(0, dtype=np.int64)
+        scores = np.empty(0)
+        level = self._levels[0]
+        looked_at = 0
         while level.size and B > 0:
             looked_at += level.size
             ids = np.concatenate([kept, level])
             both = np.concatenate([scores, times_squares(self.scale[level], squares[level])])
             order = np.argsort(ids)
             order = order[largest(both[order], B)]
-            kept, scores = ids[order], both[order]
+            kept = ids[order]
+            scores = both[order]
             least = float(scores[-1]) if scores.size == B else 0.0
             bound = np.square(self._scale_below[level]) * squares[level]
             level = self._children_of(level[(bound >= least) & (bound > 0.0)])

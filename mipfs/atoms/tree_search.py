@@ -42,7 +42,9 @@ class TreeSearch:
     """
 
     def __init__(self, tree: Tree) -> None:
-        self.tree, self.scored, self.saved = tree, 0, 0
+        self.tree = tree
+        self.scored = 0
+        self.saved = 0
         self._norms = np.sqrt(tree.sums_below(centred_squares(tree.data)))
         self._before: tuple[Array, Array] | None = None
 
@@ -58,7 +60,8 @@ class TreeSearch:
         needed = self._needed(v, B)
         features = None if needed is None else tree.features_below(needed)
         if needed is None or features is None or features.size > MOST_READ_SHARE * tree.data.n_features:
-            needed, squares = np.arange(tree.count), tree.squares(v)
+            needed = np.arange(tree.count)
+            squares = tree.squares(v)
             self._before = v.copy(), np.sqrt(squares)
         else:
             squares = tree.squares(v, features)
@@ -77,7 +80,8 @@ class TreeSearch:
         """The nodes that may be among the B best, ascending; None where there is nothing to compare with."""
         if self._before is None:
             return None
-        tree, (v_before, sizes) = self.tree, self._before
+        tree = self.tree
+        (v_before, sizes) = self._before
         # ‖X_g'v‖ changes by at most ‖X_g‖_F ‖v − v_before‖, beside what both were rounded by.
         away = self._norms * (float(np.linalg.norm(v - v_before)) * ROUNDING_FACTOR)
         away = away + omega_radius(v, *tree.radii) + omega_radius(v_before, *tree.radii)

@@ -51,7 +51,8 @@ class TripleSearch(PairSearch):
 
     def radius(self, v: Array) -> float:
         """A bound on |computed − exact| of every |ω|."""
-        q, total = float(self._cubes(v).max(initial=0.0)), float(np.abs(v).sum())
+        q = float(self._cubes(v).max(initial=0.0))
+        total = float(np.abs(v).sum())
         factor = self.monomials.factor
         repeats: tuple[list[int], ...] = ([], [1], [2], [1, 1], [3], [2, 1], [1, 1, 1])
         sizes = [factor(one) * q ** sum(one) * total ** (1 - sum(one) / 3) for one in repeats]
@@ -59,7 +60,8 @@ class TripleSearch(PairSearch):
 
     def _cubes(self, v: Array) -> Array:
         """(Σ |v| |x|³)^(1/3) of every feature."""
-        weight, sums = np.abs(v), np.zeros(self.monomials.p)
+        weight = np.abs(v)
+        sums = np.zeros(self.monomials.p)
         if self.is_sparse:
             cubes = abs(self.X)
             cubes.data **= 3
@@ -92,7 +94,8 @@ class TripleSearch(PairSearch):
             part = self.X[:, columns]
             part.data = part.data**2
             return np.asarray(part.T @ weight, dtype=float)
-        found, step = np.empty(columns.size), max(1, NUMBERS // max(1, weight.size))
+        found = np.empty(columns.size)
+        step = max(1, NUMBERS // max(1, weight.size))
         for start in range(0, columns.size, step):
             found[start : start + step] = weight @ self.X[:, columns[start : start + step]] ** 2
         return found

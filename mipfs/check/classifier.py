@@ -46,14 +46,16 @@ class Classifier:
 
 def read(statement: Statement, document: Document) -> Classifier:
     """The incumbent of a result, after all that the JSON says of it was compared with the data."""
-    data, said = statement.data, document["n_features"]
+    data = statement.data
+    said = document["n_features"]
     names = {"negative": data.labels.negative, "positive": data.labels.positive}
     for side, name in names.items():
         label = document["labels"][side]
         same = label == name or str(label) == str(name)
         require(same, f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change")
     require(type(said) is int and said == data.n_features, f"{said!r} features, but the data has {data.n_features}")
-    chosen, ids = statement.ids(document["selected"]), _columns(document["weights"], data)
+    chosen = statement.ids(document["selected"])
+    ids = _columns(document["weights"], data)
     if document["objective"] is None:
         empty = chosen.size == ids.size == 0 and document["intercept"] is None
         require(empty, "features are selected, or have weights, but there is no objective")
@@ -67,7 +69,8 @@ def read(statement: Statement, document: Document) -> Classifier:
 
 def _check_places(statement: Statement, document: Document, used: set[int]) -> None:
     """Columns, shift, scale and centre of the features that are used are those of the data; no centre is 0."""
-    data, places = statement.data, document["columns"]
+    data = statement.data
+    places = document["columns"]
     for name, place in places.items():
         right = data.index.get(name)
         require(type(place) is int and place == right, f"feature {name!r} is column {place!r}, but {right} in the data")
@@ -90,7 +93,8 @@ def _check_reading(data: Instance, read: Any) -> None:
     """The column of the labels and the words of columns of words are those of the data, where it has them."""
     if read is None:
         return
-    label, words = read["label"], dict(read["words"])
+    label = read["label"]
+    words = dict(read["words"])
     same = label is None or data.label is None or label == data.label
     require(same, f"the labels stand in the column {data.label!r} of the data, not in {label!r}")
     for column, seen in words.items() if data.words else ():
@@ -164,7 +168,8 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
     """
     part = np.ones(chosen.size) if sigma is None else sigma
     held, room, largest = _held(statement, chosen, at, part)
-    ids, data = at.ids[held], statement.data
+    ids = at.ids[held]
+    data = statement.data
     if statement.regulariser is None:
         w = at.weights[held] * data.scale[ids]
         per_atom = w / (largest * np.sqrt(room[held]))
@@ -199,11 +204,15 @@ def _held(statement: Statement, chosen: Integers, at: Classifier, part: Array) -
 
 def _loss(statement: Statement, at: Classifier, regular: float) -> tuple[float, float]:
     """L at the weights, and its error: in floating point, and where that does not tell it, of exact margins."""
-    data, target, scale = statement.data, statement.target(at.rho), statement.data.scale[at.ids]
+    data = statement.data
+    target = statement.target(at.rho)
+    scale = statement.data.scale[at.ids]
     exact = [Fraction(w) * Fraction(s) for w, s in zip(at.weights.tolist(), scale.tolist(), strict=True)]
     block = data.block(at.ids)
     at_zero = at.b - sum((w * Fraction(c) for w, c in zip(exact, block.center.tolist(), strict=True)), Fraction(0))
-    Z, w, b = block.values, np.array([float(one) for one in exact]), float(at_zero)
+    Z = block.values
+    w = np.array([float(one) for one in exact])
+    b = float(at_zero)
     scores = np.asarray(Z @ w).ravel() + b
     tiny = TINY if any(exact) or at_zero else 0.0  # of what underflows
     off = (at.ids.size + 16) * (U * (np.asarray(abs(Z) @ np.abs(w)).ravel() + (abs(b) + abs(target))) + tiny)

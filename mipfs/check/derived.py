@@ -40,7 +40,8 @@ def append(statement: Statement, stated: Sequence[Mapping[str, Any]]) -> None:
 def _derived(statement: Statement, one: Mapping[str, Any], name: str) -> tuple[dict[int, int], int]:
     """Coefficients and end of a row, after they were found to be what its derivation makes them, or weaker."""
     require(frozenset(one) == NAMES and one["kind"] == "chvatal-gomory", f"{name} has a derivation of no known kind")
-    p, count = statement.p, len(statement.rows)
+    p = statement.p
+    count = len(statement.rows)
     bounds = {int(statement.ids((key,))[0]): _rational(value, name) for key, value in one["bounds"].items()}
     cardinality = _rational(one["cardinality"], name)
     require(min([cardinality, *bounds.values()]) >= 0, f"{name} takes a bound with a negative multiplier")

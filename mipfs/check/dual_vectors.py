@@ -36,7 +36,9 @@ class Duals:
     is_exact = True
 
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
-        self.statement, self.arrays, self.count = statement, arrays, len(arrays["dual_q"])
+        self.statement = statement
+        self.arrays = arrays
+        self.count = len(arrays["dual_q"])
         self.y, self.n, atoms = statement.data.y, statement.data.n_samples, statement.atoms
         # γ_n of sums over the samples, and what underflows in squares of ω.
         self.gamma, self.least = 1.01 * (self.n + 8) * U, float(atoms.sizes.max()) * 2.0**-1060
@@ -61,7 +63,8 @@ class Duals:
     def in_blocks(self, ids: range) -> tuple[list[float], Iterator[tuple[int, Array]]]:
         """g(α) of dual vectors, and c − ½ s(α) of single features block by block: the first one's place and (B, k)."""
         g, v, total = self._feasible(ids)
-        penalty, atoms = self.statement.penalty, self.statement.atoms
+        penalty = self.statement.penalty
+        atoms = self.statement.atoms
         assert isinstance(atoms, Atoms)
         blocks = (
             (at, self._lifted(self._of_features(at, *ends), penalty[at : at + ends[0].shape[1]], v))
@@ -71,7 +74,8 @@ class Duals:
 
     def _of_features(self, first: int, omega: Array, radius: Array) -> Array:
         """s (B, k) of single features from the first one on, or 2h of a regulariser, not too small."""
-        regulariser, atoms = self.statement.regulariser, self.statement.atoms
+        regulariser = self.statement.regulariser
+        atoms = self.statement.atoms
         assert isinstance(atoms, Atoms)
         if regulariser is not None:
             return twice_above(regulariser, first, omega, radius)
@@ -100,13 +104,15 @@ class Duals:
         off = int(np.argmax(balance != 0))
         feasible = not (self.statement.bias and balance.any())
         require(feasible, f"dual vector {ids[off]} does not satisfy y'alpha = 0: it is {balance[off]}·2^-{q[off]}")
-        alpha, sums = np.ldexp(k.astype(float), -q[:, None]), np.ldexp(k.sum(axis=1).astype(float), -q)
+        alpha = np.ldexp(k.astype(float), -q[:, None])
+        sums = np.ldexp(k.sum(axis=1).astype(float), -q)
         g = self.statement.stated.dual_below(alpha, sums, self.statement.c)
         return g, alpha * self.y, np.ldexp(balance.astype(float), -q)
 
     def _costs(self, v: Array, total: Array) -> Array:
         """c − ½ s of every atom, rounded down, (B, p)."""
-        atoms, penalty = self.statement.atoms, self.statement.penalty
+        atoms = self.statement.atoms
+        penalty = self.statement.penalty
         if isinstance(atoms, MadeAtoms):
             return self._lifted(atoms.scores_of(v, _lengths(v.T), self.gamma), penalty, v)
         blocks = self._omegas(v, total, True)
@@ -121,7 +127,8 @@ class Duals:
 
         `keep` holds what is known of the columns for the next dual vectors.
         """
-        lengths, weight = _lengths(v.T), np.abs(v).sum(axis=1)
+        lengths = _lengths(v.T)
+        weight = np.abs(v).sum(axis=1)
         for at, X in _in_blocks(self.statement.data.block().values):
             columns = self._columns[at] if at in self._columns else Columns(X, self.is_exact)
             if keep:
@@ -130,7 +137,8 @@ class Duals:
             omega = columns.pulled(X, v)
             radius = self.gamma * np.outer(lengths, columns.norms) + self.n * 2.0**-1074
             if np.any(center) and not self.statement.bias:  # with a bias the total is zero
-                shift, most = np.outer(total, center), np.outer(weight, np.abs(center))
+                shift = np.outer(total, center)
+                most = np.outer(weight, np.abs(center))
                 radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)
                 omega -= shift
             yield at, omega, radius
@@ -159,7 +167,8 @@ class Columns:
 
     def __init__(self, X: Any, may_move: bool) -> None:
         self.norms = _lengths(X)
-        self.off, self.far = np.zeros(self.norms.size), np.empty(0, dtype=np.int64)
+        self.off = np.zeros(self.norms.size)
+        self.far = np.empty(0, dtype=np.int64)
         if sparse.issparse(X) or not may_move:
             return
         mean = np.full(X.shape[0], 1.0 / X.shape[0]) @ X
@@ -198,7 +207,8 @@ def _in_blocks(X: Any) -> Iterator[tuple[int, Any]]:
         # Of the type of indptr, so that the search makes no copy of it.
         most = X.indptr.dtype.type(min(int(X.indptr[start]) + NUMBERS_PER_BLOCK, X.nnz))
         end = min(max(start + 1, int(np.searchsorted(X.indptr, most, "right")) - 1), start + COLUMNS_PER_BLOCK, p)
-        ends, part = X.indptr[start : end + 1], slice(X.indptr[start], X.indptr[end])
+        ends = X.indptr[start : end + 1]
+        part = slice(X.indptr[start], X.indptr[end])
         yield start, sparse.csc_array((X.data[part], X.indices[part], ends - ends[0]), shape=(n, end - start))
         start = end
 

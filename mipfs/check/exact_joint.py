@@ -43,8 +43,10 @@ def worst(measure: Measure, whole: Sequence[int], exponent: int) -> Fraction | N
 
 def _pairs(top: list[int], others: list[int], unit: Fraction) -> Fraction:
     """Σ over the pairs of max(0, 1 − 2(f_i − f_j))."""
-    one, sums = round(1 / unit), [0, *accumulate(others)]
-    rising, total = others[::-1], 0
+    one = round(1 / unit)
+    sums = [0, *accumulate(others)]
+    rising = others[::-1]
+    total = 0
     for score in top:
         # Of a positive at f_i the pairs with f_j > f_i − ½ count, each 1 − 2(f_i − f_j).
         swapped = len(rising) - bisect_right(rising, score - one // 2)
@@ -56,7 +58,8 @@ def _labelling(measure: Measure, top: list[int], others: list[int], unit: Fracti
     """The maximum over all (a, b) but that of the samples themselves, which is 0."""
     share = unit * 2 / Fraction(measure.D)
     missed, lifted = ([0, *accumulate(part)] for part in (top, others))
-    near, best = list[tuple[int, int]](), Fraction(0)
+    near = list[tuple[int, int]]()
+    best = Fraction(0)
     low, high = (np.array([float(value * share) for value in part]) for part in (missed, lifted))
     off = 16 * U * (1.0 + float(np.abs(low).max()) + float(np.abs(high).max()))
     for pair in measure.near(low, high, off):
@@ -84,9 +87,13 @@ def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction)
     That is i/(i + j − 1) − i/(i + j) = j/(i + j) − (j − 1)/(i + j − 1), over P, for the j-th negative and the i-th
     positive: over i = P − r + 1 … P a difference of harmonic numbers.
     """
-    P, count, total = measure.P, 0, Fraction(0)
+    P = measure.P
+    count = 0
+    total = Fraction(0)
     H = [0, *accumulate((1 << HARMONIC_DIGITS) // m for m in range(1, P + len(others) + 1))]
-    sums, share, fine = [0, *accumulate(top)], unit * 2 / Fraction(measure.D), Fraction(1, P << HARMONIC_DIGITS)
+    sums = [0, *accumulate(top)]
+    share = unit * 2 / Fraction(measure.D)
+    fine = Fraction(1, P << HARMONIC_DIGITS)
     rounded = np.array([float(value * unit) for value in top])
     for j, score in enumerate(others, 1):
         best = Fraction(0)
@@ -102,8 +109,10 @@ def _places(measure: Measure, top: list[int], others: list[int], unit: Fraction)
 
 def _near(measure: Measure, top: Array, score: float, j: int) -> Iterator[int]:
     """Over how many positives the j-th negative may be lifted to add most."""
-    P, i = measure.P, np.arange(measure.P, 0, -1)
-    lost, moved = i / ((i + j) * (i + j - 1.0) * P), 2.0 * (top - score) / measure.D
+    P = measure.P
+    i = np.arange(measure.P, 0, -1)
+    lost = i / ((i + j) * (i + j - 1.0) * P)
+    moved = 2.0 * (top - score) / measure.D
     sums = np.cumsum(lost - moved)
     size = float(lost.sum()) + 2.0 * (float(np.abs(top).sum()) + P * abs(score)) / measure.D
     yield from (np.flatnonzero(sums >= max(0.0, float(sums.max())) - 8 * (P + 16) * U * size) + 1).tolist()

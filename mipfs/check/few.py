@@ -37,7 +37,9 @@ class Few:
     per_block = 1
 
     def __init__(self, duals: Duals, used: Integers, fixed: Integers, keep: int) -> None:
-        self.used, self.fixed, self.keep = used, fixed, keep
+        self.used = used
+        self.fixed = fixed
+        self.keep = keep
         self._g, self._held = np.full(used.size, -np.inf), np.zeros((used.size, fixed.size))
         self._best: list[tuple[Integers, Array]] = [(np.empty(0, dtype=np.int64), np.empty(0)) for _ in used]
         at_once = max(1, NUMBERS_PER_BLOCK // max(duals.n, min(duals.statement.p, COLUMNS_PER_BLOCK)))
@@ -46,7 +48,8 @@ class Few:
             rows = np.flatnonzero((used >= ids.start) & (used < ids.stop))
             if rows.size:
                 g, blocks = duals.in_blocks(ids)
-                local, seen = used[rows] - start, 0
+                local = used[rows] - start
+                seen = 0
                 self._g[rows] = np.array(g)[local]
                 for first, costs in blocks:
                     require(first == seen, "the blocks of the columns are not one after the other")
@@ -65,10 +68,12 @@ class Few:
             # Once as many are held as needed, only costs below the largest of them matter.
             level = kept.max() if 0 < kept.size == self.keep else 0.0
             new = np.flatnonzero(cost < level)
-            ids, kept = np.concatenate([ids, first + new]), np.concatenate([kept, cost[new]])
+            ids = np.concatenate([ids, first + new])
+            kept = np.concatenate([kept, cost[new]])
             if kept.size > self.keep:
                 least = np.argpartition(kept, max(self.keep - 1, 0))[: self.keep]
-                ids, kept = ids[least], kept[least]
+                ids = ids[least]
+                kept = kept[least]
             self._best[d] = ids, kept
 
     def costs(self, number: int) -> tuple[range, list[float], Array]:
@@ -93,8 +98,10 @@ def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement,
     if not plain or used.size * (fixed.size + used.size * keep) > statement.p:
         return statement, duals, tree
     few = Few(duals, used, fixed, keep)
-    over, renamed = copy.copy(statement), copy.copy(tree)
-    over.p, over.forced = few.ids.size, statement.forced[few.ids]
+    over = copy.copy(statement)
+    renamed = copy.copy(tree)
+    over.p = few.ids.size
+    over.forced = statement.forced[few.ids]
     place = {j: k for k, j in enumerate(few.ids.tolist())}
     renamed.steps = [(place[j] if j >= 0 else j, code) for j, code in tree.steps]
     return over, few, renamed

@@ -34,17 +34,20 @@ class Measure:
     """
 
     def __init__(self, params: Mapping[str, Any], y: Array) -> None:
-        self.name, self.positive = params["measure"], y > 0
+        self.name = params["measure"]
+        self.positive = y > 0
         require(self.name in TABLES + RANKINGS, f"no certificate is known for the measure {self.name!r}")
         self.P, self.N = int(self.positive.sum()), int((~self.positive).sum())
-        beta, k = params.get("beta"), params.get("k")
+        beta = params.get("beta")
+        k = params.get("k")
         fits = (beta is None) == (self.name != "fbeta") and (
             k is None or self.name in ("precision-at-k", "recall-at-k")
         )
         require(fits, f"the measure {self.name!r} has other parameters")
         require(type(k) in (int, type(None)) and type(beta) in (int, float, type(None)), "k or beta is no number")
         require(beta is None or 0 < beta < 1e100, f"beta = {beta!r} is out of its range")
-        self.weight, self.k = (1.0 if beta is None else float(beta) ** 2), (self.P if k is None else k)
+        self.weight = 1.0 if beta is None else float(beta) ** 2
+        self.k = self.P if k is None else k
         self.whole = self.k if self.name == "precision-at-k" else self.P
         self.D = float(self.P) * float(self.N) if self.name in RANKINGS else float(y.size)
         both = self.P > 0 and (self.N > 0 or self.name in TABLES)
@@ -61,7 +64,8 @@ class Measure:
 
     def losses(self, counts: npt.NDArray[Any]) -> Array:
         """Δ of m labellings, counts (m, n), rounded down; they are checked to be labellings, or rankings."""
-        wrong, lifted = counts[:, self.positive], counts[:, ~self.positive]
+        wrong = counts[:, self.positive]
+        lifted = counts[:, ~self.positive]
         if self.name in TABLES:
             require(np.all((counts == 0) | (counts == 1)), "a sample is mislabelled or not; a labelling says otherwise")
             found = self.delta(self.P - wrong.sum(axis=1, dtype=np.int64), lifted.sum(axis=1, dtype=np.int64))
@@ -85,7 +89,8 @@ class Measure:
 
         ȳ = y yields 0, exactly. So the maximum is 0 without any error where no other one comes near it.
         """
-        top, others = np.sort(f[self.positive]), np.sort(f[~self.positive])[::-1]
+        top = np.sort(f[self.positive])
+        others = np.sort(f[~self.positive])[::-1]
         off += (f.size + 16) * U * float(np.abs(f).max())  # of the sums below
         if self.name == "roc-auc":
             return self._worst_pairs(top, others, off)
@@ -113,11 +118,15 @@ class Measure:
 
     def _worst_places(self, top: Array, others: Array, off: float) -> tuple[float, float]:
         """Every negative goes where it adds most."""
-        i, gains, errors = np.arange(self.P, 0, -1), [], []
+        i = np.arange(self.P, 0, -1)
+        gains = []
+        errors = []
         for j, one in enumerate(others, 1):
             lost = i / ((i + j) * (i + j - 1.0) * self.P)
-            gain, doubt = lost - 2.0 * (top - one) / self.D, 8.0 * off / self.D + (8 * self.P + 16) * U * lost
-            sums, doubts = np.cumsum(gain), np.cumsum(doubt)
+            gain = lost - 2.0 * (top - one) / self.D
+            doubt = 8.0 * off / self.D + (8 * self.P + 16) * U * lost
+            sums = np.cumsum(gain)
+            doubts = np.cumsum(doubt)
             gains.append(max(0.0, float(sums.max())))
             errors.append(float(doubts[-1]) if np.any(sums + doubts > 0.0) else 0.0)
         return math.fsum(gains), 1.01 * math.fsum(errors)
@@ -137,7 +146,8 @@ class Measure:
     def _stretches(self, missed: Array, lifted: Array, least: Sequence[float]) -> Iterator[tuple[float, int, Integers]]:
         """Of every a, the best first, the stretches of b that may exceed least[0], which may rise meanwhile."""
         starts = np.arange(0, self.N + 1, max(LEAST_STRETCH, (self.N + 1) // MOST_STRETCHES))
-        ends, tops = np.append(starts[1:], self.N + 1), np.maximum.reduceat(lifted, starts)
+        ends = np.append(starts[1:], self.N + 1)
+        tops = np.maximum.reduceat(lifted, starts)
         hopes = np.array(
             [float((self.delta(a, ends - 1) + tops).max()) - missed[self.P - a] for a in range(self.P + 1)]
         )
@@ -165,13 +175,16 @@ class Measure:
 class JointStatement(Statement):
     """(P) with a structural loss."""
 
-    is_sum, words, has_rho = False, "C max over labellings of Δ − w'a", False
+    is_sum = False
+    words = "C max over labellings of Δ − w'a"
+    has_rho = False
 
     def __init__(self, document: Document, data: Instance) -> None:
         super().__init__(document, data)
         plain = not self.bias and bool(np.all(data.sample_weight == 1.0))
         require(plain, "a structural loss has no bias and no sample weights")
-        self.C, self.measure = float(document["params"]["C"]), Measure(document["params"], data.y)
+        self.C = float(document["params"]["C"])
+        self.measure = Measure(document["params"], data.y)
 
     def _stated(self) -> JointStatement:
         """It is itself what its loss is."""
@@ -210,7 +223,8 @@ class JointDuals(Duals):
     def __init__(self, statement: Statement, arrays: Arrays) -> None:
         assert isinstance(statement, JointStatement)
         super().__init__(statement, arrays)
-        self.C, self.measure = statement.C, statement.measure
+        self.C = statement.C
+        self.measure = statement.measure
         self.labellings = arrays["labelling"]
         require(
             self.labellings.ndim == 2 and self.labellings.shape[1] == self.n, "a labelling is not about these samples"
@@ -219,12 +233,14 @@ class JointDuals(Duals):
 
     def block(self, ids: range, q: Integers) -> tuple[Array, Array, Array]:
         """g(α), not too large by more than an ulp, v (B, n) up to 4 ulp, and Σ_i v_i."""
-        g, counts = np.empty(len(ids)), np.empty((len(ids), self.n))
+        g = np.empty(len(ids))
+        counts = np.empty((len(ids), self.n))
         start, labels, whole = (self.arrays[name] for name in ("dual_start", "dual_label", "dual_whole"))
         largest = max(1, int(self.labellings.max(initial=0)))
         for row, d in enumerate(ids):
             part = slice(int(start[d]), int(start[d + 1]))
-            used, k = labels[part], whole[part].astype(np.int64)
+            used = labels[part]
+            k = whole[part].astype(np.int64)
             require(used.size == k.size == start[d + 1] - start[d], f"dual vector {d} is incomplete")
             require(np.all((used >= 0) & (used < self.losses.size)), f"dual vector {d} uses an unknown labelling")
             require(np.all((k >= 0) & (k <= 2**53)), f"dual vector {d} is negative somewhere, or too wide")

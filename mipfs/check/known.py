@@ -41,7 +41,8 @@ def check_known(document: Document) -> None:
     _each(document.get("extra", {}).values(), EXTRA, "an extra variable")
     _only(document.get("read") or {}, READ, "what was read")
     _check_atoms(document.get("atoms") or {})
-    near, relaxed = document.get("near_optimal"), document.get("relaxed")
+    near = document.get("near_optimal")
+    relaxed = document.get("relaxed")
     if near is not None:
         _only(near, LIST, "the list of near-optimal supports")
         _each(near["supports"], SUPPORT, "a near-optimal support")

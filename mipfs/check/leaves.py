@@ -65,14 +65,17 @@ class Tree:
             require(array.dtype.kind in kinds, f"{name!r} holds values of type {array.dtype}")
         self.feature = feature = arrays["feature"].tolist()
         children = arrays["children"].tolist()
-        self.dual, self.multiplier = arrays["dual"].tolist(), arrays["multiplier"].tolist()
+        self.dual = arrays["dual"].tolist()
+        self.multiplier = arrays["multiplier"].tolist()
         require({*map(len, (children, self.dual, self.multiplier))} == {len(feature)}, "a node is incomplete")
         n_duals, n_multipliers = len(arrays["dual_q"]), len(arrays["multipliers"])
         at = dict(arrays["whole"].tolist()) if "whole" in arrays else {}
         require(all(abs(value) < 2**52 for value in at.values()), "a split on a number that floats do not hold")
         self.steps: list[tuple[int, int]] = []
         # Depth first, without recursion; a release undoes a fixing on the way back.
-        reached, on_path, stack = [False] * len(feature), set[int](), [(LEAF, 0, 0, False)]
+        reached = [False] * len(feature)
+        on_path = set[int]()
+        stack = [(LEAF, 0, 0, False)]
         hole = "the leaves do not cover all selections: node"
         while stack:
             j, code, node, is_release = stack.pop()
@@ -115,9 +118,11 @@ class Fixings:
     def __init__(self, statement: Statement) -> None:
         self.forced, self.state, self.M = statement.forced.tolist(), statement.forced.copy(), statement.M
         self.inside = np.concatenate([np.flatnonzero(self.state == 1), np.zeros(statement.p + 1, dtype=np.int64)])
-        self.n_inside, self.conflicts = int((self.state == 1).sum()), 0
+        self.n_inside = int((self.state == 1).sum())
+        self.conflicts = 0
         self.n_free = int((self.state < 0).sum())
-        self.ends, self._before = (statement.low, statement.high), list[tuple[Array, Array]]()
+        self.ends = (statement.low, statement.high)
+        self._before = list[tuple[Array, Array]]()
         self._screened: list[tuple[Integers, int, bool]] = []
 
     def step(self, j: int, code: int) -> None:
@@ -128,14 +133,17 @@ class Fixings:
         if j >= self.state.size:
             self._before.append(self.ends)
             low, high = self.ends[0].copy(), self.ends[1].copy()
-            k, side, end = j - self.state.size, code % 2, float(code // 2)
+            k = j - self.state.size
+            side = code % 2
+            end = float(code // 2)
             if side:
                 low[k] = max(low[k], end)
             else:
                 high[k] = min(high[k], end)
             self.ends = low, high
             return
-        change, value = -1 if code < 0 else 1, code % 2
+        change = -1 if code < 0 else 1
+        value = code % 2
         if self.forced[j] >= 0:  # by the statement, or by screening
             self.conflicts += change * (self.forced[j] != value)
             return
@@ -155,9 +163,11 @@ class Fixings:
             self.conflicts += 1
             return
         # The minimum takes the most negative free costs, as many as there is room for.
-        room, free = self.M - self.n_inside, self.state < 0
+        room = self.M - self.n_inside
+        free = self.state < 0
         gains = order[free[order]]
-        taken, rest = gains[: max(room, 0)], gains[max(room, 0) :]
+        taken = gains[: max(room, 0)]
+        rest = gains[max(room, 0) :]
         last = cost[taken[-1]] if taken.size and taken.size == room else 0.0  # what leaves for another one
         following = cost[rest[0]] if rest.size else 0.0  # what comes for one that leaves
         # What the other value lifts it by: an atom in for the last that is taken, or the next in its place.
@@ -208,7 +218,9 @@ class Costs:
     """What dual vectors prove: g and the costs c − ½ s − A'y of the atoms, with the negative ones in order."""
 
     def __init__(self, statement: Statement, duals: Proven, multipliers: Array) -> None:
-        self.statement, self.duals, self.multipliers = statement, duals, multipliers
+        self.statement = statement
+        self.duals = duals
+        self.multipliers = multipliers
         self._blocks: OrderedDict[int, tuple[range, list[float], Array]] = OrderedDict()
         self._sorted: dict[tuple[int, int, bytes], tuple[list[float], Array, Integers]] = {}
         self._refuted = 0.0, np.zeros(statement.p)  # a Farkas ray bounds no cost at all
@@ -256,8 +268,11 @@ def least_bound(
     Screening fixes up to the level, which is then all that is proven at most. `told` hears how many of how many leaves
     are done.
     """
-    least, where, done = math.inf, -1, 0
-    costs, fixed = Costs(statement, duals, arrays["multipliers"]), Fixings(statement)
+    least = math.inf
+    where = -1
+    done = 0
+    costs = Costs(statement, duals, arrays["multipliers"])
+    fixed = Fixings(statement)
     for j, value in tree.steps:
         if j == RESTORE:
             fixed.restore()
@@ -265,7 +280,8 @@ def least_bound(
         if j not in (LEAF, SCREEN):
             fixed.step(j, value)
             continue
-        dual, bound = tree.dual[value], math.inf
+        dual = tree.dual[value]
+        bound = math.inf
         constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
         if not fixed.is_empty:
             bound = sum_below([*constants, *fixed.terms(reduced, order).tolist()])
@@ -285,5 +301,6 @@ def least_bound(
         if visit is not None:
             visit(fixed, bound)
         if bound < least:
-            least, where = bound, value
+            least = bound
+            where = value
     return least, where

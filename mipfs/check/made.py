@@ -43,8 +43,11 @@ class MadeAtoms:
     members = None
 
     def __init__(self, stated: Mapping[str, Any], columns: Remade) -> None:
-        raw, self.raw, self.made = columns.raw, columns.raw, stated["made"]
-        self.maps, self.starts = columns.maps, columns.starts
+        raw = columns.raw
+        self.raw = columns.raw
+        self.made = stated["made"]
+        self.maps = columns.maps
+        self.starts = columns.starts
         self.single, self.names, self.index = False, raw.feature_names, raw.index
         self.sizes, self.count = columns.maps.sizes, raw.n_features
         require(stated.get("names") is None and stated.get("columns") is None, "the atoms are made, and are listed too")
@@ -95,7 +98,8 @@ def check_inputs(document: Document, data: Instance, chosen: Integers) -> None:
     columns = data.block().values
     if not isinstance(columns, Remade):
         return
-    raw, features = columns.raw, document["atoms"]["made"]["features"]
+    raw = columns.raw
+    features = document["atoms"]["made"]["features"]
     names = {raw.feature_names[int(j)]: int(j) for j in chosen}
     require(dict(features).keys() == names.keys(), "the features that are used are not the selected ones")
     for name, j in names.items():

@@ -108,15 +108,20 @@ class Intersection(Map):
 
     def columns(self, j: int) -> sparse.csc_array:
         """Level by level: at the split (low, mid, high) the hat with its peak at value number mid."""
-        x, knots = self.values(j), self.knots(j)
-        edges, d = np.concatenate([[0.0], knots]), knots.size
+        x = self.values(j)
+        knots = self.knots(j)
+        edges = np.concatenate([[0.0], knots])
+        d = knots.size
         inside = np.flatnonzero(x > 0.0)
         parts = [(inside, np.zeros(inside.size, dtype=np.int64), x[inside] / math.sqrt(knots[-1]))]
         low, high = np.zeros(inside.size, dtype=np.int64), np.full(inside.size, d)
         while True:
             at = x[inside]
             going = (high - low > 1) & (at > edges[low]) & (at < edges[high])
-            inside, low, high, at = inside[going], low[going], high[going], at[going]
+            inside = inside[going]
+            low = low[going]
+            high = high[going]
+            at = at[going]
             if not inside.size:
                 break
             mid = (low + high) // 2
@@ -149,14 +154,16 @@ class Homogeneous(Map):
     """Sampled spectra κ of homogeneous kernels."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any], name: str) -> None:
-        steps, interval = options["steps"], number(options["interval"], "the interval")
+        steps = options["steps"]
+        interval = number(options["interval"], "the interval")
         fits = type(steps) is int and 1 <= steps <= 50 and interval > 0.0
         require(fits and set(options) == {"steps", "interval", "shift"}, "the options of the map are others")
         at = np.arange(steps) * interval
         decay = 1.0 / np.cosh(math.pi * at) if name != "additive-intersection" else np.ones(steps)
         tail = 1.0 / (1.0 + 4.0 * at * at) if name != "additive-chi2" else np.ones(steps)
         factor = {"additive-chi2": 1.0, "additive-intersection": 2.0 / math.pi}.get(name, 2.0 / math.log(4.0))
-        self.at, self.weight = at, np.sqrt(interval * factor * decay * tail * np.where(at > 0, 2.0, 1.0))
+        self.at = at
+        self.weight = np.sqrt(interval * factor * decay * tail * np.where(at > 0, 2.0, 1.0))
         super().__init__(raw, options)
 
     def size(self, j: int) -> int:
@@ -177,7 +184,8 @@ class Splines(Map):
     """Centred B-splines on quantiles."""
 
     def __init__(self, raw: Instance, options: Mapping[str, Any]) -> None:
-        self.knots, self.degree = options["knots"], options["degree"]
+        self.knots = options["knots"]
+        self.degree = options["degree"]
         fits = type(self.knots) is int and 2 <= self.knots <= 1000 and type(self.degree) is int
         require(fits and 0 <= self.degree <= 9 and set(options) == {"knots", "degree"}, "the options are others")
         super().__init__(raw, options)
@@ -190,7 +198,8 @@ class Splines(Map):
         reached /= reached[-1]
         places = np.searchsorted(reached, np.linspace(0.0, 1.0, self.knots), side="left")
         at = x[order][np.minimum(places, self.n - 1)]
-        room, kept = CLOSE_KNOTS * float(at[-1] - at[0]), [float(at[0])]
+        room = CLOSE_KNOTS * float(at[-1] - at[0])
+        kept = [float(at[0])]
         if not 0.0 < room < math.inf:
             return np.empty(0)
         for knot in at[1:-1].tolist():
@@ -205,7 +214,9 @@ class Splines(Map):
 
     def raw_columns(self, j: int) -> Array:
         """Cox and de Boor: B of degree q from those of degree q − 1."""
-        base, x, q = self.base(j), self.of_data(j), self.degree
+        base = self.base(j)
+        x = self.of_data(j)
+        q = self.degree
         if not base.size:
             return np.zeros((self.n, 1))
         # Beyond both ends the knots go on at the first and at the last distance.

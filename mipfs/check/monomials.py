@@ -49,13 +49,18 @@ class Monomials:
     """
 
     def __init__(self, document: Document, data: Instance) -> None:
-        self.base, atoms, params = data, document["atoms"], document["params"]
+        self.base = data
+        atoms = document["atoms"]
+        params = document["params"]
         made: Mapping[str, Any] = atoms["made"]
         require(made["kind"] == "monomials", f"no atoms of kind {made['kind']!r} are known")
-        self.degree, self.heredity, M = made["degree"], made["heredity"], params["M"]
+        self.degree = made["degree"]
+        self.heredity = made["heredity"]
+        M = params["M"]
         require(type(self.degree) is int and self.degree in (2, 3), "monomials are of degree 2 or 3")
         require(self.heredity in (None, "weak", "strong"), f"the heredity {self.heredity!r} is unknown")
-        self.gamma, self.r = number(made["gamma"], "gamma"), number(made["r"], "r")
+        self.gamma = number(made["gamma"], "gamma")
+        self.r = number(made["r"], "r")
         require(1e-30 <= self.gamma <= 1e30 and (self.r == 0 or 1e-30 <= self.r <= 1e30), "gamma or r is out of range")
         alone = params["loss"] != "structural" and document.get("near_optimal") is None
         require(alone, "monomials go with neither the structural loss nor a list of near-optimal supports")
@@ -104,7 +109,8 @@ class Monomials:
     def _over_held(self) -> Instance:
         used = sorted({j for key in self.held for j in key})
         X = self.base.block(np.array(used, dtype=np.int64)).dense()
-        at, columns = {j: k for k, j in enumerate(used)}, np.ones((X.shape[0], len(self.held)), order="F")
+        at = {j: k for k, j in enumerate(used)}
+        columns = np.ones((X.shape[0], len(self.held)), order="F")
         for g, key in enumerate(self.held):
             for j in key:
                 columns[:, g] *= X[:, at[j]]
@@ -115,7 +121,8 @@ class Monomials:
         return replace(held, select=SelectDefaults(M=self.base.select.M))
 
     def _about_held(self, document: Document) -> dict[str, Any]:
-        places, kind = {name: g for g, name in enumerate(self.names)}, document["scaling"]["kind"]
+        places = {name: g for g, name in enumerate(self.names)}
+        kind = document["scaling"]["kind"]
         selected = list(document["selected"])
         require(all(name in places for name in selected), "a monomial is selected that is not held")
         scaling = {"kind": kind, "shift": dict.fromkeys(selected, 0.0), "scale": dict.fromkeys(selected, 1.0)}
@@ -141,7 +148,8 @@ class Monomials:
 
     def _check_columns(self, document: Document) -> None:
         """Places, shift and scale of the features in selected monomials, and words, are those of the data."""
-        base, at = self.base, {name: key for name, key in zip(self.names, self.held, strict=True)}
+        base = self.base
+        at = {name: key for name, key in zip(self.names, self.held, strict=True)}
         require(all(name in at for name in document["selected"]), "a monomial is selected that is not held")
         require(document["n_features"] == base.n_features, "the data has another number of features")
         used = {base.feature_names[j]: j for name in document["selected"] for j in at[name]}
@@ -214,14 +222,18 @@ class Outside:
     """
 
     def __init__(self, monomials: Monomials, v: Array, total: float, rho: float) -> None:
-        self.of, self.v, self.total, self.rho = monomials, v, total, rho
+        self.of = monomials
+        self.v = v
+        self.total = total
+        self.rho = rho
         self.X, self.n = monomials.base.block().values, v.size
         self.gamma = 2.02 * (self.n + 24) * U
         self.squared = abs(self.X).power(2) if sparse.issparse(self.X) else None
 
     def largest(self) -> float:
         """An upper bound on that |ω|; ρ or less where none exceeds it."""
-        of, found = self.of, 0.0
+        of = self.of
+        found = 0.0
         if not self.v.any():
             return found
         for prefix, v in self._prefixes():
@@ -239,7 +251,8 @@ class Outside:
 
     def _above(self, prefix: Key, v: Array) -> Iterator[tuple[list[Key], Array]]:
         """Keys and |ω|, rounded up, of what may exceed ρ, of the prefix and one or two features (or none)."""
-        of, weight = self.of, np.abs(v)
+        of = self.of
+        weight = np.abs(v)
         q = np.sqrt(self._pull(weight, squares=True)) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
         mass = math.sqrt(float(weight.sum())) * (1.0 + self.gamma) + UNDERFLOW_ALLOWANCE
         require(max(float(q.max(initial=0.0)), mass) < 1e150, "the monomials are beyond floating point")

@@ -54,8 +54,12 @@ class NearOptimal:
     """
 
     def __init__(self, statement: Statement, stated: Any, incumbent: Classifier) -> None:
-        self.statement, self.incumbent, self.complete = statement, incumbent, stated["complete"]
-        self.gap, self.size, entries = stated["gap"], stated["size"], stated["supports"]
+        self.statement = statement
+        self.incumbent = incumbent
+        self.complete = stated["complete"]
+        self.gap = stated["gap"]
+        self.size = stated["size"]
+        entries = stated["supports"]
         typed = type(self.complete) is bool and type(self.size) in (int, type(None)) and isinstance(entries, list)
         require(typed, "the near-optimal supports are malformed")
         require(self.size is None or self.size >= 1, f"a list of {self.size} near-optimal supports was asked for")
@@ -77,18 +81,23 @@ class NearOptimal:
 
     def _set_limit(self, full: bool) -> None:
         """The limit, and what a support that is missing must be proven to be worth."""
-        best, last = self.values[0], self.values[-1]
+        best = self.values[0]
+        last = self.values[-1]
         same = abs(best - self.incumbent.objective) <= NEAR * abs(best) + self.incumbent.error
         require(same, f"the best near-optimal support has the objective {best!r}, the incumbent another")
         if self.gap is not None:
             self.limit = above(Fraction(best) + Fraction(self.gap) * abs(Fraction(best)))
             self.least = math.nextafter(self.limit, math.inf)
         if full and last <= self.limit:
-            self.limit, self.least = last, last - SAME_VALUE * abs(last)
+            self.limit = last
+            self.least = last - SAME_VALUE * abs(last)
 
     def _check(self, k: int, entry: Mapping[str, Any]) -> None:
         """One support: allowed, worth what it says by its weights, below the limit, and as far above the best."""
-        whose, ids, best, objective = f"near-optimal support {k + 1}", self.supports[k], self.values[0], self.values[k]
+        whose = f"near-optimal support {k + 1}"
+        ids = self.supports[k]
+        best = self.values[0]
+        objective = self.values[k]
         broken = self.statement.refused(ids, entry.get("extra"))
         require(not broken, f"{whose}: {broken}")
         ties = entry.get("ties")
@@ -99,7 +108,8 @@ class NearOptimal:
         require(found.error <= LISTED_ACCURACY * abs(objective), f"{whose}: rounding leaves its objective in doubt")
         inside = objective <= self.limit + SAME_VALUE * abs(self.limit)
         require(inside, f"{whose}: its objective {objective!r} lies above the limit {self.limit!r}")
-        gap, exact = absent_or(entry["gap"], math.inf, "a gap"), gap_above(objective, best)
+        gap = absent_or(entry["gap"], math.inf, "a gap")
+        exact = gap_above(objective, best)
         right = gap == exact or abs(gap - exact) <= STATED_GAP_AGREEMENT * exact + 8 * U
         require(right, f"{whose}: the gap is {gap!r}, but its objective says otherwise")
 
@@ -126,7 +136,8 @@ class NearOptimal:
                 shown, f"near-optimal support {k}: its objective is {objective!r}, but only {low!r} is proven of it"
             )
             worst = max(worst, gap)
-        count, complete = len(self.supports), "no other is missing" if self.complete else "others may be missing"
+        count = len(self.supports)
+        complete = "no other is missing" if self.complete else "others may be missing"
         supports = (
             "1 near-optimal support, its objective" if count == 1 else f"{count} near-optimal supports, objectives"
         )
@@ -136,7 +147,8 @@ class NearOptimal:
         """See a leaf: whether it may hold a support that belongs to the list and is not in it."""
         if not self.complete:
             return
-        proven, only = self.statement.reported(bound), fixed.only
+        proven = self.statement.reported(bound)
+        only = fixed.only
         if proven >= self.least or only in self.listed:
             return
         if only is not None and not self._may_be_allowed(only):
@@ -148,7 +160,8 @@ class NearOptimal:
         """Whether all that a leaf holds is a listed support with features of weight 0; no value is below 0."""
         inside = set(fixed.inside[: fixed.n_inside].tolist())
         free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
-        dear, level = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}, max(bound, 0.0)
+        dear = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}
+        level = max(bound, 0.0)
         proven = self.statement.reported(level)
         return any(
             objective - SAME_VALUE * abs(objective) <= proven and dear <= one <= inside

@@ -56,7 +56,8 @@ def twice_above(regulariser: Stated, first: int, omega: Array, radius: Array) ->
         if not np.isfinite(middle + far):
             found.flat[at] = np.inf
             continue
-        j, ends = first + at % omega.shape[1], (Fraction(middle) - Fraction(far), Fraction(middle) + Fraction(far))
+        j = first + at % omega.shape[1]
+        ends = (Fraction(middle) - Fraction(far), Fraction(middle) + Fraction(far))
         found.flat[at] = above(2 * max(regulariser.conjugate(j, end) for end in ends))
     return found
 

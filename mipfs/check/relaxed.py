@@ -22,7 +22,8 @@ from mipfs.check.verdict import closes, not_above
 
 def check_relaxation(document: Document, statement: Statement, bound: float) -> tuple[str, ...]:
     """Both sides of the relaxation of a result, and whether they meet where it says RELAXED; in words."""
-    relaxed, is_claimed = document.get("relaxed"), document["status"] == "RELAXED"
+    relaxed = document.get("relaxed")
+    is_claimed = document["status"] == "RELAXED"
     require(not is_claimed or relaxed is not None, "RELAXED, but no relaxation stands in the result")
     if relaxed is None:
         return ()

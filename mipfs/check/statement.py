@@ -65,7 +65,8 @@ class Atoms:
         sizes = ONE if columns is None else np.array([part.size for part in columns])
         whole = columns is None or all(part.size == np.unique(part).size > 0 for part in columns)
         require(whole, "an atom has no columns, or one twice")
-        self.sizes, self.starts = np.broadcast_to(sizes, (self.count,)), np.cumsum(sizes) - sizes
+        self.sizes = np.broadcast_to(sizes, (self.count,))
+        self.starts = np.cumsum(sizes) - sizes
         self.members = None if columns is None else np.concatenate(columns)
         scale = given.get("scale")
         self.scale: Array | None = None if scale is None else np.array([number(v, "a scale") for v in scale])
@@ -105,12 +106,16 @@ class Statement:
     """Whether the loss is a sum over the samples."""
 
     def __init__(self, document: Document, data: Instance) -> None:
-        params, C, M = document["params"], document["params"]["C"], document["params"]["M"]
-        columns, stated = data.block().values, document.get("atoms") or {}
+        params = document["params"]
+        C = document["params"]["C"]
+        M = document["params"]["M"]
+        columns = data.block().values
+        stated = document.get("atoms") or {}
         made = isinstance(columns, Remade)
         self.atoms: Atoms | MadeAtoms = MadeAtoms(stated, columns) if made else Atoms(stated, data)
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
-        self.params, self.margin = params, params.get("margin", "unit")
+        self.params = params
+        self.margin = params.get("margin", "unit")
         self.stated = self._stated()
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")
@@ -144,7 +149,8 @@ class Statement:
 
     def _penalties(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""
-        own, by_name = self.data.penalty, isinstance(lam, Mapping)
+        own = self.data.penalty
+        by_name = isinstance(lam, Mapping)
         given = lam.values() if by_name else lam if isinstance(lam, list) else [lam]
         values = np.array([number(value, "a penalty") for value in given])
         require(by_name or values.size in (1, self.p) or self.p == 0, "the penalties are not one for every atom")
@@ -158,9 +164,12 @@ class Statement:
         return penalty
 
     def _read_rows(self, document: Document) -> None:
-        self.rows, self.extra = document["rows"], document.get("extra", {})
+        self.rows = document["rows"]
+        self.extra = document.get("extra", {})
         require(not any(name in self.atoms.index for name in self.extra), "an extra variable is called as a feature is")
-        places, at, values = {name: self.p + k for k, name in enumerate(self.extra)}, [], []
+        places = {name: self.p + k for k, name in enumerate(self.extra)}
+        at = []
+        values = []
         for r, row in enumerate(self.rows):
             at += [(r, places[name] if name in places else self.ids((name,))[0]) for name in row["terms"]]
             values += [number(value, "a coefficient of a row") for value in row["terms"].values()]
@@ -213,7 +222,8 @@ class Statement:
         Without values of the extra variables (e,) their rows are left out. With `sigma` (k,) in (0, 1] these are the
         σ of the atoms; rows hold then as far as numbers that were computed apart agree.
         """
-        part, loose = np.ones(ids.size) if sigma is None else sigma, 0.0 if sigma is None else NEAR
+        part = np.ones(ids.size) if sigma is None else sigma
+        loose = 0.0 if sigma is None else NEAR
         if math.fsum(part.tolist()) > self.M * (1.0 + loose):
             return f"{math.fsum(part.tolist()):g} features are selected, {self.M} are allowed"
         sides = self.forced[ids]
@@ -224,11 +234,13 @@ class Statement:
             at |= {self.p + k: float(value) for k, value in enumerate(extra)}
         for r, row in enumerate(self.rows):
             span = slice(self.by_row.indptr[r], self.by_row.indptr[r + 1])
-            places, values = self.by_row.indices[span].tolist(), self.by_row.data[span].tolist()
+            places = self.by_row.indices[span].tolist()
+            values = self.by_row.data[span].tolist()
             if extra is None and any(j >= self.p for j in places):
                 continue
             terms = [Fraction(a) * Fraction(at.get(j, 0.0)) for a, j in zip(values, places, strict=True)]
-            exact, size = sum(terms, Fraction(0)), sum((abs(t) for t in terms), Fraction(0))
+            exact = sum(terms, Fraction(0))
+            size = sum((abs(t) for t in terms), Fraction(0))
             room = ROUNDED * sum((abs(t) for t, j in zip(terms, places, strict=True) if j >= self.p), Fraction(0))
             room += Fraction(loose) * size
             if not self.lb[r] - room <= exact <= self.ub[r] + room:
@@ -247,7 +259,8 @@ class Statement:
         value, error : float, error is what the value may be off in all
         doubt : (n,) what it may be off for the `off` of every sample
         """
-        terms, doubt = self.c * self.stated.losses(short), self.c * self.stated.steepest(short + off) * off
+        terms = self.c * self.stated.losses(short)
+        doubt = self.c * self.stated.steepest(short + off) * off
         value = math.fsum(terms.tolist()) if np.all(np.isfinite(terms)) else math.inf
         return value, 1.01 * float(doubt.sum()) + TERM * U * value, doubt
 

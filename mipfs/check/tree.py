@@ -115,7 +115,8 @@ def check(
     told : callable, optional
         Hears how many of how many leaves are done.
     """
-    begin, found = time.perf_counter(), dict[str, Any]()
+    begin = time.perf_counter()
+    found = dict[str, Any]()
     reason = ""
     try:
         with np.errstate(all="ignore"):  # a forger's numbers beyond floating point are to be refused, not warned of
@@ -138,7 +139,9 @@ def _check(
     found: dict[str, Any],
     told: Callable[[int, int], object] | None,
 ) -> None:
-    status, kind, certificate = document["status"], document["scaling"]["kind"], document["certificate"]
+    status = document["status"]
+    kind = document["scaling"]["kind"]
+    certificate = document["certificate"]
     require(status in STATUSES, f"the status {status!r} is unknown")
     check_known(document)
     data = functions.view(document, data)
@@ -147,7 +150,8 @@ def _check(
     require(certificate["kind"] in ("tree", "relaxation"), f"no certificate of kind {certificate['kind']!r} is known")
     made = Monomials(document, data) if "kind" in ((document.get("atoms") or {}).get("made") or {}) else None
     if made is not None:
-        document, data = made.document, made.data
+        document = made.document
+        data = made.data
     statement = reading[0](document, data)
     derived.append(statement, certificate.get("derived", ()))
     described = words.in_words(statement)
@@ -168,12 +172,14 @@ def _check(
     bound = absent_or(
         certificate["bound"], math.inf if status == "INFEASIBLE" else -math.inf, "the certificate's bound"
     )
-    tree, duals = Tree(arrays, statement.p, statement.whole), reading[1](statement, arrays)
+    tree = Tree(arrays, statement.p, statement.whole)
+    duals = reading[1](statement, arrays)
     level = statement.unit(bound if listed is None or not listed.complete else max(bound, listed.least))
     what = over_few(statement, duals, tree) if listed is None else (statement, duals, tree)
     least, leaf = least_bound(*what, arrays, listed, told, level)
     rest = math.inf if made is None else made.bound(statement, duals, arrays, level)
-    proven, who = statement.reported(min(least, rest)), f"leaf {leaf}" if least <= rest else "what is not held"
+    proven = statement.reported(min(least, rest))
+    who = f"leaf {leaf}" if least <= rest else "what is not held"
     if statement.margin == "unit":  # no value of (P) is negative: losses, penalties and squares are not
         proven = max(proven, 0.0)
     found |= {"n_leaves": tree.n_leaves, "n_duals": duals.count}

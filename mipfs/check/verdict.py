@@ -31,7 +31,9 @@ def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, 
     incumbent : Classifier, with the objective that its weights have, inf where there is none
     bound : float, the certified one; inf where no selection is allowed
     """
-    status, objective, params = document["status"], incumbent.objective, document["params"]
+    status = document["status"]
+    objective = incumbent.objective
+    params = document["params"]
     said = absent_or(document["bound"], -math.inf, "the bound")
     asked = number(params["gap"], "the asked gap")
     require(document["certificate"]["gap"] == asked, "the asked gap of the certificate is not that of the parameters")
@@ -67,7 +69,8 @@ def closes(status: str, upper: float, error: float, lower: float, asked: float, 
 
     An upper side that rounding leaves in doubt by no more than a thousandth of that gap is taken for what it is.
     """
-    gap, size = gap_between(upper, lower), abs(upper)
+    gap = gap_between(upper, lower)
+    size = abs(upper)
     exact = error == 0 or lower >= upper + error or gap_between(upper + error, lower) <= asked
     told = exact or error <= DOUBTFUL_GAP_SHARE * asked * size
     lost = f": rounding leaves {upper!r} in doubt by {error:.2g}, more than a thousandth of that gap"
@@ -83,7 +86,8 @@ def _stated_gap(document: Mapping[str, Any], gap: float, incumbent: Classifier, 
     require("gap" in document, "the result does not state its gap")
     if document["gap"] is None:
         return
-    stated, size = number(document["gap"], "the gap"), abs(incumbent.objective)
+    stated = number(document["gap"], "the gap")
+    size = abs(incumbent.objective)
     known = math.isfinite(gap)
     require(known, f"the gap of the result is {document['gap']!r}, but there is none between {size!r} and {bound!r}")
     apart = NEAR * (1.0 + abs(bound) / size) + incumbent.error / size if size else 0.0

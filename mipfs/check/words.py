@@ -18,8 +18,11 @@ Key = tuple[str, tuple[tuple[str, float], ...], float, float]
 
 def in_words(statement: Statement) -> tuple[str, ...]:
     """The problem, one line for each of its parts and rows."""
-    data, params, atoms = statement.data, statement.params, statement.atoms
-    what, raw = "features" if atoms.single else "atoms", atoms.raw if isinstance(atoms, MadeAtoms) else data
+    data = statement.data
+    params = statement.params
+    atoms = statement.atoms
+    what = "features" if atoms.single else "atoms"
+    raw = atoms.raw if isinstance(atoms, MadeAtoms) else data
     loss = statement.stated.words if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
     bias = "a free intercept" if statement.bias else "no intercept"
     term = "½‖w‖²" if statement.regulariser is None else f"Σ r(w_j), r(w) = {statement.regulariser.words}"
@@ -48,7 +51,8 @@ def in_words(statement: Statement) -> tuple[str, ...]:
 
 
 def _selection(statement: Statement, what: str) -> str:
-    names, fixed = statement.atoms.names, statement.fixed
+    names = statement.atoms.names
+    fixed = statement.fixed
     most = "any number" if statement.params["M"] is None else f"at most {statement.params['M']}"
     line = f"select {most} of {statement.p} {what}"
     for value, word in ((1, "always"), (0, "never")):
@@ -68,7 +72,8 @@ def _atom(statement: Statement, g: int) -> str:
 
 
 def _penalties(statement: Statement) -> str:
-    c, names = statement.penalty, statement.atoms.names
+    c = statement.penalty
+    names = statement.atoms.names
     if c.strides == (0,) or np.all(c == c[0]):  # one number for all, or equal ones
         return f"{_number(c[0])} each"
     return _list(f"{names[int(j)]} {_number(c[j])}" for j in np.flatnonzero(c))
@@ -118,19 +123,23 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     tuple of str
         What differs, one line each.
     """
-    data, stated, found = statement.data, [_stated(row) for row in statement.rows], list[str]()
+    data = statement.data
+    stated = [_stated(row) for row in statement.rows]
+    found = list[str]()
     own = [_key(row.name, row.terms, row.lb, row.ub) for row in data.rows]
     asks = "the data asks for {}; the result's problem does not have it"
     found += [asks.format(_text(row)) for row, key in zip(data.rows, own, strict=True) if key not in stated]
     for value, names, word in ((1, data.select.forced_in, "in"), (0, data.select.forced_out, "out")):
-        index, forced = statement.atoms.index, statement.forced
+        index = statement.atoms.index
+        forced = statement.forced
         met = (statement.M < 0 or (name in index and forced[index[name]] == value) for name in names)
         left = [name for name, holds in zip(names, met, strict=True) if not holds]
         found += [f"the data forces {name!r} {word}; the result's problem does not" for name in left]
     if given is not None:
         held = [key for key in own if key in stated]
         _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
-    asked, M = data.select.M, statement.params["M"]
+    asked = data.select.M
+    M = statement.params["M"]
     same = asked is None or asked == M
     return (*found, *(() if same else (f"M is {'none' if M is None else M}; the data asks for {asked}",)))
 

@@ -67,5 +67,6 @@ def compare(
         title = f"The ladder on {Path(data_file).name}"
         blocks = partial(ladder_blocks, comparison, len(problem.selection.rows))
         nothing = not comparison.selected and comparison.incumbent == float("inf")
-        conflict, targets = comparison.conflict or None, Targets(json, report, title, quiet)
+        conflict = comparison.conflict or None
+        targets = Targets(json, report, title, quiet)
         return finish_study(comparison, blocks, targets, conflict=conflict, nothing=nothing)

@@ -29,9 +29,11 @@ def compile(
     check_target(json)
     if beside_sources:
         kept.use_beside()
-    folder, read = kept.home(), [str(one) for one in kept.folders()]
+    folder = kept.home()
+    read = [str(one) for one in kept.folders()]
     found = {"schema": 1, "key": kept.key(), "read": read, "written": None if folder is None else str(folder)}
-    lines, failed = [*(f"read from   {one}" for one in read), f"written to  {folder or 'nowhere'}"], list[str]()
+    lines = [*(f"read from   {one}" for one in read), f"written to  {folder or 'nowhere'}"]
+    failed = list[str]()
     if not where:
         if folder is None:
             raise UsageError("compiled code can be kept nowhere; name a folder with NUMBA_CACHE_DIR")

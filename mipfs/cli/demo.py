@@ -137,7 +137,8 @@ def _open(page: Path) -> None:
 def shipped(name: str) -> Path:
     """The path of an instance that ships with the package (a wheel) or the repository (a checkout)."""
     package = Path(__file__).resolve().parents[1]
-    inside, beside = package / "instances" / name, package.parent / "instances" / name
+    inside = package / "instances" / name
+    beside = package.parent / "instances" / name
     return inside if inside.exists() else beside
 
 
@@ -155,7 +156,8 @@ def _show_trace(trace: Sequence[Record]) -> None:
 
 
 def _show_next(path: Path) -> None:
-    program, data = _program(), shlex.quote(os.path.relpath(path))
+    program = _program()
+    data = shlex.quote(os.path.relpath(path))
     print("\nNext:")
     print(f"  {program} solve fsp-m {data} --scale {SCALE} -p M=5 -p C=1 --time-limit 60 --json result.json")
     print(f"  {program} verify result.json {data}")

@@ -43,7 +43,8 @@ def notes(view: Compiled | None, quiet: bool = False) -> Iterator[None]:
 
     Where there is no terminal, only that much is compiled is said, in a line.
     """
-    handler, log = _Notes(view), logging.getLogger("mipfs")
+    handler = _Notes(view)
+    log = logging.getLogger("mipfs")
     level = log.level
     if not quiet:
         log.addHandler(handler)
@@ -86,11 +87,14 @@ class Compiled:
         from rich.table import Table
 
         assert self.compiling is not None
-        done, expected = self.compiling.functions, self.compiling.expected
-        about, of = "compiling kernels, once", f" of about {expected}" if expected else ""
+        done = self.compiling.functions
+        expected = self.compiling.expected
+        about = "compiling kernels, once"
+        of = f" of about {expected}" if expected else ""
         tail = f"{done}{of} functions  {time.monotonic() - self.compiling.began:.0f} s"
         if width < len(about) + len(tail) + 8:
-            about, tail = "compiling", tail.replace(" of about ", "/").replace(" functions", "")
+            about = "compiling"
+            tail = tail.replace(" of about ", "/").replace(" functions", "")
         room = max(4, min(40, width - len(about) - len(tail) - 4))
         total = max(expected, done + 1) if expected else None
         shown = Table.grid(padding=(0, 2, 0, 0))
@@ -121,7 +125,8 @@ class _View(Compiled):
             self.began = time.monotonic()
             yield self.line(options.max_width)
             return
-        cells, counters = {"seconds": f"{time.monotonic() - self.began:.1f}"}, ""
+        cells = {"seconds": f"{time.monotonic() - self.began:.1f}"}
+        counters = ""
         if self.record is not None:
             r = self.record
             cells |= {"iteration": str(r.iteration), "incumbent": number(r.objective), "bound": number(r.bound)}
@@ -130,7 +135,8 @@ class _View(Compiled):
         shown = _fitting({name: max(len(name), len(cells.get(name, ""))) for name in COLUMNS}, options.max_width)
         table = Table(*shown)
         for column in table.columns:
-            column.no_wrap, column.justify = True, "right"
+            column.no_wrap = True
+            column.justify = "right"
         table.add_row(*(cells.get(name, "") for name in shown))
         yield table
         if counters:

@@ -39,12 +39,15 @@ class View(Compiled):
 
     def __init__(self) -> None:
         self.points: list[Point] = []
-        self.about, self.began = "", time.monotonic()
+        self.about = ""
+        self.began = time.monotonic()
         self.record: Record | None = None
 
     def begin(self, about: str) -> None:
         """A solve begins."""
-        self.about, self.began, self.record = about, time.monotonic(), None
+        self.about = about
+        self.began = time.monotonic()
+        self.record = None
 
     def add(self, point: Point) -> None:
         """A point is there."""

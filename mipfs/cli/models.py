@@ -10,7 +10,9 @@ def models(json: Json = None, quiet: Quiet = False, seed: Seed = 0) -> int:
     from mipfs.cli.output import check_target, write_json
 
     check_target(json)
-    formulations, carried, atoms = formulation_lines(), driver_lines(), atom_lines()
+    formulations = formulation_lines()
+    carried = driver_lines()
+    atoms = atom_lines()
     if json is not None:
         write_json({"schema": 1, "formulations": formulations, "drivers": carried, "atoms": atoms}, json)
     if json != "-" and not quiet:

@@ -121,7 +121,8 @@ def _finish(found: SolutionPath, targets: Targets) -> int:
     from mipfs.lab.studies.path_report import path_blocks
     from mipfs.result.result import Status
 
-    results, conflict = [point.result for point in found.points], None
+    results = [point.result for point in found.points]
+    conflict = None
     nothing = not any(result.has_classifier or result.relaxed for result in results)
     if nothing and results and all(point.status is Status.INFEASIBLE for point in found.points):
         conflict = results[0].conflict

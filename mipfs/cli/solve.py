@@ -218,5 +218,6 @@ def _validation(path: str, data: Instance, label: str | None) -> Instance:
     """Validation data, with the labels of the training data."""
     from mipfs.readers import read_new
 
-    names, n_features = data.feature_names, data.n_features
+    names = data.feature_names
+    n_features = data.n_features
     return read_new(path, names=names, n_features=n_features, labels=data.labels, label=label, remembered=data.label)

@@ -57,7 +57,8 @@ def _show_rich(block: Table) -> None:
     from rich.table import Table as Framed
     from rich.text import Text
 
-    console, (header, *rows) = Console(), block.visible()
+    console = Console()
+    (header, *rows) = block.visible()
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     least = [min(width, FOLDED_WIDTH) if i < block.left else width for i, width in enumerate(widths)]
     if sum(least) + len(least) > console.width:

@@ -17,7 +17,9 @@ def command_line() -> str | None:
 
     What no text can hold, bytes of a file name, is a question mark.
     """
-    arguments, kept, skip = list(ARGUMENTS.get()), [], False
+    arguments = list(ARGUMENTS.get())
+    kept = []
+    skip = False
     for argument in arguments:
         if skip or argument in OUTPUTS:
             skip = not skip

@@ -127,7 +127,8 @@ def _show(report: Report) -> None:
     from mipfs.cli.text import Alarm, number, percent, show_pairs
     from mipfs.report.numbers import many
 
-    leaves, duals = many(report.n_leaves, "leaf", "leaves"), many(report.n_duals, "dual vector", "dual vectors")
+    leaves = many(report.n_leaves, "leaf", "leaves")
+    duals = many(report.n_duals, "dual vector", "dual vectors")
     lines = [*report.statement[:MOST_LINES]]
     if len(report.statement) > MOST_LINES:
         lines.append(f"and {len(report.statement) - MOST_LINES} more lines, all of them in --json FILE")

@@ -83,7 +83,8 @@ class Cache(caching._Cache):
     def files(self) -> list[Any]:
         """numba's files of the function, in every folder that is read; the last is written to, if any can be."""
         if self._files is None:
-            base, stamp = self._base(), self._stamp()
+            base = self._base()
+            stamp = self._stamp()
             self._files = [caching.IndexDataCacheFile(str(folder), base, stamp) for folder in kept.folders()]
         return self._files
 

@@ -104,7 +104,8 @@ def is_safe(folder: Path, owner: int | None = None, allowed: int = 0) -> bool:
 
 def lies_beside() -> Path | None:
     """The folder of machine code beside the sources, trusted as these are; None where there is none."""
-    source, parent = PACKAGE.stat(), PACKAGE / "__pycache__"
+    source = PACKAGE.stat()
+    parent = PACKAGE / "__pycache__"
     folder = parent / f"mipfs-{key()}"
     if all(any(is_safe(place, owner, source.st_mode) for owner in (source.st_uid, 0)) for place in (parent, folder)):
         return folder
@@ -131,7 +132,8 @@ def folders() -> list[Path]:
     if config.CACHE_DIR:
         named = Path(config.CACHE_DIR) / f"mipfs-{key()}"
         return [folder for folder in (home() or named,) if folder.is_dir()]
-    own, found = users_own(), lies_beside()
+    own = users_own()
+    found = lies_beside()
     read = [] if found is None else [found]
     if own is not None and all(is_safe(place) for place in (own, own / f"mipfs-{key()}")):
         read.append(own / f"mipfs-{key()}")  # also where it cannot be written to

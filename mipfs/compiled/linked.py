@@ -132,7 +132,9 @@ def _linking() -> Iterator[None]:
     def shared(scope: Any, _memo: Any) -> Any:
         return scope  # a function that is inlined copies its scope for every block: a tenth of the time
 
-    maker._library_class, target.get_executable, maker.set_env = Linked, executable_where_entered, set_where_emitted
+    maker._library_class = Linked
+    target.get_executable = executable_where_entered
+    maker.set_env = set_where_emitted
     ir.Scope.__deepcopy__ = shared
     try:
         yield

@@ -39,10 +39,12 @@ def finish(
     progress: Callable[[int, int], None],
 ) -> Path:
     """Write the blocks of columns and the manifest, and move the store to its place."""
-    store, n = folder / "store", int(state["rows"])
+    store = folder / "store"
+    n = int(state["rows"])
     store.mkdir(exist_ok=True)
     order, names, groups = _named(source, state)
-    runs, p = Runs(folder / "spill", state["runs"]), len(order)
+    runs = Runs(folder / "spill", state["runs"])
+    p = len(order)
     if p == 0:
         raise DataError("no sample has a feature", "write index:value after the labels", path=source)
     counts = runs.counts(max(int(state["width"]), 1))
@@ -51,7 +53,9 @@ def finish(
     dense = int(counts.sum()) > DENSE_ABOVE * n * p if dense is None else dense
     item = np.dtype(dtype).itemsize
     ranges = _dense_ranges(n, p, block // item) if dense else split(counts, max(1, block // (item + 4)))
-    plan, digest, files = [dense, ranges], Digest((n, p)), state["blocks"]
+    plan = [dense, ranges]
+    digest = Digest((n, p))
+    files = state["blocks"]
     if state.get("plan") != json.loads(json.dumps(plan)):  # another size of blocks was asked for
         files = {}
         state |= {"plan": plan, "blocks": {}, "most": []}
@@ -88,7 +92,8 @@ def finish(
 
 def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[str] | None, dict[str, list[str]]]:
     """Provisional columns in the order of the features, and what these are called."""
-    position, given = state["position"], state["given"]
+    position = state["position"]
+    given = state["given"]
     if state["kind"] == "svmlight":
         return range(int(state["width"])), given, {}
     if state["kind"] == "npz":
@@ -136,7 +141,8 @@ def _write_samples(
     source: Path, folder: Path, store: Path, state: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, list[int]]]:
     """y, bags and weights; the labels."""
-    n, given = int(state["rows"]), np.array(state["labels"])
+    n = int(state["rows"])
+    given = np.array(state["labels"])
     lines = None if None in state["first"] else np.array(state["first"])
     signs, labels = map_labels(Table(None, given, lines=lines), state["positive"], source)
     found = {}

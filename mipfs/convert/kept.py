@@ -63,7 +63,8 @@ class Grown:
     """
 
     def __init__(self, path: Path, dtype: str, rows: int) -> None:
-        self.path, self.dtype = path, np.dtype(dtype)
+        self.path = path
+        self.dtype = np.dtype(dtype)
         path.touch()
         os.truncate(path, rows * self.dtype.itemsize)
         self._stream: io.BufferedWriter = path.open("ab")

@@ -26,7 +26,8 @@ class Buffer:
 
     def __init__(self, memory: int, dtype: str) -> None:
         self.capacity = max(1024, memory // (2 * (8 + np.dtype(dtype).itemsize)))
-        self._dtype, self.size = dtype, 0
+        self._dtype = dtype
+        self.size = 0
         self._grow(0)
 
     def _grow(self, least: int) -> None:
@@ -93,7 +94,8 @@ class Runs:
         data: Any  # float32 or float64
         indptr: Any = ends.astype(np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64)
         data = np.empty(ends[-1], dtype=dtype)
-        indices, heads = np.empty(ends[-1], dtype=np.int32), ends[:-1].copy()
+        indices = np.empty(ends[-1], dtype=np.int32)
+        heads = ends[:-1].copy()
         for columns, rows, values in self._runs:
             for first, at in _pieces(columns, chosen):
                 place(columns[at], first, rows[at], values[at], heads, indices, data)

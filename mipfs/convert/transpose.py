@@ -78,12 +78,14 @@ def convert(
     UsageError
         The folder exists; an option out of its range.
     """
-    source, place = Path(data), Path(store)
+    source = Path(data)
+    place = Path(store)
     if not place.name or "\0" in str(place):
         raise UsageError(f"{shown(str(store))} is no name of a folder that can be made; give one, such as data.store")
     if os.path.isdir(source):
         raise DataError("this is a folder", "give a data file", path=source)
-    kind, folder = format_of(source), place.with_name(place.name + ".unfinished")
+    kind = format_of(source)
+    folder = place.with_name(place.name + ".unfinished")
     done, begun, made = (os.path.exists(path) for path in (place / MANIFEST, folder, folder / "store"))
     if done and begun and not made:
         shutil.rmtree(folder)  # it was killed after the last step
@@ -142,7 +144,8 @@ def _read(
             return state
         column: Label = label if label is not None else sidecar.label or ("y" if kind == "npz" else LABEL)
         found = _chunks(kind, source, stream, column, n_features, state["position"])
-        samples, buffer = Samples(folder, source, state), Buffer(min(memory * MB, of_machine()), dtype)
+        samples = Samples(folder, source, state)
+        buffer = Buffer(min(memory * MB, of_machine()), dtype)
         for chunk in found:
             values = _narrow(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
@@ -213,7 +216,9 @@ class Samples:
     """Labels, bags and weights of the samples, in files that grow."""
 
     def __init__(self, folder: Path, source: Path, state: dict[str, Any]) -> None:
-        self.state, self.source, self.rows = state, source, int(state["rows"])
+        self.state = state
+        self.source = source
+        self.rows = int(state["rows"])
         self.nnz = int(state["nnz"])
         kinds = (("codes", "i1"), ("bags", "<i8"), ("weights", "<f8"))
         self._files = {name: Grown(folder / f"{name}.bin", kind, self.rows) for name, kind in kinds}

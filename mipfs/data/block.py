@@ -71,7 +71,8 @@ class Block:
 
     def pull(self, v: Array) -> Array:
         """(values − center)'v of a vector (n,), shape (k,), or of vectors (n, m), shape (k, m)."""
-        pulled, total = np.asarray(self.values.T @ v, dtype=float), v.sum(axis=0)
+        pulled = np.asarray(self.values.T @ v, dtype=float)
+        total = v.sum(axis=0)
         if not self.is_centred:
             return pulled
         return np.asarray(pulled - np.multiply.outer(self.center, total))

@@ -47,7 +47,8 @@ def scaled_sum(X: Any, weights: Array, shift: Array, scale: Array) -> Array:
         counts = np.diff(columns.indptr)
         products = standing(columns.data, 0.0, np.repeat(scale, counts)) * np.repeat(weights, counts)
         return np.asarray(np.bincount(columns.indices, products, n), dtype=float)
-    total, step = np.zeros(n), max(1, NUMBERS_PER_BLOCK // max(1, k))
+    total = np.zeros(n)
+    step = max(1, NUMBERS_PER_BLOCK // max(1, k))
     rows = sparse.csr_array(X) if sparse.issparse(X) else X
     for start in range(0, n, step) if k else ():
         part = rows[start : start + step]

@@ -32,12 +32,16 @@ class MadeMatrix:
     """
 
     __array_ufunc__ = None  # an array times this is `__rmatmul__`
-    ndim, dtype = 2, np.dtype(np.float64)
+    ndim = 2
+    dtype = np.dtype(np.float64)
 
     def __init__(
         self, shape: tuple[int, int], make: Callable[[Integers], Any], is_sparse: bool = False, raw: Any = None
     ) -> None:
-        self.shape, self._make, self.is_sparse, self.raw = shape, make, is_sparse, raw
+        self.shape = shape
+        self._make = make
+        self.is_sparse = is_sparse
+        self.raw = raw
         self._step = max(1, NUMBERS_PER_BLOCK // max(1, shape[0]))
 
     @property
@@ -107,7 +111,8 @@ class GroupNames(Unstored):
     """
 
     def __init__(self, groups: Sequence[str], starts: Integers) -> None:
-        self.groups, self.starts = groups, starts
+        self.groups = groups
+        self.starts = starts
 
     def __len__(self) -> int:
         return int(self.starts[-1])

@@ -22,7 +22,8 @@ Integers = npt.NDArray[np.int64]
 DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
 
-_BLOCK, _PIECE = 1 << 20, 1 << 17
+_BLOCK = 1 << 20
+_PIECE = 1 << 17
 LARGEST = 1e100
 """Largest absolute value of a scaled column."""
 SMALLEST = 1e-290
@@ -182,7 +183,9 @@ class Digest:
 
     def add(self, X: Any) -> None:
         """Take in the next columns."""
-        counts, rows, values = self._counts, self._rows, self._values
+        counts = self._counts
+        rows = self._rows
+        values = self._values
         if sparse.issparse(X):
             for start in range(0, X.shape[1], _PIECE):
                 counts.update(np.diff(X.indptr[start : start + _PIECE + 1]).astype("<i8"))

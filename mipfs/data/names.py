@@ -100,7 +100,8 @@ class Defaulted(Mapping[str, float]):
     """
 
     def __init__(self, index: Mapping[str, int], given: Mapping[str, float]) -> None:
-        self._index, self.given = index, dict(given)
+        self._index = index
+        self.given = dict(given)
 
     def __getitem__(self, name: str) -> float:
         if name in self.given:

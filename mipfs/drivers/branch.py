@@ -158,7 +158,8 @@ def _fixed_batch(run: Run) -> int | None:
 
 def _grown_batch(tree: Tree) -> int:
     """More nodes at a time where they are small and the tree is large."""
-    most, settled = tree.settings.most_batches, tree.n_nodes // tree.settings.settled
+    most = tree.settings.most_batches
+    settled = tree.n_nodes // tree.settings.settled
     return tree.settings.batch * max(1, min(most, tree.relaxation.together, settled))
 
 
@@ -222,7 +223,8 @@ def run(run: Run) -> Steps:
 
 def search(run: Run) -> Steps:
     """Solve the problem of `run` with all its atoms in play."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     assert problem.rows is not None
     if problem.is_one_master:
         if options.nodes == "conic":
@@ -233,7 +235,8 @@ def search(run: Run) -> Steps:
             raise UsageError(f"branching {ONE_MASTER}")
         yield from gbd.search(run)
         return
-    fixed, begun = _fixed_batch(run), gbd.begin(run)
+    fixed = _fixed_batch(run)
+    begun = gbd.begin(run)
     if begun is None:
         return
     supports = begun[0]
@@ -253,7 +256,8 @@ def search(run: Run) -> Steps:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
             batch = fixed or _grown_batch(tree)
-            nodes, cutoff = tree.pop(batch), tree.cutoff
+            nodes = tree.pop(batch)
+            cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
             waiting = begun_now

@@ -107,7 +107,8 @@ def _solve(run: Run, supports: Supports, declared: Formulation, program: Canonic
     status = solve(deadline=run.deadline, stop=lambda: run.must_stop)
     if status == "stopped":
         return -np.inf, None
-    run.iteration, run.early = 1, StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
+    run.iteration = 1
+    run.early = StopReason.COMPLETED if status == "solved" else StopReason.NUMERICAL
     if status in ("infeasible", "unbounded") and _is_the_users_own(declared):
         raise UsageError(
             f"the program of the formulation is {status}, though selections satisfy the rows of its problem; "
@@ -130,13 +131,16 @@ def _is_the_users_own(declared: Formulation) -> bool:
 
 def _take_over(run: Run, declared: Formulation) -> Earned:
     """The bounds that a solved program yields; what its dual vector proves."""
-    problem, value = run.problem, float(declared.cvxpy.value)
+    problem = run.problem
+    value = float(declared.cvxpy.value)
     if "rho" in declared.variables:
         value = problem.unit_margin(value)
-    dual, proven = dual_vector(declared), -np.inf
+    dual = dual_vector(declared)
+    proven = -np.inf
     best: Earned = -np.inf, None
     if dual is not None:
-        proven, cut = earned(declared, dual), _cut(problem, dual)
+        proven = earned(declared, dual)
+        cut = _cut(problem, dual)
         best = (lower_over_hull if declared.hull else lower)(problem, cut), cut
         run.raise_bound(max(proven, best[0]))
     if not declared.is_relaxation:
@@ -163,10 +167,12 @@ def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
 
 def dual_vector(declared: Formulation) -> Dual | None:
     """The solver's α, rounded so that it lies in the dual set exactly; None where the program shows none."""
-    problem, alpha = declared.problem, declared.variables.get("alpha")
+    problem = declared.problem
+    alpha = declared.variables.get("alpha")
     if alpha is None or alpha.value is None:
         return None
-    loss, values = get_loss(problem.loss), np.asarray(alpha.value, float)
+    loss = get_loss(problem.loss)
+    values = np.asarray(alpha.value, float)
     if problem.margin == "rho" and "rho" in declared.variables:
         values = values / float(declared.variables["rho"].value)
     dual: Dual = loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias)

@@ -50,7 +50,8 @@ class Part:
 
     def orders(self) -> tuple[list[Order], Packed, float | None]:
         """What `NodeSolver.explore` is asked elsewhere: nodes, their dual vectors, and the seconds that are left."""
-        duals, deadline = self.tree.proof.duals, self.tree.run.deadline
+        duals = self.tree.proof.duals
+        deadline = self.tree.run.deadline
         assert isinstance(duals, DualStore)
         used, place = np.unique([node.dual for node in self.nodes], return_inverse=True)
         orders = [
@@ -151,7 +152,9 @@ class Exploration:
 
     def __init__(self, tree: Tree) -> None:
         options = tree.run.options
-        self.tree, self._here, self._out = tree, Threads(options.threads), list[Part]()
+        self.tree = tree
+        self._here = Threads(options.threads)
+        self._out = list[Part]()
         self._executor: Executor = options.executor or self._here
         if options.client is not None:
             from mipfs.drivers.workers import Workers
@@ -192,7 +195,8 @@ class Exploration:
                 part.handle = self._here.submit(part)
                 continue
             if found is not None:
-                part.found, part.is_out = [whole(one) for one in found], False
+                part.found = [whole(one) for one in found]
+                part.is_out = False
             elif self.tree.run.must_stop:
                 self._withdraw(part)
         return None if part.found is None else part.found[k]
@@ -200,6 +204,7 @@ class Exploration:
     def _withdraw(self, part: Part) -> None:
         """Wait no longer than the executor of a part asks for."""
         if part.is_out:
-            self.tree.stop[0], part.is_out = 1, False
+            self.tree.stop[0] = 1
+            part.is_out = False
             found = part.executor.withdraw(part.handle)
             part.found = None if found is None else [whole(one) for one in found]

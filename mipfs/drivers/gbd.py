@@ -102,14 +102,17 @@ def search(run: Run, master_by: str = "tree", by: str = "newton") -> Steps:
     if begun is None:
         return
     (supports, first), settings = begun, run.settings.master
-    subproblem, pool, tol = supports.subproblem, _pool(run), max(1e-9, 1e-2 * run.options.gap)
+    subproblem = supports.subproblem
+    pool = _pool(run)
+    tol = max(1e-9, 1e-2 * run.options.gap)
     run.outcome.pool = pool
     master, rounded, earlier = master_state.gone_on(run, supports, pool)
     if master is None:
         start = None
         if master_by == "milp" and earlier is None:
             start = yield from published("milp master").by_milp(run, supports, pool, first)
-        master, rounded = _planted(run, supports, pool, first, start, tol), -1
+        master = _planted(run, supports, pool, first, start, tol)
+        rounded = -1
     run.raise_bound(min(master.bound, run.objective))
     while run.stop() is None:
         point = master.relax(
@@ -151,7 +154,8 @@ def _planted(
     tol: float,
 ) -> Master:
     """The master before its first node is solved, with the cut of a point inside S and what the relaxation proves."""
-    problem, selection = run.problem, run.problem.selection
+    problem = run.problem
+    selection = run.problem.selection
     inner = _inner_point(run.oracle, first)
     root = supports.subproblem.solve(inner, tol)
     pool.add(root.cut)
@@ -199,7 +203,8 @@ def _leave(run: Run, master: Master, earlier: Earlier | None) -> None:
 
 def _pool(run: Run) -> CutPool:
     """The cuts to begin with: those of a pool that was given, or of the run that this one goes on with."""
-    problem, given = run.problem, run.options.pool
+    problem = run.problem
+    given = run.options.pool
     if np.max(problem.c_i) > WIDE_WEIGHT_RATIO * np.min(problem.c_i):
         run.sharpness = run.settings.master.sharper
     if run.resume is None:
@@ -261,11 +266,13 @@ def _inner_point(oracle: SelectionOracle, feasible: npt.NDArray[np.bool_]) -> Ar
         free = ub > lb
         room = free.sum() if selection.M is None else selection.M - lb.sum()
         return np.where(free, min(1.0, max(0.0, room) / max(1, free.sum())), lb)
-    total, count = feasible.astype(float), 1
+    total = feasible.astype(float)
+    count = 1
     for j in range(0, selection.n_features, max(1, selection.n_features // 20)):
         wanted = np.zeros(selection.n_features)
         wanted[j : j + max(1, selection.n_features // 20)] = 1.0
         found = oracle.repair(wanted + 1e-3)
         if found is not None:
-            total, count = total + found, count + 1
+            total = total + found
+            count = count + 1
     return np.asarray(total / count)

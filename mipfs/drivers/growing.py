@@ -94,7 +94,8 @@ class Grown(Part):
     """The run over the atoms of A, which tells the whole one what it proves."""
 
     def __init__(self, whole: Run, held: Integers, options: Any, outside: float) -> None:
-        self.outside, self._before = outside, whole.iteration
+        self.outside = outside
+        self._before = whole.iteration
         super().__init__(whole, held, options, (self.told,))
 
     @property
@@ -113,14 +114,16 @@ class Grown(Part):
 
 def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     _check(run)
     found = _begin(run)
     if found is None:
         return
     (root, held), best = found, None
     run.raise_bound(root.lower)
-    start, rounds = options.start, 0
+    start = options.start
+    rounds = 0
     run.count(atoms=problem.atoms.count, begun_with=held.size)
     while run.stop() is None:
         rounds += 1
@@ -143,7 +146,8 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
 
 def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     if not problem.atoms.is_held:
         root = searched(run)
         named = problem.atoms_of([*(options.start or ()), *(options.active or ())])
@@ -169,7 +173,8 @@ def _check(run: Run) -> None:
     ------
     UsageError
     """
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     if not problem.atoms.is_held and problem.loss == "structural":
         raise UsageError(f"{problem.atoms.called} go with losses that are a sum over the samples; take another loss")
     if problem.is_one_master:
@@ -184,7 +189,8 @@ def _check(run: Run) -> None:
 
 def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     held = first.copy()
     held[problem.atoms_of(options.start or ())] = True
     if options.active:
@@ -200,7 +206,9 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
 
 def _proof(run: Run, root: Root | Searched, part: Grown | None) -> Proof | None:
     """The dual vector of the root rules out the atoms outside, the tree over those inside does the rest."""
-    problem, held, shown = run.problem, None, None
+    problem = run.problem
+    held = None
+    shown = None
     if isinstance(root, Searched):
         chosen = [] if run.incumbent is None else [run.incumbent.selected]
         inside = [] if part is None else [part.held]

@@ -120,7 +120,9 @@ def refuse(problem: Problem, options: Options) -> None:
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
-    problem, options, settings = run.problem, run.options, run.settings
+    problem = run.problem
+    options = run.options
+    settings = run.settings
     method, most_violated = _restricted(run), MostViolated(run, options.relaxation, options.client)
     rounding = Rounding(run, most_violated.top)
     if not _begun(run, rounding):
@@ -180,7 +182,8 @@ def run(run: Run) -> Steps:
 
 def _begun(run: Run, rounding: Rounding) -> bool:
     """Take the bound of α = 0, and the classifier of no features; False where S is empty."""
-    problem, least = run.problem, 0.0
+    problem = run.problem
+    least = 0.0
     if not problem.selection.is_plain or problem.selection.forced_in or problem.has_penalty:
         first, least = run.cheapest()
         if first is None:
@@ -235,7 +238,8 @@ def _tolerance(run: Run) -> float:
 
 def _restricted(run: Run) -> Restricted:
     """The method for the restricted problem."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     if not problem.atoms.is_held and options.restricted not in ("auto", "proximal", "interior"):
         raise UsageError(f"restricted = {options.restricted!r} holds all {problem.atoms.called}; leave it at 'auto'")
     loss = get_loss(problem.loss)

@@ -71,9 +71,14 @@ class Master:
         start: tuple[float, Evidence] | None = None,
         settings: MasterSettings,
     ) -> None:
-        self.record, self.settings = record, settings
-        self.selection, self.penalty, self.pool, self.scale = selection, penalty, pool, scale
-        self._epigraph, self._oracle = Epigraph(selection, penalty, scale, relaxed=True), selection.oracle()
+        self.record = record
+        self.settings = settings
+        self.selection = selection
+        self.penalty = penalty
+        self.pool = pool
+        self.scale = scale
+        self._epigraph = Epigraph(selection, penalty, scale, relaxed=True)
+        self._oracle = selection.oracle()
         self._model, self._lp, self._n_rows = self._epigraph.model, self._epigraph.program, self._epigraph.first
         self._cuts: list[int] = []
         self._row_scales = np.empty(0)
@@ -152,7 +157,8 @@ class Master:
             if node.rounds and self._is_spent(node, cutoff):
                 self._branch(node, sigma)
                 continue
-            node.previous, node.rounds = node.bound, node.rounds + 1
+            node.previous = node.bound
+            node.rounds = node.rounds + 1
             integral = bool(np.all(np.minimum(sigma, 1.0 - sigma) <= self.settings.integral))
             if integral:
                 sigma = np.rint(sigma)
@@ -172,7 +178,8 @@ class Master:
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
         bound = added(float(self.pool.constants[best]), -gain)
         if bound > node.bound:
-            node.bound, node.evidence = bound, Evidence(np.array([best]), np.ones(1))
+            node.bound = bound
+            node.evidence = Evidence(np.array([best]), np.ones(1))
         if node.settled or node.bound >= cutoff:
             self._close(node, is_final=node.settled)
             return None
@@ -220,7 +227,8 @@ class Master:
         for node in left:
             self._push(node)
         self._lp.delete_rows(np.arange(len(self._cuts)) + self._n_rows)
-        self._cuts, self._row_scales = [], np.empty(0)
+        self._cuts = []
+        self._row_scales = np.empty(0)
         for i in rows[0].tolist():
             self._insert(i)
         self._idle = rows[1].copy()
@@ -230,14 +238,16 @@ class Master:
         inner = np.clip(node.inner, node.lb, node.ub)
         if self.selection.M is not None:
             fixed = float(node.lb.sum())
-            room, held = self.selection.M - fixed, float(inner.sum()) - fixed
+            room = self.selection.M - fixed
+            held = float(inner.sum()) - fixed
             if held > max(room, 0.0):
                 inner = np.where(node.free, inner * max(room, 0.0) / held, inner)
         return inner
 
     def _is_spent(self, node: Node, cutoff: float) -> bool:
         """Whether more cuts at this node are not worth it."""
-        root, settings = node.depth == 0, self.settings
+        root = node.depth == 0
+        settings = self.settings
         if node.rounds >= (settings.root_rounds if root else settings.rounds):
             return True
         if not math.isfinite(cutoff):
@@ -264,7 +274,8 @@ class Master:
             sigma = np.clip(solution.values[: self.selection.n_features], 0.0, 1.0)
             bound, reduced, evidence = self._safe_bound(node)
             if bound > node.bound:
-                node.bound, node.evidence = bound, evidence
+                node.bound = bound
+                node.evidence = evidence
             if node.bound >= cutoff:
                 self._close(node)
                 return None
@@ -359,7 +370,8 @@ class Master:
         self._lp.delete_rows(idle + self._n_rows)
         keep = np.setdiff1d(np.arange(len(self._cuts)), idle)
         self._cuts = [self._cuts[i] for i in keep]
-        self._idle, self._row_scales = self._idle[keep], self._row_scales[keep]
+        self._idle = self._idle[keep]
+        self._row_scales = self._row_scales[keep]
 
     def _branch(self, node: Node, sigma: Array) -> None:
         """Split on the feature of largest |w_j| among the undecided ones, or of all; plunge into σ_j = 1."""
@@ -396,7 +408,8 @@ class Master:
         """The child of the last branching, or the open node of least bound."""
         while True:
             if self._plunge is not None:
-                node, self._plunge = self._plunge, None
+                node = self._plunge
+                self._plunge = None
             elif self._heap:
                 node = heapq.heappop(self._heap)[2]
             else:

@@ -44,7 +44,8 @@ def saved(master: Master, supports: Supports, rounded: int, earlier: Earlier | N
     rounded : how often the relaxed σ was rounded in the tree
     earlier : Earlier, optional, the tree that it began anew after
     """
-    record, nodes = master.record, master.open_nodes()
+    record = master.record
+    nodes = master.open_nodes()
     assert record is not None
     used = dict.fromkeys([*record.used, *(node.evidence for node in nodes if node.evidence is not None)])
     number = {evidence: k for k, evidence in enumerate(used)}
@@ -90,15 +91,18 @@ def gone_on(run: Run, supports: Supports, pool: CutPool) -> tuple[Master | None,
 
 def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
     """The master that `saved` kept, over the cuts that are in the pool, and how often σ was rounded."""
-    problem, record = run.problem, Record(run.problem, pool)
+    problem = run.problem
+    record = Record(run.problem, pool)
     proofs.restored(record.tree, arrays)
     evidence = _evidence(arrays)
     count, lost = arrays["master_used"].tolist()
-    record.used, record.lost = evidence[:count], bool(lost)
+    record.used = evidence[:count]
+    record.lost = bool(lost)
     for place, one in enumerate(record.used):
         one.place = place
     scale, *totals, rounded = arrays["master_totals"].tolist()
-    inner, settings = np.zeros(problem.atoms.count), run.settings.master
+    inner = np.zeros(problem.atoms.count)
+    settings = run.settings.master
     master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
@@ -160,7 +164,8 @@ def _of_nodes(nodes: Sequence[Node], number: dict[Evidence, int]) -> Arrays:
 
 
 def _nodes(arrays: Arrays, evidence: Sequence[Evidence]) -> list[Node]:
-    inner, weights = [*arrays["node_inner"]], [*arrays["node_weights"], np.empty(0)]
+    inner = [*arrays["node_inner"]]
+    weights = [*arrays["node_weights"], np.empty(0)]
     return [
         Node(
             bound, lb.copy(), ub.copy(), inner[of], depth, rounds, previous, upper, weights[by], bool(settled), place,

@@ -63,7 +63,8 @@ def prepare(problem: Problem) -> None:
 
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     check_size(problem.data)
     if problem.c_i.sum() > MAX_C:
         raise UsageError(f"SCIP carries a sum of C_i up to {MAX_C:g}, not {problem.c_i.sum():g}; give another driver")
@@ -97,10 +98,13 @@ def linked(problem: Problem) -> tuple[Any, list[Any]]:
     """
     import pyomo.environ as pyo
 
-    model, data, loss = algebraic(problem), problem.data, get_loss(problem.loss)
+    model = algebraic(problem)
+    data = problem.data
+    loss = get_loss(problem.loss)
     constant = [loss.value(b * data.y, problem.c_i) for b in ((-1.0, 0.0, 1.0) if problem.bias else (0.0,))]
     W = math.sqrt(2 * min(constant))
-    sigma, w = list(model.select.sigma.values()), list(model.svm.w.values())
+    sigma = list(model.select.sigma.values())
+    w = list(model.svm.w.values())
     atom = problem.atoms.columns(np.arange(problem.atoms.count)).atom.tolist()
     model.link = pyo.ConstraintList()
     for k, g in enumerate(atom):
@@ -113,7 +117,8 @@ class _Refit:
     """Refits the classifier on every support of SCIP that is new, and offers it to the run."""
 
     def __init__(self, run: Run) -> None:
-        self.run, self.seen = run, set[tuple[int, ...]]()
+        self.run = run
+        self.seen = set[tuple[int, ...]]()
         self.subproblem = Subproblem(run.problem)
         self.run.outcome.pool = self.pool = CutPool(run.problem)
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))

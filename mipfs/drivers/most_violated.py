@@ -53,11 +53,14 @@ class MostViolated:
     """
 
     def __init__(self, run: Run, relaxation: str, client: Any = None) -> None:
-        self.problem, self.relaxation, self._oracle = run.problem, relaxation, run.oracle
+        self.problem = run.problem
+        self.relaxation = relaxation
+        self._oracle = run.oracle
         self.settings: ViolatedSettings = run.settings.oracle
         self._best: tuple[float, Array | Combination | None, float] = -np.inf, None, 1.0
         self._must_stop = lambda: run.must_stop
-        self.is_wide, self.next_best = False, np.empty(0, dtype=np.int64)
+        self.is_wide = False
+        self.next_best = np.empty(0, dtype=np.int64)
         self._loss = get_loss(run.problem.loss)
         problem = run.problem
         self._by_best = takes_the_best(problem)
@@ -102,7 +105,8 @@ class MostViolated:
             ids, sigma, lower = self._noted(self.at(alpha * self.problem.data.y, g, self._must_stop), alpha)
         except StoppedError:  # a long search: what was proven before it stands
             return np.empty(0, dtype=np.int64), np.empty(0), -np.inf
-        squares, values = 2.0 * (g - lower), abs(g) + abs(lower)
+        squares = 2.0 * (g - lower)
+        values = abs(g) + abs(lower)
         multiple = self._loss.best_multiple(alpha, self.problem.c_i, squares) if self._by_best else None
         if multiple is None or abs(multiple - 1.0) < self.settings.ray:
             return ids, sigma, lower
@@ -168,7 +172,8 @@ class MostViolated:
 
     def at(self, v: Array, g: float, must_stop: Callable[[], bool] = lambda: False) -> tuple[Integers, Array, float]:
         """Positions with σ > 0, their σ, and lower of a dual vector that is known by v (n,) and its g, rounded down."""
-        problem, count = self.problem, self.problem.atoms.count
+        problem = self.problem
+        count = self.problem.atoms.count
         M = count if problem.M is None else min(problem.M, count)
         if self.top is not None:  # a cardinality row alone: the best scores, found without reading every column
             ids, sizes = self.top.best(v, self._wide(M), must_stop)

@@ -25,7 +25,10 @@ class Search:
 
     def __init__(self, tree: Tree) -> None:
         data = tree.run.problem.data
-        self._tree, self._count, self._improved, self._work = tree, 0, 0, 0.0
+        self._tree = tree
+        self._count = 0
+        self._improved = 0
+        self._work = 0.0
         self.settings: SearchSettings = tree.run.settings.search
         one = self.settings
         self._cost: float = (one.call + one.number * (data.block().nnz + one.row * data.n_samples)) / one.unit
@@ -33,7 +36,8 @@ class Search:
 
     def before_root(self) -> None:
         """Find an incumbent before the root, which may take all the time that there is."""
-        run, supports = self._tree.run, self._tree.supports
+        run = self._tree.run
+        supports = self._tree.supports
         if supports.validator is not None:  # its patience is for what the tree finds
             return
         if run.options.start is None:
@@ -45,26 +49,33 @@ class Search:
 
     def go_on(self, batches: float) -> None:
         """Solve as many SVMs as the tree's work allows, beside `batches` batches of the first size."""
-        tree, settings = self._tree, self.settings
+        tree = self._tree
+        settings = self.settings
         if self._climbs is None:
             if tree.n_nodes > settings.after_nodes or tree.work > settings.after_work:
                 tree.supports.search(tree.supports.pool)
                 self._climbs, self._work = tree.searching(), tree.work
             return
-        last, self._work = self._work, tree.work
+        last = self._work
+        self._work = tree.work
         at_once = max(settings.at_once, max(settings.pause, settings.share * (self._work - last)) / self._cost)
-        most, best = min(batches * at_once, self._allowed - self._count), tree.run.objective
-        before, subproblem = self._count, tree.supports.subproblem
+        most = min(batches * at_once, self._allowed - self._count)
+        best = tree.run.objective
+        before = self._count
+        subproblem = tree.supports.subproblem
         begun = subproblem.count
         for _ in islice(self._climbs, max(0, int(most))):  # what is in hand already costs none
             self._count = before + subproblem.count - begun
             if tree.run.objective < best:
-                best, self._improved = tree.run.objective, self._count
+                best = tree.run.objective
+                self._improved = self._count
 
     @property
     def _allowed(self) -> float:
         """How many SVMs the work done so far allows."""
-        work, run, settings = self._tree.work, self._tree.run, self.settings
+        work = self._tree.work
+        run = self._tree.run
+        settings = self.settings
         usual = settings.solves * math.sqrt(work)
         gap = min(1.0, relative_gap(run.objective, run.bound))
         more = usual * settings.eager * max(0.0, gap - settings.hopeful)

@@ -58,13 +58,15 @@ class Pieces:
 
     def __init__(self, pieces: Sequence[Piece], places: Sequence[int], duals: Sequence[int]) -> None:
         self._pieces = pieces
-        self._roots, self._duals = np.array(places, dtype=np.int64), np.array(duals, dtype=np.int64)
+        self._roots = np.array(places, dtype=np.int64)
+        self._duals = np.array(duals, dtype=np.int64)
         self.totals = np.concatenate([piece.totals for piece in pieces])
         self._counts = {name: self.totals[name] for name in ("nodes", "places", "duals", "bytes")}
 
     def _joined(self, name: str, counted: str, first: int = 0) -> npt.NDArray[Any]:
         """An array of all pieces, from `first` up to what is used of each."""
-        arrays, counts = (getattr(piece, name) for piece in self._pieces), self._counts[counted].tolist()
+        arrays = (getattr(piece, name) for piece in self._pieces)
+        counts = self._counts[counted].tolist()
         return np.concatenate([array[first:count] for array, count in zip(arrays, counts, strict=True)])
 
     def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
@@ -78,8 +80,11 @@ class Pieces:
         """
         duals = proof.duals
         assert isinstance(duals, DualStore)
-        fresh, sizes, n_places = self._counts["duals"] - 1, self._counts["bytes"], self._counts["places"]
-        packed, added = self._joined("packed", "bytes").tobytes(), self._joined("duals", "duals", 1)
+        fresh = self._counts["duals"] - 1
+        sizes = self._counts["bytes"]
+        n_places = self._counts["places"]
+        packed = self._joined("packed", "bytes").tobytes()
+        added = self._joined("duals", "duals", 1)
         ends = added["end"] + np.repeat(np.cumsum(sizes) - sizes, fresh)
         begun = duals.extend(packed, ends, added["grid"], added["top"], added["width"])
         before = np.cumsum(fresh) - fresh
@@ -106,18 +111,23 @@ class Pieces:
 
     def open_nodes(self) -> Iterator[list[OpenNode]]:
         """The nodes of every piece that go back."""
-        counts, nodes = self._counts["nodes"], self._joined("nodes", "nodes")
+        counts = self._counts["nodes"]
+        nodes = self._joined("nodes", "nodes")
         there = np.flatnonzero(nodes["place"] >= 0)
         place = nodes["place"] + np.repeat(self._first, counts)
         place = np.where(nodes["place"] > 0, place, np.repeat(self._roots, counts))[there].tolist()
         dual = self._position(nodes["parent"], counts)[there].tolist()
-        states, weights = self._joined("states", "nodes"), self._joined("weights", "nodes")
+        states = self._joined("states", "nodes")
+        weights = self._joined("weights", "nodes")
         warms = Warm.of_rows(weights[there], nodes["intercept"][there], nodes["rho"][there])
-        bounds, rows, why = nodes["bound"][there].tolist(), there.tolist(), nodes["why"][there].tolist()
+        bounds = nodes["bound"][there].tolist()
+        rows = there.tolist()
+        why = nodes["why"][there].tolist()
         at = before = 0
         for end, count in zip(np.searchsorted(there, np.cumsum(counts)).tolist(), counts.tolist(), strict=True):
             yield [
                 OpenNode(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
                 for t in range(at, end)
             ]
-            at, before = end, before + count
+            at = end
+            before = before + count

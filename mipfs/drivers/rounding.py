@@ -36,7 +36,8 @@ class Rounding:
     """
 
     def __init__(self, run: Run, top: BestSearch | None = None) -> None:
-        count, M = run.problem.atoms.count, run.problem.M
+        count = run.problem.atoms.count
+        M = run.problem.M
         self.run = run
         self.settings: RoundingSettings = run.settings.rounding
         self.wide = max(self.settings.wide, 4 * (count if M is None else M))
@@ -59,7 +60,8 @@ class Rounding:
         if self.top is None:
             round_to(self.run, rankings(self.run.problem, pool, last) + self.generated(pool, np.arange(count)), most)
             return
-        y, left = self.run.problem.data.y, sys.maxsize if most is None else most
+        y = self.run.problem.data.y
+        left = sys.maxsize if most is None else most
         among = np.union1d(pool.used, self.top.best(last.alpha * y, self.wide)[0])
         by = rankings(self.run.problem, pool, last, among) + self.generated(pool, among)
         for _ in range(self.settings.rounds):
@@ -68,7 +70,8 @@ class Rounding:
             if left <= 0 or part.incumbent is None or self.run.must_stop or self.run.is_optimal:
                 return
             sigma = np.bincount(part.incumbent.selected, minlength=among.size).astype(float)
-            chosen, kinds = among[part.incumbent.selected], part.alike
+            chosen = among[part.incumbent.selected]
+            kinds = part.alike
             v = Subproblem(part.problem).solve(sigma, self.settings.rough_gap).svm.alpha
             del part  # before the vector over all samples is made, or the next part
             if kinds is not None:
@@ -121,14 +124,18 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
     σ ties inside every selection until many of them are mixed. Where atoms cost something, also σ − ½, and the score
     is what it gains, ½ s − c.
     """
-    used, v = pool.used, last.alpha * problem.data.y
+    used = pool.used
+    v = last.alpha * problem.data.y
     sigma = _mixed(pool, last, problem.atoms.count, among)
-    place, columns = used if among is None else np.searchsorted(among, used), problem.atoms.columns(used)
+    place = used if among is None else np.searchsorted(among, used)
+    columns = problem.atoms.columns(used)
     held, of_last = np.unique(last.ids, return_inverse=True)
-    at, total = np.searchsorted(held, columns.ids), np.bincount(of_last, last.w, held.size)
+    at = np.searchsorted(held, columns.ids)
+    total = np.bincount(of_last, last.w, held.size)
     w = np.where(np.append(held, -1)[at] == columns.ids, np.append(total, 0.0)[at], 0.0)  # −1: no column
     inner = np.divide(w, columns.scale, out=np.zeros(w.size), where=columns.scale > 0.0)
-    sizes, gain = np.zeros(sigma.size), np.zeros(sigma.size)
+    sizes = np.zeros(sigma.size)
+    gain = np.zeros(sigma.size)
     sizes[place] = np.sqrt(np.bincount(columns.atom, np.square(inner), used.size))
     at_a_time = AT_A_TIME if problem.selects_features else max(1, used.size)
     few = (used[start : start + at_a_time] for start in range(0, used.size, at_a_time))
@@ -140,7 +147,8 @@ def rankings(problem: Problem, pool: Pool, last: Solution, among: Integers | Non
 def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Array:
     """σ of the relaxation, (count,), or of the atoms `among` alone."""
     mixed = pool.sparse_mixture(last.mu)
-    used, values = np.array([*mixed], dtype=np.int64), np.minimum([*mixed.values()], 1.0)
+    used = np.array([*mixed], dtype=np.int64)
+    values = np.minimum([*mixed.values()], 1.0)
     sigma = np.zeros(count if among is None else among.size)
     sigma[used if among is None else np.searchsorted(among, used)] = values
     return sigma
@@ -151,7 +159,8 @@ def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:
 
     A run that must stop takes the first ranking only. Returns how many SVMs were solved.
     """
-    subproblem, settings = Subproblem(run.problem), run.settings.rounding
+    subproblem = Subproblem(run.problem)
+    settings = run.settings.rounding
     exact = Supports(run, subproblem, tol=settings.refit_gap)
     begin = []
     for k, scores in enumerate(by):

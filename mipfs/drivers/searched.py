@@ -108,7 +108,9 @@ def searched(run: Run) -> Searched:
     """Solve the relaxation over all atoms of a problem over atoms that are searched, without the rows of heredity."""
     problem = run.problem
     assert problem.M is not None
-    search, loss, settings = cast(Implicit, problem.atoms).search(), get_loss(problem.loss), run.settings.growth
+    search = cast(Implicit, problem.atoms).search()
+    loss = get_loss(problem.loss)
+    settings = run.settings.growth
     few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
@@ -139,7 +141,8 @@ def _over(run: Run, held: Integers) -> Solved:
 
 def _judged(problem: Problem, search: Search, dual: Dual, mixed: Integers | None = None) -> Searched:
     """What a feasible dual vector proves."""
-    exact, M = decoded(dual), problem.M or 0
+    exact = decoded(dual)
+    M = problem.M or 0
     v = exact * problem.data.y
     top, sizes = search.search(v, M)
     radius = search.radius(v)

@@ -74,10 +74,13 @@ class Session:
         why_no_state: str = "",
         settings: DriverSettings | None = None,
     ) -> None:
-        self.problem, self.driver = problem, driver
+        self.problem = problem
+        self.driver = driver
         self.record: Record | None = None
         self.is_over = False
-        self._model, self._keeper, self._why_no_state = model, keeper, why_no_state
+        self._model = model
+        self._keeper = keeper
+        self._why_no_state = why_no_state
         self._made: Made = None
         self._result: Result | None = None
         self._error: BaseException | None = None
@@ -87,7 +90,8 @@ class Session:
             asked = prepare(module, problem, options)
             heard = (*observers, *lines, self._note)
             self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
-            self._run.resume, self._run.asked = resume, asked.came or lost()
+            self._run.resume = resume
+            self._run.asked = asked.came or lost()
             self._run.interrupted = asked.came and asked.is_cold
             self._steps: Steps = _none_of(self._run) if self._run.interrupted else module.run(self._run)
             self._run.pause()
@@ -163,7 +167,8 @@ class Session:
     def close(self) -> None:
         """End the loop, if it has not ended, and let go of everything that is live; the result stays."""
         if not self.is_over:
-            self._run.asked, self._run.interrupted = True, bool(self._run.trace)
+            self._run.asked = True
+            self._run.interrupted = bool(self._run.trace)
             self._work()
 
     def __enter__(self) -> Session:
@@ -189,7 +194,8 @@ class Session:
 
     def _advance(self) -> bool:
         """One step; False once the loop has ended."""
-        run, goes_on = self._run, False
+        run = self._run
+        goes_on = False
         run.go_on()
         try:
             goes_on = self._goes_on()
@@ -205,14 +211,16 @@ class Session:
         finally:
             run.pause()
             if not goes_on:
-                self.is_over, self._made = True, None
+                self.is_over = True
+                self._made = None
                 self._steps.close()
                 self._shown.close()
         return goes_on
 
     def _goes_on(self) -> bool:
         """Have the driver take its next step, and keep its state where it is time."""
-        run, keeper = self._run, self._keeper
+        run = self._run
+        keeper = self._keeper
         try:
             self._made = next(self._steps)
         except (StopIteration, StoppedError):

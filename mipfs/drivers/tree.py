@@ -52,10 +52,12 @@ class Tree(TreeProof):
 
     def __init__(self, run: Run, supports: Supports, tol: float) -> None:
         super().__init__(run)
-        self.supports, self.tol = supports, tol
+        self.supports = supports
+        self.tol = tol
         self.settings: TreeSettings = run.settings.tree
         self.rule = get_rule(self.settings.branching)
-        problem, self.stop = run.problem, np.zeros(1, dtype=np.int8)
+        problem = run.problem
+        self.stop = np.zeros(1, dtype=np.int8)
         lb, ub = problem.selection.sigma_bounds()
         self.is_plain = carries(problem)
         self.relaxation = self.relaxed(np.flatnonzero(ub > 0.5))
@@ -83,9 +85,11 @@ class Tree(TreeProof):
 
     def solver(self) -> NodeSolver:
         """What makes the node solver anew: from the features in play alone, but for rows, which are over all atoms."""
-        problem, alive = self.run.problem, self.relaxation.alive
+        problem = self.run.problem
+        alive = self.relaxation.alive
         if self.is_plain:
-            problem, alive = problem.restricted(alive), np.arange(alive.size)
+            problem = problem.restricted(alive)
+            alive = np.arange(alive.size)
         return NodeSolver(problem, alive, self.loss, RULES[self.settings.branching], self.run.settings.nodes)
 
     def open_root(self) -> None:
@@ -110,8 +114,11 @@ class Tree(TreeProof):
 
     def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> Node:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""
-        cutoff, y = self._root_cutoff, outcome.prices
-        whole, nothing, none = outcome.whole, np.zeros_like(outcome.whole), self.relaxation.pricing.none
+        cutoff = self._root_cutoff
+        y = outcome.prices
+        whole = outcome.whole
+        nothing = np.zeros_like(outcome.whole)
+        none = self.relaxation.pricing.none
         bound, goes_in, goes_out = self.relaxation.bound(whole, outcome.q, y, states, cutoff)
         least, *others = self.relaxation.bound(nothing, outcome.q, none, states, cutoff)
         if least > bound:  # a limit came so early that α = 0 proves more
@@ -119,17 +126,20 @@ class Tree(TreeProof):
         dual = self.proof.add_dual(whole, outcome.q)
         place, states = self.screen(place, dual, y.y, states, goes_in, goes_out, cutoff)
         self.run.counters["root_free"] = int(np.count_nonzero(states == FREE))
-        keep, warm = np.flatnonzero(states != OUTSIDE), outcome.warm
+        keep = np.flatnonzero(states != OUTSIDE)
+        warm = outcome.warm
         if keep.size < states.size:
             self.relaxation = self.relaxation.restricted(keep)
-            states, warm = states[keep], Warm(warm.w[keep], warm.b, warm.rho)
+            states = states[keep]
+            warm = Warm(warm.w[keep], warm.b, warm.rho)
         self.loss = self.settings.bytes_share * self.run.options.gap * abs(bound) if self.is_plain else 0.0
         self.relaxation.coarsen(self.loss)
         return Node(bound, place, dual, states, warm, y=y.y)
 
     def climb(self) -> None:
         """Climb to a good incumbent, for what it lets the root screen; many samples had a climb before the root."""
-        n_samples, count = self.run.problem.data.n_samples, self.run.problem.atoms.count
+        n_samples = self.run.problem.data.n_samples
+        count = self.run.problem.atoms.count
         if n_samples < min(count, self.run.settings.root.large):
             self.supports.search(self.supports.pool)
 
@@ -176,8 +186,12 @@ class Tree(TreeProof):
         """Whether all that a node holds is counted in a list of near-optimal supports, not listed."""
         if not self.run.wants_all or not node.bound >= self.run.cutoff:
             return False
-        alive, M, count = self.relaxation.alive, self.run.problem.M, self.run.problem.atoms.count
-        inside, free, sizes = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool), np.zeros(count)
+        alive = self.relaxation.alive
+        M = self.run.problem.M
+        count = self.run.problem.atoms.count
+        inside = np.zeros(count, dtype=bool)
+        free = np.zeros(count, dtype=bool)
+        sizes = np.zeros(count)
         inside[alive[node.states == INSIDE]] = True
         if M is None or np.count_nonzero(inside) < M:
             free[alive[node.states == FREE]] = True
@@ -193,7 +207,8 @@ class Tree(TreeProof):
 
     def asked(self, node: Node, cutoff: float) -> Ask:
         """What the node solver is asked beside the node's states, warm start and dual vector."""
-        level, until = self.level(node, cutoff), self.until(node, cutoff)
+        level = self.level(node, cutoff)
+        until = self.until(node, cutoff)
         return Ask(node.y, node.age, node.anew, node.bound, cutoff, level, self.tol, *until)
 
     def until(self, node: Node, cutoff: float) -> tuple[float, float]:
@@ -217,7 +232,8 @@ class Tree(TreeProof):
 
     def merge(self, found: Iterable[tuple[Node, Any]]) -> None:
         """Take over, in order, what solves found, each as soon as it is there, then the subtrees that were explored."""
-        nodes, pieces = list[Node](), list[Piece]()
+        nodes = list[Node]()
+        pieces = list[Piece]()
         for node, outcome in found:
             if isinstance(outcome, Piece):
                 nodes.append(node)
@@ -248,7 +264,8 @@ class Tree(TreeProof):
             self.done(float(total["floor"]))
             for one in back:
                 of = piece.nodes[one.row]
-                y, age = piece.prices[of["parent"]].copy(), int(of["age"])
+                y = piece.prices[of["parent"]].copy()
+                age = int(of["age"])
                 node = Node(*one.node, y=y, age=age, anew=one.why == subtree.DEAR)
                 if one.why == subtree.LEAF:
                     self.leaf(node)
@@ -278,8 +295,11 @@ class Tree(TreeProof):
         if outcome.ray is not None:
             self.refute(node.place, outcome.ray)
             return
-        place, states, fixes = node.place, node.states, outcome.fixed_in.size + outcome.fixed_out.size
-        better, y = outcome.bound > node.bound, outcome.prices.y
+        place = node.place
+        states = node.states
+        fixes = outcome.fixed_in.size + outcome.fixed_out.size
+        better = outcome.bound > node.bound
+        y = outcome.prices.y
         if better or fixes:
             fresh = self.proof.add_dual(outcome.whole, outcome.q)
         if better:
@@ -294,7 +314,8 @@ class Tree(TreeProof):
             if after.broken is not None:
                 self.refute(place, self.relaxation.propagation.ray(after.broken))
                 return
-        warm, is_carried = outcome.warm, self.relaxation.kernel is not None
+        warm = outcome.warm
+        is_carried = self.relaxation.kernel is not None
         if is_carried:
             warm = Warm(warm.w, warm.b, -warm.rho)
         node = replace(node, place=place, states=states, warm=warm, age=0, anew=False)
@@ -322,7 +343,8 @@ class Tree(TreeProof):
 
     def leaf(self, node: Node) -> None:
         """One selection is left: evaluate it, and close the node with its own dual vector."""
-        problem, pricing = self.run.problem, self.relaxation.pricing
+        problem = self.run.problem
+        pricing = self.relaxation.pricing
         sigma = np.zeros(problem.atoms.count, dtype=bool)
         sigma[self.relaxation.alive[node.states == INSIDE]] = True
         if not self.run.oracle.contains(sigma):
@@ -393,7 +415,8 @@ class Tree(TreeProof):
 
     def searching(self) -> Iterator[None]:
         """Climb from where the open node of least bound points to, then from the incumbent shaken; SVM after SVM."""
-        run, swaps = self.run, Swaps(self.supports, self.supports.pool)
+        run = self.run
+        swaps = Swaps(self.supports, self.supports.pool)
         if self._heap:
             node = self._heap[0][2]
             scores = np.zeros(run.problem.atoms.count)
@@ -407,7 +430,8 @@ class Tree(TreeProof):
     @property
     def _root_cutoff(self) -> float:
         """What screens at the root: where that leaves little, it is the bound, and better than the asked gap allows."""
-        cutoff, objective = self.cutoff, self.run.objective
+        cutoff = self.cutoff
+        objective = self.run.objective
         unused = self.run.settings.root.unused
         return cutoff + unused * (objective - cutoff) if cutoff < objective < math.inf else cutoff
 

@@ -64,8 +64,11 @@ class TreeProof:
     relaxation: RowsRelaxation
 
     def __init__(self, run: Run) -> None:
-        self.run, self.proof = run, empty_proof(run.problem)
-        self.floor, self.closed_at, self.lost = math.inf, math.inf, False
+        self.run = run
+        self.proof = empty_proof(run.problem)
+        self.floor = math.inf
+        self.closed_at = math.inf
+        self.lost = False
 
     def screen(
         self,

@@ -41,7 +41,8 @@ def saved(tree: Tree, earlier: Earlier | None = None, taken: Sequence[Node] = ()
     earlier : Earlier, optional, the tree that it began anew after
     taken : nodes that are being explored, and count as open
     """
-    nodes, alive = [*taken, *tree.open()], tree.relaxation.alive
+    nodes = [*taken, *tree.open()]
+    alive = tree.relaxation.alive
     n_rows = tree.relaxation.propagation.count
     warm = [node.warm for node in nodes]
     weights = [np.flatnonzero(one.w) for one in warm]
@@ -80,5 +81,7 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         w = np.zeros(states.size, dtype=np.float32)
         w[arrays["warm_ids"][part]] = arrays["warm_w"][part]
         warm = Warm(w, *arrays["warm_b"][k].tolist())
-        y, age, anew = arrays["node_prices"][k].copy(), int(arrays["node_age"][k]), bool(arrays["node_anew"][k])
+        y = arrays["node_prices"][k].copy()
+        age = int(arrays["node_age"][k])
+        anew = bool(arrays["node_anew"][k])
         tree.push(Node(bound, place[0], place[1], states.copy(), warm, y=y, age=age, anew=anew))

@@ -86,7 +86,8 @@ class Options(Declared):
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
-    problem, options = run.problem, run.options
+    problem = run.problem
+    options = run.options
     first, least = run.cheapest()
     if first is None:
         return
@@ -95,7 +96,8 @@ def run(run: Run) -> Steps:
         rounding.at_nothing()
     run.raise_bound(least)  # α = 0 proves it
     run.sharpness = run.settings.sharper
-    most_violated, sharpness = MostViolated(run, "hull"), 1.0
+    most_violated = MostViolated(run, "hull")
+    sharpness = 1.0
     last: Solution | None = None
     pool, inner = layer(problem, options.inner, run.settings.layer)
     if run.resume is not None:
@@ -124,7 +126,8 @@ def run(run: Run) -> Steps:
         yield partial(_saved, pool, inner, most_violated, last, sharpness)
     run.count(**most_violated.counters())
     if last is not None and best is not None:
-        run.outcome.relaxed, run.outcome.alpha = relaxed_of(run, pool, best), last.alpha
+        run.outcome.relaxed = relaxed_of(run, pool, best)
+        run.outcome.alpha = last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
             _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
@@ -146,7 +149,8 @@ def _saved(
     pool: Pool, inner: Bundle, oracle: MostViolated, last: Solution | None, sharpness: float
 ) -> dict[str, npt.NDArray[Any]]:
     """The selections and the labellings so far, the last dual vector over labellings and the best one, the solution."""
-    kept, best = inner.labellings, oracle.best[1]
+    kept = inner.labellings
+    best = oracle.best[1]
     arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
     arrays |= {"sharpness": np.array(sharpness), **({} if last is None else last.arrays())}
     for name, dual in (("last", inner.dual), ("best", best)):

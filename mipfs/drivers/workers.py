@@ -29,7 +29,8 @@ class Workers(Executor):
 
     def open(self, tree: Tree) -> None:
         """Look who is there; the node solver travels when it is first needed."""
-        self._solver, self._there = tree.solver(), None
+        self._solver = tree.solver()
+        self._there = None
         self._cluster = Cluster(self.client, "the search goes on in this process")
 
     @property

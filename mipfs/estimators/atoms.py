@@ -205,20 +205,27 @@ def fitted(
         A `debias` that is no positive number.
     """
     result, n_iter = outcome
-    atoms, (ids, sigma) = problem.atoms, kept(problem, result, everything)
+    atoms = problem.atoms
+    (ids, sigma) = kept(problem, result, everything)
     used, w, b = _svm(problem, ids, sigma, debias) if classifier else (ids[:0], np.zeros(0), 0.0)
-    support, coef = ids, np.zeros(0)
+    support = ids
+    coef = np.zeros(0)
     made: Made | None = None
     p = problem.data.n_features
     if isinstance(atoms, Pairs):
-        raw, p, members = atoms.base, atoms.base.n_features, atoms.monomials.members(ids)
-        support, made = members[members >= 0], Terms(atoms.monomials, ids, w, raw.shift, raw.scale)
+        raw = atoms.base
+        p = atoms.base.n_features
+        members = atoms.monomials.members(ids)
+        support = members[members >= 0]
+        made = Terms(atoms.monomials, ids, w, raw.shift, raw.scale)
     elif isinstance(atoms, Additive):
-        p, columns = atoms.count, problem.data.feature_names
+        p = atoms.count
+        columns = problem.data.feature_names
         kept_weights = {columns[k]: value for k, value in zip(used.tolist(), w.tolist(), strict=True) if value}
         made = Functions(atoms.made(ids), kept_weights)
     else:
-        support, coef = atoms.columns(ids).ids, np.zeros(p)
+        support = atoms.columns(ids).ids
+        coef = np.zeros(p)
         coef[used] = w
     mask = np.zeros(p, dtype=bool)
     mask[support] = True
@@ -227,11 +234,16 @@ def fitted(
 
 def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[Integers, Array, float]:
     """The columns of atoms, the weights of these on the user's scale, and the intercept."""
-    data, columns = problem.data, problem.atoms.columns(ids)
-    C, chosen, perspective = problem.C, columns.ids, sigma[columns.atom] * np.square(columns.scale)
+    data = problem.data
+    columns = problem.atoms.columns(ids)
+    C = problem.C
+    chosen = columns.ids
+    perspective = sigma[columns.atom] * np.square(columns.scale)
     if debias is not None:
         checked("debias", checked("debias", debias, Positive), Weight)
-        C, chosen, perspective = float(debias), np.unique(columns.ids), np.ones(0)
+        C = float(debias)
+        chosen = np.unique(columns.ids)
+        perspective = np.ones(0)
     plain = None if np.all(perspective == 1.0) else perspective
     if isinstance(problem.atoms, Pairs):  # too many to hold a number of each
         _, w, b = refit(data.only(chosen), np.arange(chosen.size), problem.loss, C, problem.bias, plain)

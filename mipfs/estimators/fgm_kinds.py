@@ -269,7 +269,8 @@ class PolynomialFGMClassifier(RelaxationClassifier):
         super()._keep(fits)
         terms: list[Terms] = self._made
         ids = np.unique(np.concatenate([one.ids for one in terms]))
-        self.monomials_, self.members_ = self.atoms_, terms[0].monomials.members(ids)
+        self.monomials_ = self.atoms_
+        self.members_ = terms[0].monomials.members(ids)
         self.coef_ = np.zeros((len(terms), ids.size))
         for row, one in zip(self.coef_, terms, strict=True):
             row[np.searchsorted(ids, one.ids)] = one.coef

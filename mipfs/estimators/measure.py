@@ -194,7 +194,8 @@ class MeasureClassifier(LinearClassifier):
         return with_constant(instances, self._constant())
 
     def _fit_binary(self, data: Instance) -> Fitted:
-        k, constant = self._k(data.y), self._constant()
+        k = self._k(data.y)
+        constant = self._constant()
         extra = int(constant != 0.0)
         problem = joint_problem(
             data,
@@ -207,9 +208,12 @@ class MeasureClassifier(LinearClassifier):
             **self._allowed(data.feature_names[: data.n_features - extra], extra),
         )
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
-        ids, p = np.sort(data.columns_of(result.selected)), data.n_features - extra
+        ids = np.sort(data.columns_of(result.selected))
+        p = data.n_features - extra
         fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT_GAP)
-        coef, support = np.zeros(data.n_features), np.zeros(data.n_features, dtype=bool)
-        coef[fitted.ids], support[ids] = fitted.w, True
+        coef = np.zeros(data.n_features)
+        support = np.zeros(data.n_features, dtype=bool)
+        coef[fitted.ids] = fitted.w
+        support[ids] = True
         intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
         return Fitted(result, support[:p], coef[:p], intercept, n_iter)

@@ -170,7 +170,8 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.intercept_ = constant * weights[:, X.shape[0] :].sum(axis=1)
             weights = weights[:, : X.shape[0]]
             self.concept_rows_ = needed(weights, self.nearest)
-        self.concepts_, self.coef_ = X[self.concept_rows_], weights[:, self.concept_rows_]
+        self.concepts_ = X[self.concept_rows_]
+        self.coef_ = weights[:, self.concept_rows_]
         self.result_ = fits[0][0] if len(fits) == 1 else [result for result, _ in fits]
         self.n_iter_ = max(n_iter for _, n_iter in fits)
         return self

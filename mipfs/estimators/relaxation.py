@@ -23,7 +23,8 @@ class Relaxation(AtomSelector):
     def _fit_binary(self, data: Instance) -> FittedAtoms:
         if self.keep not in KEEP:
             raise UsageError(f"keep = {self.keep!r} is unknown; it is 'M' or 'all'")
-        atoms, everything = self._atoms(data), self.keep == "all"
+        atoms = self._atoms(data)
+        everything = self.keep == "all"
         problem = Problem(
             data,
             loss=self.loss,

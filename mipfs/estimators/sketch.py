@@ -99,10 +99,12 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _keep(self, data: Instance, sketch: Sketch) -> None:
         """Store what was chosen, in scikit-learn's shapes."""
         p = self.n_features_in_
-        self.sketch_, self.guarantee_ = sketch, sketch.guarantee
+        self.sketch_ = sketch
+        self.guarantee_ = sketch.guarantee
         self.support_ = np.zeros(p, dtype=bool)
         self.support_[sketch.ids] = True
-        self.rescaling_, self.repeats_ = np.zeros(p), np.zeros(p, dtype=np.int64)
+        self.rescaling_ = np.zeros(p)
+        self.repeats_ = np.zeros(p, dtype=np.int64)
         self.rescaling_[sketch.ids] = sketch.rescaling / data.scale[sketch.ids]
         self.repeats_[sketch.ids] = sketch.repeats
 

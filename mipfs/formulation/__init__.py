@@ -324,7 +324,8 @@ def load(name: str | Path) -> Loaded:
     for entry in _TABLE:
         if text == entry.name:
             module = _model(entry.module)
-            path, declare = Path(str(module.__file__)), getattr(module, "declare", None)
+            path = Path(str(module.__file__))
+            declare = getattr(module, "declare", None)
             return Loaded(entry.name, path, module.build, module.problem, entry, declare)
     if text.endswith(".py"):
         path = Path(text)

@@ -56,7 +56,8 @@ def _without_integers(program: Any) -> tuple[Any, list[tuple[int, int, Any]]]:
     """A copy of a program with its variables relaxed, and those that were not: id, place in it, domain."""
     if not program.is_mixed_integer():
         return program, []
-    copied, whole = pickle.loads(pickle.dumps(program)), []
+    copied = pickle.loads(pickle.dumps(program))
+    whole = []
     for v in copied.variables():
         for name, domain in (("boolean", pyo.Binary), ("integer", pyo.Integers)):
             which = v.attributes[name]
@@ -87,7 +88,8 @@ def _rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
     A, b = sparse.csr_array(canonical.data["A"]), canonical.data["b"].tolist()
     sizes = canonical.cones
     linear = sizes["zero"] + sizes["nonneg"]
-    model.rows, model.cones = pyo.ConstraintList(), pyo.ConstraintList()
+    model.rows = pyo.ConstraintList()
+    model.cones = pyo.ConstraintList()
     model.s = pyo.Var(range(linear, len(b)))
 
     def activity(r: int) -> Any:

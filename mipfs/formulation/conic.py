@@ -91,7 +91,8 @@ def loss_of(problem: Problem, scores: Any, *, rho: bool = False) -> Loss:
 
 def declare_loss(loss: str, y: Array, c_i: Array, scores: Any, rho: Any = None) -> tuple[Any, Any, list[Any]]:
     """Σ C_i ℓ as a convex expression in slacks ξ, the variable ξ, and the rows y∘scores + ξ ≥ target (or ρ), ξ ≥ 0."""
-    kind, xi = get_loss(loss), cp.Variable(y.size, name="xi")
+    kind = get_loss(loss)
+    xi = cp.Variable(y.size, name="xi")
     rows = [cp.multiply(y, scores) + xi >= (kind.target if rho is None else rho)]
     if kind.says_sign:
         rows.append(xi >= 0)
@@ -142,7 +143,8 @@ def design_of(problem: Problem, atoms: npt.NDArray[np.int64] | None = None) -> D
     data = problem.data
     chosen = np.arange(problem.atoms.count) if atoms is None else atoms
     columns = problem.atoms.columns(chosen)
-    ids, scale = columns.ids, columns.scale
+    ids = columns.ids
+    scale = columns.scale
     X = data.block(ids).values
     if np.any(scale != 1.0):
         X = sparse.csc_array(X * scale[None, :]) if data.is_sparse else X * scale
@@ -170,7 +172,8 @@ class Dual:
 
 def dual_of(problem: Problem) -> Dual:
     """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias."""
-    loss, alpha = get_loss(problem.loss), cp.Variable(problem.data.n_samples, name="alpha")
+    loss = get_loss(problem.loss)
+    alpha = cp.Variable(problem.data.n_samples, name="alpha")
     rows = [alpha >= 0]
     if loss.has_top:
         rows.append(alpha <= problem.c_i)
@@ -182,7 +185,8 @@ def dual_of(problem: Problem) -> Dual:
 def polytope(problem: Problem, sigma: Any) -> list[Any]:
     """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed too."""
     selection = problem.selection
-    rows, p = selection.rows, selection.n_features
+    rows = selection.rows
+    p = selection.n_features
     lower, upper = selection.sigma_bounds()
     constraints = [sigma >= lower, sigma <= upper]
     if selection.M is not None:

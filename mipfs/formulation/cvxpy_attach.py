@@ -36,7 +36,10 @@ class Sigma(cvxpy.Variable):
     """
 
     def __init__(self, problem: Problem, row: Any = None, matrix: Any = None, *, boolean: bool = False) -> None:
-        self._problem, self._row, self._matrix, self._loaded = problem, row, matrix, (None, None)
+        self._problem = problem
+        self._row = row
+        self._matrix = matrix
+        self._loaded = (None, None)
         super().__init__(problem.atoms.count, name="sigma", boolean=boolean)
 
     def __getitem__(self, key: Any) -> Any:
@@ -97,13 +100,15 @@ class Program(cvxpy.Problem):
     def _refresh(self) -> None:
         """Forget what CVXPY worked out when the program had fewer constraints."""
         if len(self._constraints) != self._known:
-            grown, objective = self._constraints, self._objective
+            grown = self._constraints
+            objective = self._objective
             self._known = len(grown)
             for name in [name for name in self.__dict__ if name.endswith("__cache__")]:
                 del self.__dict__[name]
             cvxpy.Problem.__init__(self, objective, grown)
             grown[:] = self._constraints  # True and False have become constraints
-            self._constraints, self.args = grown, [objective, grown]
+            self._constraints = grown
+            self.args = [objective, grown]
 
 
 def may_grow(program: Any) -> None:
@@ -173,7 +178,8 @@ def added(formulation: Formulation, built: Built) -> list[Any]:
     RowError
         Anything else was changed; the message names it.
     """
-    before, program = built.formulation, formulation.cvxpy
+    before = built.formulation
+    program = formulation.cvxpy
     kind, expression = built.objective
     objective: Any = program.objective
     if objective.args[0] is not expression or type(objective) is not kind:

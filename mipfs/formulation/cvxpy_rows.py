@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 ORIGIN = "cvxpy"
-UPPER, LOWER, EQUAL = "upper", "lower", "equal"
+UPPER = "upper"
+LOWER = "lower"
+EQUAL = "equal"
 KINDS: dict[type, str] = {
     Inequality: UPPER,
     NonPos: UPPER,
@@ -67,14 +69,16 @@ def compile(formulation: Formulation) -> Problem:
     RowError
         A change that is no row over σ and variables of the user's own; the message names it.
     """
-    problem, read = formulation.problem, read_added(formulation)
+    problem = formulation.problem
+    read = read_added(formulation)
     assert problem.rows is not None
     return problem if not len(read.rows) else problem.replace(rows=problem.rows.stack(read.rows))
 
 
 def read_added(formulation: Formulation) -> Read:
     """What was added to a formulation of the package, or what a program of a user's own says about σ."""
-    problem, built = formulation.problem, None if formulation.cvxpy is None else built_of(formulation)
+    problem = formulation.problem
+    built = None if formulation.cvxpy is None else built_of(formulation)
     reader = _Reader(problem, formulation.sigma)
     if formulation.cvxpy is None:
         return reader.read([])
@@ -97,7 +101,8 @@ def read_added(formulation: Formulation) -> Read:
 
 def _about_selection(formulation: Formulation) -> list[Any]:
     """Of a user's own program the constraints over σ and variables that nothing else in it is about."""
-    sigma, program = formulation.sigma, formulation.cvxpy
+    sigma = formulation.sigma
+    program = formulation.cvxpy
     if not isinstance(sigma, cvxpy.Variable):
         return []
     tied = {v.id for v in program.objective.variables()} - {sigma.id}
@@ -114,7 +119,8 @@ def _about_selection(formulation: Formulation) -> list[Any]:
 
 def _without_known(read: Read, problem: Problem) -> Read:
     """Less what the problem says already: rows that always hold, its cardinality, its own rows."""
-    rows, selection = read.rows, problem.selection
+    rows = read.rows
+    selection = problem.selection
     if not len(rows):
         return read
     p = selection.n_features
@@ -143,7 +149,8 @@ class _Reader:
     """Reads constraints as rows over [σ; extra variables]."""
 
     def __init__(self, problem: Problem, sigma: Any) -> None:
-        self.p, self.sigma = problem.atoms.count, sigma
+        self.p = problem.atoms.count
+        self.sigma = sigma
         self.places: dict[int, int] = {} if sigma is None or not hasattr(sigma, "id") else {sigma.id: 0}
         self.own: list[Any] = []
         self.size = self.p
@@ -155,9 +162,12 @@ class _Reader:
         with _EVALUATING:
             parts = [self._linear(one) for one in constraints]
         names: list[str] = []
-        matrices, lower, upper = [], [], []
+        matrices = []
+        lower = []
+        upper = []
         for one, (matrix, constant) in zip(constraints, parts, strict=True):
-            kind, text = KINDS[type(one)], text_of(one)
+            kind = KINDS[type(one)]
+            text = text_of(one)
             m = constant.size
             names += [text] if m == 1 else [f"{text} [{k}]" for k in range(m)]
             matrices.append(matrix)
@@ -202,7 +212,8 @@ class _Reader:
 
     def _linear(self, one: Any) -> tuple[Any, Array]:
         """Matrix (m, columns so far) and constant (m,) of an affine expression."""
-        variables, expression = one.variables(), one.expr
+        variables = one.variables()
+        expression = one.expr
         before = [v._value for v in variables]
         try:
             for v in variables:

@@ -23,7 +23,8 @@ def load(formulation: Formulation, point: Point) -> None:
     formulation : Formulation
     point : Point, on the scale of its data; its extra variables in the order of `cvxpy_rows.compile`
     """
-    problem, built = formulation.problem, built_of(formulation)
+    problem = formulation.problem
+    built = built_of(formulation)
     if "rho" not in formulation.variables:
         point = point.unit()  # the program is declared for a margin of 1
     values: dict[str, Any] = {"w": point.w, "b": point.b, "rho": point.rho}

@@ -28,7 +28,8 @@ class Attached:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
         # A clone of the model shares the immutable problem; the expressions are the clone's own.
-        sigma, origins = copy.deepcopy(self.sigma, memo), copy.deepcopy(self.origins, memo)
+        sigma = copy.deepcopy(self.sigma, memo)
+        origins = copy.deepcopy(self.origins, memo)
         return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo))
 
 
@@ -86,7 +87,8 @@ def refuse_changes(model: Any, attached: Attached) -> None:
         raise RowError("select.sigma is not the one that was built; add rows under select, and leave sigma in place")
     if not (select.active and model.active):
         raise RowError("select is deactivated; deactivate single rows instead, for example select.cardinality")
-    now, before = _outside(model), attached.outside
+    now = _outside(model)
+    before = attached.outside
     for name in now:
         if name not in before:
             raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select")

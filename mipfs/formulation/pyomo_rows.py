@@ -48,7 +48,8 @@ def compile(model: Any) -> Problem:
         variable or data, a ``sigma`` fixed between 0 and 1, or any change outside ``select``.
     """
     compiler = read(model)
-    problem, M = compiler.attached.problem, compiler.M
+    problem = compiler.attached.problem
+    M = compiler.M
     names = problem.atoms.names
     return problem.replace(
         rows=compiler.rows(),
@@ -93,7 +94,8 @@ class _Compiler:
     """Collects rows as (name, origin, {column: coefficient}, lb, ub); columns are sigma, then extra variables."""
 
     def __init__(self, select: Any, attached: Attached) -> None:
-        self.select, self.attached = select, attached
+        self.select = select
+        self.attached = attached
         self.M: int | None = None
         self.names = frozenset(attached.problem.atoms.names)
         self.sigma = list(attached.sigma.values())

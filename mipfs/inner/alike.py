@@ -42,7 +42,8 @@ class Alike:
     """
 
     def __init__(self, data: Instance) -> None:
-        self.data, self.columns = data, np.empty(0, dtype=np.int64)
+        self.data = data
+        self.columns = np.empty(0, dtype=np.int64)
         self.kind = np.zeros(data.n_samples, dtype=np.int32)
         self._sizes = by_label(data.y, self.kind)
         self.first = np.array([0, int(np.argmax(self.kind))])[: self._sizes.size]
@@ -58,7 +59,8 @@ class Alike:
             first, parent = refined(part, self.kind, self._sizes, most)
             if not first.size:
                 return False
-            self._sizes, self.first = self._counted(first.size), first
+            self._sizes = self._counted(first.size)
+            self.first = first
             self.rows = self.rows[parent]  # the shorter one is gone before the wider one is made
             self.rows = sparse.csc_array(sparse.hstack([self.rows, part[first]]))
             self.columns = np.concatenate([self.columns, ids])
@@ -73,7 +75,8 @@ class Alike:
 
     def instance(self, weights: Array) -> Instance:
         """The kinds as samples of `columns`, with the weights (n,) of theirs added up."""
-        data, ids = self.data, self.columns
+        data = self.data
+        ids = self.columns
         return data.over(
             self.rows,
             [data.feature_names[j] for j in ids.tolist()],
@@ -101,7 +104,8 @@ class Alike:
 
     def spread(self, alpha: Array, c: Array) -> Array:
         """α (n,) of a dual vector (m,) over the kinds, for weights c (n,)."""
-        of_kind, found = alpha / self.summed(c), np.empty(self.kind.size)
+        of_kind = alpha / self.summed(c)
+        found = np.empty(self.kind.size)
         for at in pieces(found.size):
             np.multiply(of_kind[self.kind[at]], c[at], out=found[at])
         return found

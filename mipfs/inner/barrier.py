@@ -67,9 +67,11 @@ class Dual:
         margins, D = terms.bend()
         omega = self.Z.T @ alpha
         w = self.share * self.regulariser.weight(omega)
-        slope, D = self.Z @ w - margins - mu / alpha, D + mu / np.square(alpha)
+        slope = self.Z @ w - margins - mu / alpha
+        D = D + mu / np.square(alpha)
         if self.loss.has_top:
-            slope, D = slope + mu / (self.c - alpha), D + mu / np.square(self.c - alpha)
+            slope = slope + mu / (self.c - alpha)
+            D = D + mu / np.square(self.c - alpha)
         kappa = self.share * self.regulariser.curvature(omega)
         root = self.Z[:, kappa > 0.0] * np.sqrt(kappa[kappa > 0.0])
         M = np.eye(root.shape[1]) + root.T @ (root / D[:, None])
@@ -79,7 +81,8 @@ class Dual:
             first = right / D
             return first if factor is None else first - root @ cho_solve(factor, root.T @ first) / D
 
-        direction, b = -solved(slope), 0.0
+        direction = -solved(slope)
+        b = 0.0
         if self.bias:
             across = solved(self.y)
             b = float(self.y @ direction) / float(self.y @ across)
@@ -109,7 +112,8 @@ def _searched(F: Callable[[Array], float], dual: Dual, alpha: Array, direction: 
     room = [np.where(direction < 0.0, -alpha / np.minimum(direction, -1e-300), np.inf)]
     if dual.loss.has_top:
         room.append(np.where(direction > 0.0, (dual.c - alpha) / np.maximum(direction, 1e-300), np.inf))
-    length, before = min(1.0, BACK * float(np.min(room))), F(alpha)
+    length = min(1.0, BACK * float(np.min(room)))
+    before = F(alpha)
     for _ in range(50):
         if F(alpha + length * direction) <= before - DECREASE * length * promised:
             return length

@@ -87,7 +87,9 @@ class Boolean:
     def __init__(
         self, problem: Problem, must_stop: Callable[[], bool], settings: RelaxationSettings = RelaxationSettings()
     ) -> None:
-        self.problem, self.must_stop, self.settings = problem, must_stop, settings
+        self.problem = problem
+        self.must_stop = must_stop
+        self.settings = settings
         data = problem.data
         self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
@@ -100,7 +102,9 @@ class Boolean:
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
         self.pricing = Pricing(problem.selection)
         self._last: tuple[InteriorPoint, Columns] | None = None
-        self._sparse, self._gradients, self._gave_up = self._stays_sparse(), False, False
+        self._sparse = self._stays_sparse()
+        self._gradients = False
+        self._gave_up = False
 
     def solve(
         self,
@@ -117,7 +121,9 @@ class Boolean:
         tol : relative gap
         enough : asked with a lower and an upper bound whether to stop there
         """
-        self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough
+        self.low = np.asarray(low, dtype=float)
+        self.high = np.asarray(high, dtype=float)
+        self.enough = enough
         self._gradients, self._gave_up = self._sparse, False
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
         if self.problem.M is not None and inside.size >= self.problem.M:
@@ -178,7 +184,8 @@ class Boolean:
 
     def _stays_sparse(self) -> bool:
         """Whether every atom is one column that stays sparse, and few rows bind them."""
-        problem, data = self.problem, self.problem.data
+        problem = self.problem
+        data = self.problem.data
         implicit = problem.bias or not np.any(data.center)
         few = 2 * self.row_lb.size <= MOST_ROWS and problem.selects_features
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
@@ -187,7 +194,8 @@ class Boolean:
         """Multiplications of a step with `count` columns, about."""
         block = self.problem.data.block()
         n, p = block.shape
-        least, stays = min(n, count), block.stays_sparse(DENSE_ROWS_ABOVE)
+        least = min(n, count)
+        stays = block.stays_sparse(DENSE_ROWS_ABOVE)
         return float(((block.nnz / p * count) ** 2 / n if stays else n * count * least) + least**3 / 3.0)
 
     def _missing(self, earned: Earned, y: Array, free: Integers, working: Integers) -> Integers:
@@ -246,7 +254,8 @@ class Boolean:
         return bool(implicit and part.nnz < DENSE_ROWS_ABOVE * n * k)
 
     def _design(self, columns: Columns) -> Dense | Sparse:
-        part, root = self._part(columns), np.sqrt(self.size)
+        part = self._part(columns)
+        root = np.sqrt(self.size)
         if self._is_implicit(part, columns):
             Z = sparse.csc_array(part * (columns.scale * root)[None, :])
             Z.data *= self.y[Z.indices]
@@ -257,7 +266,8 @@ class Boolean:
 
     def _polytope(self, columns: Columns) -> tuple[Polytope, Integers, Array]:
         """The rows over the movable atoms and the extra variables, the row that each came from, and its sign."""
-        problem, count = self.problem, self.problem.atoms.count
+        problem = self.problem
+        count = self.problem.atoms.count
         extra = problem.selection.rows.extra
         places = np.concatenate([columns.movable, count + np.arange(len(extra))])
         part = self.matrix[:, places].toarray()
@@ -267,15 +277,21 @@ class Boolean:
         wide = np.where(two_sided, ub - lb, np.inf)
         scale = np.abs(part).max(axis=1, initial=0.0) + np.where(two_sided, np.abs(ub), 0.0)
         equal = wide <= EQUAL_WIDTH * scale
-        uppers, lowers = np.flatnonzero(np.isfinite(ub)), np.flatnonzero(np.isfinite(lb) & ~equal)
+        uppers = np.flatnonzero(np.isfinite(ub))
+        lowers = np.flatnonzero(np.isfinite(lb) & ~equal)
         A = np.concatenate([part[uppers], -part[lowers]])
         u = np.concatenate([ub[uppers], -lb[lowers]])
         size = np.abs(A).max(axis=1, initial=0.0)
-        row, sign = np.concatenate([uppers, lowers]), np.concatenate([np.full(uppers.size, -1.0), np.ones(lowers.size)])
+        row = np.concatenate([uppers, lowers])
+        sign = np.concatenate([np.full(uppers.size, -1.0), np.ones(lowers.size)])
         most = np.maximum(A[:, : columns.movable.size], 0.0).sum(axis=1)
         bounded = np.all(A[:, columns.movable.size :] == 0.0, axis=1)
         keep = (size > 0) & ~(bounded & (most <= u) & ~equal[row])  # rows that cannot bind say nothing
-        A, u, row, sign, size = A[keep], u[keep], row[keep], sign[keep], size[keep]
+        A = A[keep]
+        u = u[keep]
+        row = row[keep]
+        sign = sign[keep]
+        size = size[keep]
         box = np.zeros(columns.movable.size), np.ones(columns.movable.size)
         ends = extra.box
         low, high = np.concatenate([box[0], ends[0]]), np.concatenate([box[1], ends[1]])
@@ -286,8 +302,10 @@ class Boolean:
 
         `whole`: all atoms are in play, so both bounds are those of the relaxation.
         """
-        problem, size = self.problem, self.size
-        Z, last = self._design(columns), self._last
+        problem = self.problem
+        size = self.size
+        Z = self._design(columns)
+        last = self._last
         polytope, self._row, self._sign = self._polytope(columns)
         penalty = np.concatenate(
             [problem.penalty[columns.movable] / size, np.zeros(polytope.low.size - columns.movable.size)]
@@ -312,8 +330,10 @@ class Boolean:
             iterate(method, watch)
         met = watch.closed or enough(watch.lower, watch.upper)
         self._gave_up = gradients and not met
-        dual, point = watch.best or method.point, watch.primal or method.point
-        w, multipliers = point.w * np.sqrt(size), size * dual.multipliers
+        dual = watch.best or method.point
+        point = watch.primal or method.point
+        w = point.w * np.sqrt(size)
+        multipliers = size * dual.multipliers
         return size * watch.upper + base, Point(w, point.b, point.x, dual.alpha, multipliers, method.steps)
 
     def _multipliers(self, point: Point) -> Array:
@@ -333,7 +353,8 @@ class Boolean:
             scores = scores_of(problem, exact * problem.data.y)
             multiple = self.loss.best_multiple(exact, problem.c_i, self._largest(scores))
             if multiple is not None:
-                factor, spread = multiple, multiple * exact
+                factor = multiple
+                spread = multiple * exact
         whole, q = self.loss.feasible_dual(spread, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         value = dual_value_below(self.loss, exact, problem.c_i)
@@ -352,7 +373,8 @@ class Boolean:
 
     def _largest(self, scores: Array) -> float:
         """Sum of the scores of the atoms that the inner minimum takes, penalties aside."""
-        held, free = scores[self.low > 0.5], scores[(self.low < 0.5) & (self.high > 0.5)]
+        held = scores[self.low > 0.5]
+        free = scores[(self.low < 0.5) & (self.high > 0.5)]
         room = free.size if self.problem.M is None else self.problem.M - held.size
         return float(held.sum() + largest(free, room).sum())
 

@@ -42,7 +42,8 @@ Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 _ONE = np.ones(1)
-_INTEGERS, _FLOATS = np.zeros(0, dtype=np.int64), np.zeros(0)
+_INTEGERS = np.zeros(0, dtype=np.int64)
+_FLOATS = np.zeros(0)
 NO_ROWS = RowSides(np.zeros(1, dtype=np.int64), _INTEGERS, *[_FLOATS] * 5)
 FREE, INSIDE, OUTSIDE = propagation.FREE, propagation.INSIDE, propagation.OUTSIDE
 """States of a feature in a node."""
@@ -77,7 +78,8 @@ class Warm:
     def __init__(self, w: npt.NDArray[np.float32], b: float, rho: float) -> None:
         self._ids = np.flatnonzero(w).astype(np.int32)
         self._values, self._size = w[self._ids], w.size
-        self.b, self.rho = b, rho
+        self.b = b
+        self.rho = rho
 
     @classmethod
     def of_rows(cls, w: npt.NDArray[np.float32], b: Array, rho: Array) -> list[Warm]:
@@ -89,7 +91,8 @@ class Warm:
         for t, (warm, of_b, of_rho) in enumerate(zip(found, b.tolist(), rho.tolist(), strict=True)):
             own = slice(ends[t], ends[t + 1])
             warm._ids, warm._values, warm._size = ids[own].copy(), values[own].copy(), w.shape[1]
-            warm.b, warm.rho = of_b, of_rho
+            warm.b = of_b
+            warm.rho = of_rho
         return found
 
     @property
@@ -171,14 +174,19 @@ class Relaxation:
         settings: NodeSettings = NodeSettings(),
     ) -> None:
         data = problem.data
-        self.problem, self.alive, self.stop, self.rule, self.settings = problem, alive, stop, rule, settings
+        self.problem = problem
+        self.alive = alive
+        self.stop = stop
+        self.rule = rule
+        self.settings = settings
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
         self.penalty = np.array(problem.penalty[alive])
         self.top = self.loss.top(problem.c_i)
         self.size = float(problem.c_i.max())
-        self.bits, self.coarse = finest(data.n_samples), np.inf
+        self.bits = finest(data.n_samples)
+        self.coarse = np.inf
         self._c = problem.c_i / self.size
         self._unmade = Samples(given(data.y), given(self._c), self.loss.kernels.unmade, problem.bias)
         root = np.sqrt(self.size)
@@ -233,7 +241,8 @@ class Relaxation:
 
         An entry at the top of its box costs what it loses. The others are where the bound is flat, and cost the square.
         """
-        n, scores = self.problem.data.n_samples, (self.alive.size if self.M is None else self.M)
+        n = self.problem.data.n_samples
+        scores = self.alive.size if self.M is None else self.M
         square = scores * (self.size * float(self.norms.max(initial=0.0))) ** 2
         if loss > 0.0 and square / loss < math.inf and n * self.size / loss < math.inf:
             least = max(math.log2(n * self.size / loss), 0.5 * math.log2(square / loss) if square > 0.0 else 0.0)
@@ -281,7 +290,8 @@ class Relaxation:
 
     def _handed(self, count: int, sides: RowSides, pieces: Piece) -> Handed:
         """What `explore` takes, steps aside, for `count` explorations: limits and the first dual vectors are unset."""
-        c, most = self.problem.c_i, -1 if self.M is None else self.M
+        c = self.problem.c_i
+        most = -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
         work = Work.of(
@@ -313,12 +323,16 @@ class Relaxation:
         """What explorations call, in two lists that take about as long to compile; nothing is compiled here."""
         handed = self._handed(0, NO_ROWS, self._begun([], NO_ROWS, ()))
         steps = self._steps(handed)
-        explore, prices = Step.of(subtree.explore, steps, *handed), [steps.price] * has_rows
+        explore = Step.of(subtree.explore, steps, *handed)
+        prices = [steps.price] * has_rows
         return [explore], [steps.relax, steps.minimise_model, steps.branch, *prices, *self.loss.kernels.steps]
 
     def _begun(self, asked: Sequence[Asked], sides: RowSides, prices: Sequence[tuple[Array, int]]) -> Piece:
         """Room for some explorations, each with its open node in the first place."""
-        n, k, rows, m = self.problem.data.n_samples, self.alive.size, sides.indptr.size - 1, self.budget + 1
+        n = self.problem.data.n_samples
+        k = self.alive.size
+        rows = sides.indptr.size - 1
+        m = self.budget + 1
         places = 3 * m - 2 + (6 * k + PLACES_PER_NODE * self.budget if rows else 0)
         pieces = Piece.of(len(asked), m, k, rows, places, m * (8 * n + n // 4 + 4))
         for t, (states, warm, _, bound, *_) in enumerate(asked):
@@ -330,7 +344,8 @@ class Relaxation:
 
     def cut(self, outcome: Outcome) -> Cut:
         """The Benders cut of a node's dual vector; features that are not alive have their slope too."""
-        dual, problem = (outcome.whole, outcome.q), self.problem
+        dual = (outcome.whole, outcome.q)
+        problem = self.problem
         alpha = decoded(dual)
         g = dual_value_below(self.loss, alpha, problem.c_i)
         return cut_from_dual(problem, alpha, g, dual)

@@ -39,7 +39,8 @@ class Dense:
     """
 
     def __init__(self, Z: Array, must_stop: Callable[[], bool]) -> None:
-        self.Z, self.must_stop = Z, must_stop
+        self.Z = Z
+        self.must_stop = must_stop
         self.shape: tuple[int, int] = Z.shape
 
     def times(self, w: Array) -> Array:
@@ -84,7 +85,8 @@ class Sparse:
     """
 
     def __init__(self, Z: Any, must_stop: Callable[[], bool]) -> None:
-        self.by_columns, self.must_stop = sparse.csc_array(Z), must_stop
+        self.by_columns = sparse.csc_array(Z)
+        self.must_stop = must_stop
         self.by_columns.sort_indices()
         self.by_rows = sparse.csr_array(self.by_columns)
         self.by_rows.sort_indices()

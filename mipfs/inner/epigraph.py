@@ -38,7 +38,8 @@ class Epigraph:
     """
 
     def __init__(self, selection: Selection, penalty: Array, scale: float, *, relaxed: bool) -> None:
-        self.model, self.scale = selection_model(selection, relaxed=relaxed, presolve=not relaxed), scale
+        self.model = selection_model(selection, relaxed=relaxed, presolve=not relaxed)
+        self.scale = scale
         self.program = self.model.program
         self.eta, self.first = self.program.n_columns, self.program.n_rows
         self.program.add_column(1.0, -highs.infinity(), highs.infinity())
@@ -57,7 +58,8 @@ class Epigraph:
             By what it was divided: a multiplier of the row is this multiple of one of the cut.
         """
         p = slopes.size
-        halves, g = slopes * (0.5 / self.scale), constant / self.scale
+        halves = slopes * (0.5 / self.scale)
+        g = constant / self.scale
         largest = max(1.0, float(halves.max(initial=0.0)))
         self.program.add_cut(g / largest, np.append(np.arange(p), self.eta), np.append(halves, 1.0) / largest)
         return largest

@@ -98,9 +98,14 @@ class FaceLayer(Bundle):
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller face; μ of the solution is σ."""
-        labellings, saddle, C, settings = self.labellings, self._saddle, self.problem.C, self.settings
+        labellings = self.labellings
+        saddle = self._saddle
+        C = self.problem.C
+        settings = self.settings
         columns, S = self._extend(pool)
-        lower, alpha, sharpness = -math.inf, np.empty(0), 1.0
+        lower = -math.inf
+        alpha = np.empty(0)
+        sharpness = 1.0
         for _ in range(settings.rounds):
             B = math.sqrt(C) * columns.blocks(labellings)[0]  # in units of C: α = Cβ, x = √C σ∘Bβ
             gap = min(C, max(tol, self.best.upper - lower)) / C
@@ -110,7 +115,8 @@ class FaceLayer(Bundle):
             omega = B @ beta
             proven = C * (float(labellings.losses @ beta) - S.most(S.sums(np.square(omega))))
             if proven > lower:
-                lower, alpha = proven, C * beta
+                lower = proven
+                alpha = C * beta
             if self._drops:
                 self._keep(alpha)
                 alpha = np.empty(0)
@@ -126,7 +132,8 @@ class FaceLayer(Bundle):
     def _extend(self, face: Pool) -> tuple[Columns, Polytope]:
         """The columns of the face and its σ, and zeros in the best point for what is new."""
         assert isinstance(face, Face)
-        problem, selection = self.problem, self.problem.selection
+        problem = self.problem
+        selection = self.problem.selection
         found = problem.atoms.columns(face.atoms)
         free = selection.sigma_bounds()[0][face.atoms] < 0.5
         room = selection.n_features if selection.M is None else selection.M
@@ -161,7 +168,8 @@ class FaceLayer(Bundle):
 
     def _forget(self, most: int) -> None:
         """Take note of which labellings are active, `most` at most, and drop those that have long been inactive."""
-        labellings, saddle = self.labellings, self._saddle
+        labellings = self.labellings
+        saddle = self._saddle
         # near the central path β_k s_k = μ: β is about 1/K where s is small, and s about the value where β is
         value = min(1.0, self.best.upper / self.problem.C)
         least = self.settings.active * math.sqrt(saddle.mu / (len(labellings) * max(value, 1e-12)))

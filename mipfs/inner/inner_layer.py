@@ -53,7 +53,8 @@ class Bundle:
 
     def counters(self, pool: Pool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
-        labellings, oracles = len(self.labellings), self.best.asked
+        labellings = len(self.labellings)
+        oracles = self.best.asked
         return {"selections": len(pool), "labellings": labellings, "oracles": oracles, "masters": self.masters}
 
     def widen(self, weights: int, x: int) -> None:
@@ -81,8 +82,10 @@ class Inner(Bundle):
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
-        labellings, C = self.labellings, self.problem.C
-        columns, lower = self._extend(pool), -math.inf
+        labellings = self.labellings
+        C = self.problem.C
+        columns = self._extend(pool)
+        lower = -math.inf
         alpha = np.zeros(len(labellings))
         if len(labellings) > self.settings.pool_drop_above:
             labellings.drop(self.settings.pool_drop_after, self.settings.pool_drop_above // 2)
@@ -99,7 +102,8 @@ class Inner(Bundle):
                 0.5 * float(np.sum(np.square(A_t @ given))) - c for A_t, c in zip(blocks, columns.costs, strict=True)
             )
             if proven > lower:
-                lower, alpha = proven, given
+                lower = proven
+                alpha = given
             x = polished(blocks, labellings.losses, mu, given, C)
             if not self._ask(columns, mu, x, lower + tol) or must_stop():  # Step 2
                 break

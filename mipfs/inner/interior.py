@@ -121,9 +121,13 @@ class InteriorPoint(ReducedSystem):
         regulariser: Regulariser,
         share: Array | None = None,
     ) -> None:
-        self.Z, self.y, self.loss, self.bias = Z, y, loss, bias
+        self.Z = Z
+        self.y = y
+        self.loss = loss
+        self.bias = bias
         self.regulariser, self.share = regulariser, np.ones(Z.shape[1]) if share is None else share
-        self.polytope, self.penalty = polytope, penalty
+        self.polytope = polytope
+        self.penalty = penalty
         self.free = np.flatnonzero(atom >= 0)
         self.atom = atom[self.free]
         n, k = Z.shape
@@ -136,7 +140,8 @@ class InteriorPoint(ReducedSystem):
         owned = np.zeros(m, bool)
         owned[self.atom] = True
         self.proximal = np.where(owned, 1e-20, EXTRA_PROXIMAL_WEIGHT)
-        self.steps, self.mu = 0, 0.5
+        self.steps = 0
+        self.mu = 0.5
         self._begin(k, m)
 
     def _begin(self, k: int, m: int) -> None:
@@ -153,7 +158,9 @@ class InteriorPoint(ReducedSystem):
             if share > 0:
                 x = np.where(self.has_low & self.has_high, self.below + min(0.5, share) * width, x)
         self.x = x
-        self.w, self.omega, self.b = np.zeros(k), np.zeros(k), 0.0
+        self.w = np.zeros(k)
+        self.omega = np.zeros(k)
+        self.b = 0.0
         level = 0.5
         gap_low, gap_high = np.maximum(x - self.below, 1e-3), np.maximum(self.above - x, 1e-3)
         self.z = np.where(self.has_low, level / gap_low, 0.0)
@@ -174,7 +181,9 @@ class InteriorPoint(ReducedSystem):
         columns, places : (k,) and (m,) bool, which columns and which entries of x were there, in the same order
         excess : gap of that point as a point of this problem; every product is lifted to its share
         """
-        self.b, self.tau, self.r = last.b, last.tau, last.r
+        self.b = last.b
+        self.tau = last.tau
+        self.r = last.r
         self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
         self.omega[columns] = last.omega
         held = last.x[last.atom] - last.below[last.atom]
@@ -215,8 +224,10 @@ class InteriorPoint(ReducedSystem):
         first = self._direction(left, 0.0, None)
         reach = self._longest(left, first)
         center = max(1e-3, (1.0 - reach) ** 3)
-        bent, curved = np.zeros(self.w.size), np.zeros(self.x.size)
-        d_omega, slope = first.omega[self.free], self.slope[self.free]
+        bent = np.zeros(self.w.size)
+        curved = np.zeros(self.x.size)
+        d_omega = first.omega[self.free]
+        slope = self.slope[self.free]
         bent[self.free] = reach * d_omega * first.x[self.atom] * slope
         curved += np.bincount(self.atom, 0.5 * reach * np.square(d_omega) * slope, minlength=self.x.size)
         # Mehrotra's second-order terms, times how far the predictor may go.
@@ -227,30 +238,40 @@ class InteriorPoint(ReducedSystem):
         if not all(np.all(np.isfinite(part)) for part in vars(last).values()):
             return False
         reach = self.reach = self._longest(left, last)
-        self.w, self.b, self.omega = self.w + reach * last.w, self.b + reach * last.b, self.omega + reach * last.omega
+        self.w = self.w + reach * last.w
+        self.b = self.b + reach * last.b
+        self.omega = self.omega + reach * last.omega
         self.x = self.x + reach * last.x
         self.z, self.v = self.z + reach * last.z, self.v + reach * last.v
-        self.tau, self.r = self.tau + reach * last.tau, self.r + reach * last.r
+        self.tau = self.tau + reach * last.tau
+        self.r = self.r + reach * last.r
         self.loss.move(reach)
         self.steps += 1
         return reach > 1e-9 and self.steps < MAX_STEPS
 
     def _linearised(self) -> Residuals | None:
         """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
-        loss, polytope, A = self.loss, self.polytope, self.polytope.A
+        loss = self.loss
+        polytope = self.polytope
+        A = self.polytope.A
         D = loss.linearise(self.Z.times(self.w) + (self.y * self.b if self.bias else 0.0))
         gap_low, gap_high = self.x - self.below, self.above - self.x
         low, high = self.has_low, self.has_high
         zeta = np.where(low, self.z / np.where(low, gap_low, 1.0), 0.0)
         zeta = zeta + np.where(high, self.v / np.where(high, gap_high, 1.0), 0.0) + self.proximal
-        sigma, regulariser, free = self.share.copy(), self.regulariser, self.free
+        sigma = self.share.copy()
+        regulariser = self.regulariser
+        free = self.free
         sigma[free] = self.x[self.atom]
-        t, self.slope = regulariser.weight(self.omega), np.maximum(regulariser.curvature(self.omega), LEAST_CURVATURE)
+        t = regulariser.weight(self.omega)
+        self.slope = np.maximum(regulariser.curvature(self.omega), LEAST_CURVATURE)
         squares = np.bincount(self.atom, np.square(t[free]) / self.slope[free], minlength=self.x.size)
         worth = np.bincount(self.atom, regulariser.conjugate(self.omega)[free], minlength=self.x.size)
         # q = Σ_g t²/κ + ζ with κ = σh''.
         q = squares / np.where(squares > 0, self.x, 1.0) + zeta
-        self.q, self.zeta, self.kappa = q, zeta, sigma * self.slope
+        self.q = q
+        self.zeta = zeta
+        self.kappa = sigma * self.slope
         self.h = -t[free] / self.kappa[free]
         total, number = loss.products()
         number += int(low.sum() + high.sum() + np.count_nonzero(~polytope.equal))
@@ -262,7 +283,8 @@ class InteriorPoint(ReducedSystem):
         # S = A Q⁻¹ A' + diag(slack over multiplier).
         S = (A / q) @ A.T
         S[np.diag_indices_from(S)] += theta
-        self.D, self.S = D, S
+        self.D = D
+        self.S = S
         self.rows = Factor.of(S.copy()) if len(S) else None
         if (len(S) and self.rows is None) or not self._factor(D, S, self.kappa):
             return None
@@ -272,13 +294,23 @@ class InteriorPoint(ReducedSystem):
 
     def _direction(self, left: Residuals, target: float, second: Second | None) -> Direction:
         """Where the products go to `target`; `second`: what the step of the predictor bends."""
-        low, high, q, A, equal = self.has_low, self.has_high, self.q, self.polytope.A, self.polytope.equal
+        low = self.has_low
+        high = self.has_high
+        q = self.q
+        A = self.polytope.A
+        equal = self.polytope.equal
         # What the products lack; z, v and the slacks of the rows are eliminated by it.
-        cz, cv = target - self.z * left.gap_low, target - self.v * left.gap_high
-        ct, rp, R = target - self.tau * self.r, left.apart, -left.rs
+        cz = target - self.z * left.gap_low
+        cv = target - self.v * left.gap_high
+        ct = target - self.tau * self.r
+        rp = left.apart
+        R = -left.rs
         if second is not None:
-            cz, cv, ct = cz - second.z, cv - second.v, ct - second.tau
-            rp, R = rp + second.bent, R + second.curved
+            cz = cz - second.z
+            cv = cv - second.v
+            ct = ct - second.tau
+            rp = rp + second.bent
+            R = R + second.curved
         R = R + np.bincount(self.atom, self.h * rp[self.free], minlength=self.x.size)
         R = R + np.where(low, cz / np.where(low, left.gap_low, 1.0), 0.0)
         R = R - np.where(high, cv / np.where(high, left.gap_high, 1.0), 0.0)
@@ -299,7 +331,9 @@ class InteriorPoint(ReducedSystem):
 
     def _longest(self, left: Residuals, d: Direction) -> float:
         """How far one may go along a direction: `BOUNDARY_SHARE` of the way to the boundary, at most 1."""
-        low, high, unequal = self.has_low, self.has_high, ~self.polytope.equal
+        low = self.has_low
+        high = self.has_high
+        unequal = ~self.polytope.equal
         pairs = (
             (left.gap_low[low], d.x[low]),
             (left.gap_high[high], -d.x[high]),

@@ -67,14 +67,16 @@ class IterativeInteriorPoint(InteriorPoint):
 
     def step(self) -> bool:
         """One predictor and corrector; False when the numbers allow no more, or the steps lead nowhere."""
-        went_on, levels = super().step(), self._levels
+        went_on = super().step()
+        levels = self._levels
         levels.append(self.mu)
         if len(levels) <= PATIENCE_STEPS or levels[-1 - PATIENCE_STEPS] > LATE_MU:
             return went_on
         return went_on and self.mu <= SLOW_SHARE * levels[-1 - PATIENCE_STEPS]
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
-        k, border = self.w.size, int(self.bias)
+        k = self.w.size
+        border = int(self.bias)
         # What a column adds to the diagonal of K, relative to D⁻¹; a column of one entry is exact there.
         part = (self._squares_turned @ D) / self.E
         part[self.lone] = 0.0
@@ -102,7 +104,8 @@ class IterativeInteriorPoint(InteriorPoint):
 
     def _preconditioned(self, r: Array) -> tuple[Array, float]:
         """P⁻¹ r, and the multiple of y that it takes off r."""
-        u, size = self.D_hat * r, self.core.size
+        u = self.D_hat * r
+        size = self.core.size
         right = self.ZA.pull(u)
         if self.bias:
             right = np.append(right, float(self.y @ u))
@@ -122,27 +125,35 @@ class IterativeInteriorPoint(InteriorPoint):
 
     def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
         """B dw − Z'dα = f and y'dα = −rb hold; what is left of dα = D(γ − dm) is as small as the step needs."""
-        y, Z, db = self.y, self.Z, 0.0
+        y = self.y
+        Z = self.Z
+        db = 0.0
         base = self._apply_inverse(f)
-        d_alpha, r = np.zeros(y.size), gamma - Z.times(base)
+        d_alpha = np.zeros(y.size)
+        r = gamma - Z.times(base)
         if self.bias:
             d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
             r = r - self._applied(d_alpha)
-        enough, first = max(FINEST_RESIDUAL, min(ROUGHEST_RESIDUAL, RESIDUAL_SHARE * self.mu)), 0.0
-        last, p = 1.0, np.zeros(y.size)
+        enough = max(FINEST_RESIDUAL, min(ROUGHEST_RESIDUAL, RESIDUAL_SHARE * self.mu))
+        first = 0.0
+        last = 1.0
+        p = np.zeros(y.size)
         for turn in range(MOST_ITERATIONS):
             z, shift = self._preconditioned(r)
-            r, db = r - shift * y, db + shift
+            r = r - shift * y
+            db = db + shift
             size = float(r @ z)
             first = first or size
             if not size > enough**2 * first:
                 break
-            p, last = z + (size / last if turn else 0.0) * p, size
+            p = z + (size / last if turn else 0.0) * p
+            last = size
             q = self._applied(p)
             curvature = float(p @ q)
             if not curvature > 0.0:
                 break
-            d_alpha, r = d_alpha + (size / curvature) * p, r - (size / curvature) * q
+            d_alpha = d_alpha + (size / curvature) * p
+            r = r - (size / curvature) * q
             self.products += 1
             if Z.must_stop():
                 raise Interrupted

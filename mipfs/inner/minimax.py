@@ -33,10 +33,12 @@ def solve(blocks: Sequence[Array], losses: Array, costs: Array, C: float) -> tup
         None instead of both where the numbers are too hard for Clarabel.
     """
     # In units of C: α = Cβ, θ = Cτ, x = (β, τ). With r = τ + cᵀσᵗ/C:  ½ C ‖A_t β‖² ≤ r  ⇔  ‖(√C A_t β, r − ½)‖ ≤ r + ½
-    K, T = losses.size, len(blocks)
+    K = losses.size
+    T = len(blocks)
     parts = [np.zeros((K + 1, K + 1))]
     parts[0][:K, :K], parts[0][K, :K] = -np.eye(K), 1.0
-    right, sizes = [np.append(np.zeros(K), 1.0)], []
+    right = [np.append(np.zeros(K), 1.0)]
+    sizes = []
     for A_t, cost in zip(blocks, costs / C, strict=True):
         R = A_t if A_t.shape[0] <= K else np.asarray(np.linalg.qr(A_t, mode="r"))  # ‖A_t β‖ = ‖R β‖
         cone = np.zeros((R.shape[0] + 2, K + 1))

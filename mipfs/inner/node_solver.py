@@ -77,7 +77,8 @@ class NodeSolver:
             raise UsageError("a worker has another version of mipfs or numba than this process; install the same there")
         with MAKING:
             if self._made is None:
-                never, rule = np.zeros(1, dtype=np.int8), import_module(self.rule).choose
+                never = np.zeros(1, dtype=np.int8)
+                rule = import_module(self.rule).choose
                 self._made = RowsRelaxation(self.problem, self.alive, lambda: False, never, rule=rule, nodes=self.nodes)
                 self._made.coarsen(self.loss)
         return self._made.stopped_by(stop)
@@ -91,7 +92,8 @@ class NodeSolver:
         packed : their dual vectors, as of `DualStore.packed`
         seconds : float >= 0, optional
         """
-        stop, c = np.zeros(1, dtype=np.int8), self.problem.c_i
+        stop = np.zeros(1, dtype=np.int8)
+        c = self.problem.c_i
         duals = DualStore(c.size, None if np.all(c == c[0]) else c)
         duals.extend(*packed)
         alarm = None if seconds is None else threading.Timer(seconds, stop.fill, (1,))
@@ -99,7 +101,8 @@ class NodeSolver:
             alarm.daemon = True
             alarm.start()
         try:
-            solver, found = self.made(stop), list[Found]()
+            solver = self.made(stop)
+            found = list[Found]()
             for at in range(0, len(orders), solver.together):
                 asked = list[tuple[States, Warm, npt.NDArray[np.float64], Ask]]()
                 for order in orders[at : at + solver.together]:

@@ -51,10 +51,12 @@ class Polytope:
 
     def least(self, squares: Array) -> tuple[float, Array]:
         """The least Σ_g (½ s_g / σ_g + c_g σ_g) for s (G,) >= 0, and its σ, σ_g = min(1, √s_g/τ_g)."""
-        f, sigma = self.free, np.ones(self.cost.size)
+        f = self.free
+        sigma = np.ones(self.cost.size)
         norms = np.sqrt(squares[f])
         if norms.size:
-            classes, tau = np.empty(norms.size, dtype=np.int64), np.empty(norms.size)
+            classes = np.empty(norms.size, dtype=np.int64)
+            tau = np.empty(norms.size)
             classify(norms, self.cost[f], 0, min(self.room, norms.size), classes, tau)
             part = np.divide(norms, tau, out=np.zeros(norms.size), where=tau > 0.0)
             part[classes == IN] = 1.0
@@ -64,7 +66,8 @@ class Polytope:
 
     @cached_property
     def _sums(self) -> Any:
-        count, m = self.cost.size, self.atom.size
+        count = self.cost.size
+        m = self.atom.size
         if count == m and np.array_equal(self.atom, np.arange(m)):
             return None
         return sparse.csr_array((np.ones(m), (self.atom, np.arange(m))), shape=(count, m))

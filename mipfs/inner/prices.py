@@ -64,11 +64,13 @@ class Pricing:
     """
 
     def __init__(self, selection: Selection) -> None:
-        rows, p = selection.rows, selection.n_features
+        rows = selection.rows
+        p = selection.n_features
         self.selection, self.low, self.high = selection, rows.low, rows.high
         self.on_atoms = rows.matrix[:, :p].T.tocsr()
         self.on_extra = rows.matrix[:, p:].T.tocsr()
-        self.sizes, self.extra_sizes = abs(self.on_atoms), abs(self.on_extra)
+        self.sizes = abs(self.on_atoms)
+        self.extra_sizes = abs(self.on_extra)
         self.ends = rows.extra.box
         self.unbounded = np.flatnonzero(~np.isfinite(self.ends[0]) | ~np.isfinite(self.ends[1]))
         self.none = Prices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
@@ -94,9 +96,11 @@ class Pricing:
         largest = float(np.abs(y).max(initial=0.0))
         if self.unbounded.size and largest > 0.0:
             y = np.where(np.abs(y) > ROUND_OFF_SHARE * largest, y, 0.0)
-            part, reduced = self.on_extra[self.unbounded].toarray(), -(self.on_extra @ y)[self.unbounded]
+            part = self.on_extra[self.unbounded].toarray()
+            reduced = -(self.on_extra @ y)[self.unbounded]
             ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
-            must, may = ~np.isfinite(ends), y != 0.0
+            must = ~np.isfinite(ends)
+            may = y != 0.0
             # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]
             for _ in range(2):  # the second takes off the rounding of the first
@@ -144,7 +148,8 @@ class Pricing:
     def _extra(self, y: Array) -> tuple[float, float] | None:
         """Σ_e min of −(A'y)_e e rounded down, and its size; None where an end is infinite."""
         low, high = self.ends
-        reduced, error = -(self.on_extra @ y), 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
+        reduced = -(self.on_extra @ y)
+        error = 1.01 * (y.size + 4) * U * (self.extra_sizes @ np.abs(y))
         ends = np.where(reduced > 0, low, high)
         bounded = np.isfinite(ends)
         if np.any(np.abs(reduced[~bounded]) > ROUND_OFF_MULTIPLE * error[~bounded]):

@@ -55,7 +55,8 @@ class Propagation:
     """
 
     def __init__(self, selection: Selection, alive: Integers) -> None:
-        rows, p = selection.rows, selection.n_features
+        rows = selection.rows
+        p = selection.n_features
         part = sparse.csr_array(rows.matrix[:, alive])
         extra = rows.matrix[:, p:].toarray()
         self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
@@ -79,7 +80,8 @@ class Propagation:
         after = states.copy()
         if self.count == 0:
             return Fixed(after, np.empty(0, dtype=np.int64), [], None)
-        atoms, causes = np.empty(states.size, dtype=np.int64), np.empty(states.size, dtype=np.int64)
+        atoms = np.empty(states.size, dtype=np.int64)
+        causes = np.empty(states.size, dtype=np.int64)
         found, broken = propagate(self.sides, self.M, after, atoms, causes)
         rays = [self.cause(side) for side in causes[:found].tolist()]
         return Fixed(after, atoms[:found].copy(), rays, None if broken < 0 else self.cause(broken))

@@ -60,10 +60,12 @@ class Proximal:
         self._columns: Integers = np.empty(0, dtype=np.int64)
         self._held: Any = None
         self._shift = np.empty(0)
-        self._x, self._unit = np.zeros(1), 1.0
+        self._x = np.zeros(1)
+        self._unit = 1.0
         self._step = 0.0
         self._ids: Integers = np.empty(0, dtype=np.int64)
-        self._scale, self._pointer = np.empty(0), np.zeros(1, dtype=np.int64)
+        self._scale = np.empty(0)
+        self._pointer = np.zeros(1, dtype=np.int64)
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
@@ -74,8 +76,11 @@ class Proximal:
         self._extend(pool)
         n = self._y.size
         places = np.searchsorted(self._columns, self._ids)
-        alpha, exact, state = np.empty(n), np.empty(n), np.array([self._step, 0.0, 0.0, math.inf, 1.0])
-        old, kept = self._x.copy(), np.empty((2, n))
+        alpha = np.empty(n)
+        exact = np.empty(n)
+        state = np.array([self._step, 0.0, 0.0, math.inf, 1.0])
+        old = self._x.copy()
+        kept = np.empty((2, n))
         loss = Smooth(self._held, self._y, given(self._c), self._loss.kernels.made, problem.bias, self._unit)
         groups = Groups(self._pointer, places, self._scale, self._room())
         at = Iterates(self._x, old, kept, state, alpha)
@@ -111,7 +116,9 @@ class Proximal:
 
     def _fresh(self, pool: Pool) -> tuple[Integers, Array, Integers]:
         """Of the groups that are new: columns (k,), factors (k,), sizes (t,)."""
-        columns, factors, sizes = [], [], []
+        columns = []
+        factors = []
+        sizes = []
         for atoms, sigma in pool.members[self._pointer.size - 1 :]:
             found = self.problem.atoms.columns(atoms)
             columns.append(found.ids)
@@ -124,13 +131,15 @@ class Proximal:
         """Take in the groups that are new: their columns, and zero weights for them."""
         problem = self.problem
         ids, factors, sizes = self._fresh(pool)
-        self._ids, self._scale = np.concatenate([self._ids, ids]), np.concatenate([self._scale, factors])
+        self._ids = np.concatenate([self._ids, ids])
+        self._scale = np.concatenate([self._scale, factors])
         self._pointer = np.concatenate([self._pointer, self._pointer[-1] + np.cumsum(sizes)])
         held = np.union1d(self._columns, ids)
         if self._held is None or held.size > self._columns.size:
             self._columns = held
             self._held, self._shift = self._gathered(held)
-        b, self._unit = self._unit * self._x[-1], _largest_spread(self._held, self._c)
+        b = self._unit * self._x[-1]
+        self._unit = _largest_spread(self._held, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
         if self._step == 0.0:
             self._step = 0.05 * float(problem.c_i.sum())
@@ -139,7 +148,9 @@ class Proximal:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
         from mipfs.kernels.proximal import pull
 
-        y, c, bias = self._y, self._c, self.problem.bias
+        y = self._y
+        c = self._c
+        bias = self.problem.bias
         near = project(alpha, self._loss.top(c), y, bias, c)
         pulled = np.empty(self._columns.size)
         pull(self._held, near, pulled)
@@ -147,14 +158,16 @@ class Proximal:
         if not self._loss.has_top:  # else the box is in the way of a multiple
             factor = self._loss.best_multiple(near, c, level)
             if factor is not None:
-                near, level = factor * near, factor * factor * level
+                near = factor * near
+                level = factor * factor * level
         whole, q = self._loss.feasible_dual(near, c, y, bias)
         exact = np.ldexp(whole.astype(float), -q)
         return self._loss.dual_value(exact, c) - 0.5 * level, exact
 
     def _gathered(self, held: Integers) -> tuple[Any, Array]:
         """The columns `held` as the kernels take them, of one sample of every kind where many are alike."""
-        problem, merged = self.problem, self._alike
+        problem = self.problem
+        merged = self._alike
         if merged is not None and not merged.take(held):
             merged = self._alike = None
         if merged is None:
@@ -162,7 +175,8 @@ class Proximal:
             if self._off is None:
                 self._off = _weighted_means(problem.data, self._c, problem.bias)
             return kernel_columns(problem.data, held, self._off, problem.bias)
-        data, self._c = merged.instance(problem.data.sample_weight), merged.summed(problem.c_i)
+        data = merged.instance(problem.data.sample_weight)
+        self._c = merged.summed(problem.c_i)
         self._y = data.y
         off = _weighted_means(data, self._c, problem.bias)
         return kernel_columns(data, np.arange(held.size), off, problem.bias)

@@ -69,7 +69,8 @@ class Polytope:
 def cardinality(count: int, room: int | None) -> Polytope:
     """0 ≤ σ ≤ 1 with Σσ ≤ room where that says anything."""
     rows = int(room is not None and room < count)
-    A, u = np.ones((rows, count)), np.full(rows, float(room or 0))
+    A = np.ones((rows, count))
+    u = np.full(rows, float(room or 0))
     return Polytope(A, u, np.zeros(rows, bool), np.zeros(count), np.ones(count))
 
 
@@ -139,7 +140,10 @@ class ReducedSystem:
 
     def _factor(self, D: Array, S: Array, kappa: Array) -> bool:
         """Build and factor the smaller system."""
-        A, h, q, atom = self.polytope.A, self.h, self.q, self.atom
+        A = self.polytope.A
+        h = self.h
+        q = self.q
+        atom = self.atom
         k = self.w.size
         self.E = 1.0 / kappa
         per = self.zeta[atom]
@@ -155,7 +159,8 @@ class ReducedSystem:
         return self._factor_dual(D, S)
 
     def _factor_primal(self, D: Array, S: Array) -> bool:
-        k, border = self.w.size, int(self.bias)
+        k = self.w.size
+        border = int(self.bias)
         M = np.empty((k + border, k + border), order="F")
         M[:k, :k] = self.Z.gram(D)
         M[np.arange(k), np.arange(k)] += self.E
@@ -171,7 +176,8 @@ class ReducedSystem:
         return self._factor_of(M)
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
-        n, border = self.y.size, int(self.bias)
+        n = self.y.size
+        border = int(self.bias)
         self.T: Factor | None = None
         inverse = self._inverse_columns()
         M = self.Z.outer(inverse[0])
@@ -237,7 +243,8 @@ class ReducedSystem:
 
     def _directions(self, R: Array, f: Array, g: Array, gamma: Array) -> tuple[Array, float, Array, Array]:
         """dw, db, dα and dm of the reduced system."""
-        A, q = self.polytope.A, self.q
+        A = self.polytope.A
+        q = self.q
         rows = self._rows_solve(A @ (R / q) - g)
         PR = (R - A.T @ rows) / q
         f[self.free] -= self.h * PR[self.atom]
@@ -246,8 +253,14 @@ class ReducedSystem:
 
     def _solved_primal(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
         """B dw − Z'dα = f, y'dα = −rb, dα = D(γ − dm): by the k×k factor, refined on the equations themselves."""
-        Z, y, D, k = self.Z, self.y, self.D, self.w.size
-        dw, db, dm, d_alpha = np.zeros(k), 0.0, np.zeros(y.size), D * gamma
+        Z = self.Z
+        y = self.y
+        D = self.D
+        k = self.w.size
+        dw = np.zeros(k)
+        db = 0.0
+        dm = np.zeros(y.size)
+        d_alpha = D * gamma
         for turn in range(1 + MOST_REFINEMENTS):
             left = f - self._times(dw) + Z.pull(d_alpha)
             if self.bias:
@@ -258,16 +271,22 @@ class ReducedSystem:
             elif size <= EXACT_RESIDUAL * first:
                 break
             change = self._factored.solve(left)
-            dw, db = dw + change[:k], db + (float(change[-1]) if self.bias else 0.0)
+            dw = dw + change[:k]
+            db = db + (float(change[-1]) if self.bias else 0.0)
             dm = Z.times(dw) + (y * db if self.bias else 0.0)
             d_alpha = D * (gamma - dm)
         return dw, db, d_alpha, dm
 
     def _solved_dual(self, f: Array, gamma: Array, rb: float) -> tuple[Array, float, Array, Array]:
         """The system of `_solved_primal` by the n×n factor: (D⁻¹ + ZB⁻¹Z') dα = γ − ZB⁻¹f − y db, refined."""
-        Z, y, D = self.Z, self.y, self.D
+        Z = self.Z
+        y = self.y
+        D = self.D
         base = self._apply_inverse(f)
-        dw, db, dm, d_alpha = base, 0.0, Z.times(base), np.zeros(y.size)
+        dw = base
+        db = 0.0
+        dm = Z.times(base)
+        d_alpha = np.zeros(y.size)
         for turn in range(1 + MOST_REFINEMENTS):
             left = gamma - dm - d_alpha / D
             size = self._factored.size(left)
@@ -278,7 +297,8 @@ class ReducedSystem:
             change = self._factored.solve(left)
             if self.bias:
                 step = (float(y @ (d_alpha + change)) + rb) / self.yFy
-                change, db = change - step * self.Fy, db + step
+                change = change - step * self.Fy
+                db = db + step
             d_alpha = d_alpha + change
             dw = base + self._apply_inverse(Z.pull(d_alpha))
             dm = Z.times(dw) + (y * db if self.bias else 0.0)

@@ -41,7 +41,8 @@ class RegularisedSolver:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.loss = problem, get_loss(problem.loss)
+        self.problem = problem
+        self.loss = get_loss(problem.loss)
         self.size = float(problem.c_i.max())
         self.c = problem.c_i / self.size
         self.y = np.ascontiguousarray(problem.data.y, dtype=float)
@@ -61,7 +62,8 @@ class RegularisedSolver:
 
         An interior point begins anew wherever another solve ended: `start` is not used.
         """
-        data, ids = self.problem.data, np.asarray(ids, dtype=np.int64)
+        data = self.problem.data
+        ids = np.asarray(ids, dtype=np.int64)
         if ids.size == 0:  # nothing that a regulariser is about
             svm: SVM = self.loss.Solver(data, self.problem.c_i, self.problem.bias).solve(ids, tol=tol)
             return svm
@@ -96,7 +98,8 @@ class RegularisedSolver:
 
     def _recomputed(self, seen: Seen, root: float, shift: Array, steps: int) -> SVM:
         """Round the best dual vector to a feasible one and evaluate both sides."""
-        problem, size = self.problem, self.size
+        problem = self.problem
+        size = self.size
         whole, q = self.loss.feasible_dual(size * seen.alpha, problem.c_i, problem.data.y, problem.bias)
         exact = np.ldexp(whole.astype(float), -q)
         dual = size * seen.lower_of(exact / size)
@@ -120,7 +123,11 @@ class Seen:
     def __init__(
         self, solver: RegularisedSolver, Z: Dense, regulariser: Regulariser, share: Array, goal: float
     ) -> None:
-        self.solver, self.Z, self.regulariser, self.share, self.goal = solver, Z, regulariser, share, goal
+        self.solver = solver
+        self.Z = Z
+        self.regulariser = regulariser
+        self.share = share
+        self.goal = goal
         self.lower, self.upper = -np.inf, np.inf
         self.alpha, self.w, self.b = np.zeros(Z.shape[0]), np.zeros(Z.shape[1]), 0.0
 
@@ -131,12 +138,15 @@ class Seen:
         alpha = balanced(alpha, solver.y) if solver.problem.bias else alpha
         lower = self.lower_of(alpha)
         if lower > self.lower:
-            self.lower, self.alpha = lower, alpha
+            self.lower = lower
+            self.alpha = alpha
         w = np.clip(point.w, low * self.share, high * self.share)
         margins = self.Z.times(w) + (solver.y * point.b if solver.problem.bias else 0.0)
         upper = float(self.regulariser.perspective(w, self.share).sum()) + float(solver.loss.value(margins, solver.c))
         if upper < self.upper:
-            self.upper, self.w, self.b = upper, w, point.b
+            self.upper = upper
+            self.w = w
+            self.b = point.b
         return self.met or self.is_enough
 
     @property

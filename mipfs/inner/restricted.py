@@ -167,13 +167,15 @@ class Cutting:
     @apart
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, warm from the last call on a smaller pool."""
-        problem, t = self.problem, len(pool)
+        problem = self.problem
+        t = len(pool)
         costs = np.array([float(problem.penalty[ids] @ sigma) for ids, sigma in pool.members])
         inner = np.append(self._mu, np.full(t - self._mu.size, 0.0 if self._mu.size else 1.0 / t))
         solved = self._solved(pool, inner)
         scale = solved.value or 1.0  # the LP's unit: Σc may be millions of times the value
         best: tuple[float, Array, Any] = (solved.value, inner, solved)
-        lp, shares = self._master(costs / scale), np.empty(0)
+        lp = self._master(costs / scale)
+        shares = np.empty(0)
         for slopes, constant in zip(self._slopes, self._constants, strict=True):
             _add_row(lp, self._row(slopes, pool) / scale, constant / scale)
         for _ in range(MAX_CUTS):
@@ -211,7 +213,8 @@ class Cutting:
 
     def _master(self, costs: Array) -> highs.Model:
         """min c'μ + η over the simplex, still without cuts."""
-        lp, t = highs.Model(presolve=False), costs.size
+        lp = highs.Model(presolve=False)
+        t = costs.size
         lp.add_columns(np.zeros(t), np.ones(t))
         lp.add_column(1.0, -highs.infinity(), highs.infinity())
         lp.set_costs(costs)

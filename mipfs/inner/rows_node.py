@@ -124,9 +124,13 @@ class RowsRelaxation:
         rule: Any = largest_weight.choose,
         nodes: NodeSettings = NodeSettings(),
     ) -> None:
-        self.problem, self.alive, self.must_stop, self.settings = problem, alive, must_stop, settings
+        self.problem = problem
+        self.alive = alive
+        self.must_stop = must_stop
+        self.settings = settings
         self.rule = rule
-        self.loss, self.M = get_loss(problem.loss), problem.M
+        self.loss = get_loss(problem.loss)
+        self.M = problem.M
         self.penalty = np.array(problem.penalty[alive])
         self.pricing = Pricing(problem.selection)
         self.propagation = Propagation(problem.selection, alive)
@@ -216,7 +220,8 @@ class RowsRelaxation:
 
     def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
         """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""
-        w, sigma = outcome.warm.w.astype(float), outcome.sigma.astype(float)
+        w = outcome.warm.w.astype(float)
+        sigma = outcome.sigma.astype(float)
         relaxed, rule = branching(self.rule, np.arange(self.alive.size), w, sigma, (outcome.bound, cutoff))
         return int(place_to_split(rule.made(), relaxed, states.astype(np.int8)))
 
@@ -238,7 +243,8 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        problem, alpha = self.problem, decoded((whole, q))
+        problem = self.problem
+        alpha = decoded((whole, q))
         value = dual_value_below(self.loss, alpha, problem.c_i)
         return cut_from_dual(problem, alpha, value, (whole, q))
 

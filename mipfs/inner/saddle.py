@@ -46,14 +46,20 @@ class Saddle:
 
     def __init__(self, settings: SaddleSettings = SaddleSettings()) -> None:
         self.settings = settings
-        self.beta, self._s, self._xi = np.ones(1), np.ones(1), 1.0
-        self.sigma, self._z, self._y = np.empty(0), np.empty(0), np.empty(0)
-        self._eta, self.mu = 0.0, 1.0
+        self.beta = np.ones(1)
+        self._s = np.ones(1)
+        self._xi = 1.0
+        self.sigma = np.empty(0)
+        self._z = np.empty(0)
+        self._y = np.empty(0)
+        self._eta = 0.0
+        self.mu = 1.0
 
     def keep(self, labellings: Mask) -> None:
         """Forget all labellings but some, shape (K,)."""
         kept = np.append(True, labellings)
-        self.beta, self._s = self.beta[kept] / self.beta[kept].sum(), self._s[kept]
+        self.beta = self.beta[kept] / self.beta[kept].sum()
+        self._s = self._s[kept]
 
     def solve(self, B: Array, d: Array, S: Polytope, gap: float) -> None:
         """Follow the central path until the products add up to about `gap`, or round-off ends it.
@@ -65,10 +71,14 @@ class Saddle:
         S : Polytope of the atoms, those of the last call first
         gap : float >= 0; below `LEAST_GAP` it is that
         """
-        d, f, gap = np.append(0.0, d), S.free, max(gap, LEAST_GAP)
+        d = np.append(0.0, d)
+        f = S.free
+        gap = max(gap, LEAST_GAP)
         self._grow(B, d, S)
         count = d.size + 2 * int(np.count_nonzero(f)) + int(S.bounded)
-        target, step, anew = gap / count, 1.0, False
+        target = gap / count
+        step = 1.0
+        anew = False
         for _ in range(self.settings.steps):
             omega, half, slack, dual = self._exact(B, d, S)
             # s and z are free of constraints: they take their exact values where these are well positive
@@ -80,19 +90,23 @@ class Saddle:
                 break
             if step <= self.settings.stuck:
                 self._begin_anew(B, d, S)
-                step, anew = 1.0, True
+                step = 1.0
+                anew = True
                 continue
             shrink = self.settings.shrink if step > self.settings.short else 1.0 - (1.0 - self.settings.shrink) * step
             step = self._step(B, d, S, (omega, half, slack), max(target, shrink * self.mu))
 
     def _products(self, S: Polytope) -> float:
-        f, sigma = S.free, self.sigma
+        f = S.free
+        sigma = self.sigma
         total = float(self.beta @ self._s + sigma[f] @ self._z[f] + (1.0 - sigma[f]) @ self._y[f])
         return total + (self._eta * (S.room - float(sigma[f].sum())) if S.bounded else 0.0)
 
     def _grow(self, B: Array, d: Array, S: Polytope) -> None:
         """Central values for atoms that are new, then for labellings that are new."""
-        known, K, mu = self.sigma.size, self.beta.size, self.mu
+        known = self.sigma.size
+        K = self.beta.size
+        mu = self.mu
         beta = np.append(self.beta, np.zeros(d.size - K))
         omega = B @ beta[1:]
         if S.bounded and self._eta == 0.0:  # Σσ ≤ M is new: all atoms begin anew
@@ -133,7 +147,8 @@ class Saddle:
     def _begin_anew(self, B: Array, d: Array, S: Polytope) -> None:
         """A point well inside, with a β near the present one."""
         self.beta = 0.9 * self.beta / self.beta.sum() + 0.1 / d.size
-        omega, size = B @ self.beta[1:], 0.1 * max(float(d @ self.beta), 1e-12)
+        omega = B @ self.beta[1:]
+        size = 0.1 * max(float(d @ self.beta), 1e-12)
         self._place(0.5 * S.sums(omega * omega) - S.cost, S, 0, size / d.size)
         slack = _pull(B, S, self.sigma, omega) - d
         self._xi = size - float(slack.min())
@@ -142,7 +157,10 @@ class Saddle:
     def _step(self, B: Array, d: Array, S: Polytope, at: tuple[Array, Array, Array], mu: float) -> float:
         """One Newton step towards the products `mu`; its length in [0, 1]."""
         (omega, half, slack), f, beta, s, xi = at, S.free, self.beta, self._s, self._xi
-        sigma, z, y, eta = self.sigma, self._z, self._y, self._eta
+        sigma = self.sigma
+        z = self._z
+        y = self._y
+        eta = self._eta
         rest = np.where(f, 1.0 - sigma, 1.0)
         weights = np.where(f, 1.0 / np.where(f, z / sigma + y / rest, 1.0), 0.0)
         rho = np.where(f, half - S.cost - eta + mu / sigma - mu / rest, 0.0)
@@ -150,17 +168,21 @@ class Saddle:
         H = np.diag(s / beta)  # + Σ_g σ_g B_g'B_g + Q'ΘQ with rows q_g = B_g'ω_g and Θ = diag(weights)
         H[1:, 1:] += S.gram(B, sigma, omega, weights)
         right = mu / beta - slack - _pull(B, S, weights * rho, omega)
-        gather, h, level = np.zeros(beta.size), 1.0, 0.0
+        gather = np.zeros(beta.size)
+        h = 1.0
+        level = 0.0
         room = S.room - float(sigma[f].sum())
         if S.bounded:
             gather = _pull(B, S, weights, omega)
-            h, level = room / eta + float(weights.sum()), mu / eta - room + float((weights * rho).sum())
+            h = room / eta + float(weights.sum())
+            level = mu / eta - room + float((weights * rho).sum())
             H -= np.outer(gather, gather / h)
             right += gather * (level / h)
         factor = _factor(H, self.settings.ridges)
         if factor is None:
             return 0.0
-        one, beta_step = cho_solve(factor, np.ones(beta.size)), cho_solve(factor, right)
+        one = cho_solve(factor, np.ones(beta.size))
+        beta_step = cho_solve(factor, right)
         xi_step = (float(beta_step.sum()) - (1.0 - float(beta.sum()))) / float(one.sum())
         beta_step = beta_step - xi_step * one
         eta_step = (level + float(gather @ beta_step)) / h if S.bounded else 0.0
@@ -176,8 +198,12 @@ class Saddle:
             return 0.0
         worst = self.settings.excess * self.mu * (beta.size + 2 * f.size)
         while True:
-            self.beta, self._s, self._xi = beta + step * beta_step, s + step * s_step, xi + step * xi_step
-            self.sigma, self._z, self._y = sigma + step * sigma_step, z + step * z_step, y + step * y_step
+            self.beta = beta + step * beta_step
+            self._s = s + step * s_step
+            self._xi = xi + step * xi_step
+            self.sigma = sigma + step * sigma_step
+            self._z = z + step * z_step
+            self._y = y + step * y_step
             self._eta = eta + step * eta_step
             if step <= self.settings.short or self._excess(B, d, S) <= worst:
                 return step
@@ -204,7 +230,8 @@ def _pull(B: Array, S: Polytope, weights: Array, omega: Array) -> Array:
 
 def _factor(H: Array, tries: int) -> Any:
     """Cholesky's factor of H, with the least ridge that makes it positive definite in floating point, or None."""
-    ridge, diagonal = 1e-16 * float(np.max(np.diag(H))), H.ravel()[:: H.shape[0] + 1]
+    ridge = 1e-16 * float(np.max(np.diag(H)))
+    diagonal = H.ravel()[:: H.shape[0] + 1]
     for _ in range(tries):
         try:
             return cho_factor(H)

@@ -59,7 +59,8 @@ class Subproblem:
     """
 
     def __init__(self, problem: Problem, must_stop: Callable[[], bool] = bool) -> None:
-        self.problem, self.must_stop = problem, must_stop
+        self.problem = problem
+        self.must_stop = must_stop
         self.atoms = problem.atoms
         self.loss = loss_of(problem)
         own = problem.regulariser.is_ridge
@@ -72,7 +73,8 @@ class Subproblem:
 
     def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
         """Solve at σ in [0, 1]^p to a relative gap `tol`, or until the cut proves a value of `enough`."""
-        problem, fixed = self.problem, float(self.problem.penalty @ sigma)
+        problem = self.problem
+        fixed = float(self.problem.penalty @ sigma)
         ids = np.flatnonzero(sigma > SUPPORT_SIGMA)
         columns = self.atoms.columns(ids)
         part = sigma[ids][columns.atom] * np.square(columns.scale)
@@ -85,7 +87,8 @@ class Subproblem:
         if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
-        self._weights[:], self._sizes[:] = 0.0, 0.0
+        self._weights[:] = 0.0
+        self._sizes[:] = 0.0
         self._weights[columns.ids] = svm.w
         self._sizes[ids] = np.sqrt(np.bincount(columns.atom, np.square(svm.w), minlength=ids.size))
         self._last = svm
@@ -99,7 +102,8 @@ class Subproblem:
             g = dual_value_below(self.loss, svm.alpha, problem.c_i)
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
-            g, dual = svm.combination.value_below, svm.combination.dual
+            g = svm.combination.value_below
+            dual = svm.combination.dual
         return cut_from_dual(problem, svm.alpha, g, dual)
 
     def _svm(
@@ -115,7 +119,8 @@ class Subproblem:
         if not solved.upper - solved.lower < svm.gap * abs(solved.upper):
             return svm
         base = float(self.problem.penalty @ sigma)
-        q, alpha = int(solved.cut.dual[1]), decoded(solved.cut.dual)
+        q = int(solved.cut.dual[1])
+        alpha = decoded(solved.cut.dual)
         return SVM(solved.w, solved.b, alpha, solved.upper - base, solved.lower - base, svm.rho, svm.steps, q)
 
     def weights(self) -> Array:

@@ -61,9 +61,17 @@ class Watch:
         goal: float,
         enough: Callable[[float, float], bool],
     ) -> None:
-        self.problem, self.Z, self.y, self.c, self.columns = problem, Z, y, c, columns
-        self.penalty, self.polytope, self.goal, self.enough = penalty, polytope, goal, enough
-        self.loss, self.regulariser = get_loss(problem.loss), regulariser
+        self.problem = problem
+        self.Z = Z
+        self.y = y
+        self.c = c
+        self.columns = columns
+        self.penalty = penalty
+        self.polytope = polytope
+        self.goal = goal
+        self.enough = enough
+        self.loss = get_loss(problem.loss)
+        self.regulariser = regulariser
         self.lower, self.upper = -np.inf, np.inf
         self.best: Point | None = None
         self.primal: Point | None = None
@@ -74,9 +82,11 @@ class Watch:
         point = self._allowed(point)
         upper = self._upper(point)
         if lower > self.lower:
-            self.lower, self.best = lower, point
+            self.lower = lower
+            self.best = point
         if upper < self.upper:
-            self.upper, self.primal = upper, point
+            self.upper = upper
+            self.primal = point
         return self.closed or self.enough(self.lower, self.upper)
 
     @property
@@ -86,14 +96,16 @@ class Watch:
 
     def _taken(self, squares: Array) -> Array:
         """What the inner minimum takes, twice: the gains of the best movable atoms, and what is fixed at 1."""
-        count, rows = self.columns.movable.size, self.polytope.u.size
+        count = self.columns.movable.size
+        rows = self.polytope.u.size
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
         room = round(float(self.polytope.u[0])) if rows else count
         gain = gains(scores, self.penalty[:count])
         return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
     def _lower(self, point: Point) -> float:
-        problem, c = self.problem, self.c
+        problem = self.problem
+        c = self.c
         alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
         if problem.bias:
             alpha = balanced(alpha, self.y)
@@ -106,7 +118,8 @@ class Watch:
             if t is not None:
                 return float(self.loss.dual_value(t * alpha, c) - 0.5 * t * t * taken.sum())
             return float(self.loss.dual_value(alpha, c)) - 0.5 * float(taken.sum())
-        count, polytope = self.columns.movable.size, self.polytope
+        count = self.columns.movable.size
+        polytope = self.polytope
         scores = np.bincount(self.columns.atom[self.movable], squares[self.movable], minlength=count)[:count]
         reduced = self.penalty + polytope.A.T @ point.multipliers
         reduced[:count] -= 0.5 * scores
@@ -121,13 +134,16 @@ class Watch:
         """The point with its weights between the ends that the regulariser has, of their σ."""
         if self.regulariser.is_ridge:
             return point
-        own, (low, high) = np.ones(point.w.size), self.regulariser.ends
+        own = np.ones(point.w.size)
+        (low, high) = self.regulariser.ends
         own[self.movable] = np.clip(point.x, 1e-12, 1.0)[self.columns.atom[self.movable]]
         return replace(point, w=np.clip(point.w, low * own, high * own))
 
     def _upper(self, point: Point) -> float:
-        w, sigma = point.w, np.clip(point.x, 1e-12, 1.0)
-        count, plain = self.columns.movable.size, self.problem.selection.is_plain
+        w = point.w
+        sigma = np.clip(point.x, 1e-12, 1.0)
+        count = self.columns.movable.size
+        plain = self.problem.selection.is_plain
         value = self._loss(w, point.b)
         if count == 0:
             return value + float(self.regulariser.value(w).sum())
@@ -135,7 +151,8 @@ class Watch:
             forced = self.columns.inside.size
             costs = np.concatenate([np.zeros(forced), self.penalty])
             room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
-            classes, tau = np.empty(costs.size, np.int64), np.empty(costs.size)
+            classes = np.empty(costs.size, np.int64)
+            tau = np.empty(costs.size)
             return value + float(phi(w, costs, forced, room, classes, tau))
         if plain and self.polytope.u.size:
             # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.

@@ -31,7 +31,10 @@ PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
 @compiled(nogil=True)
 def follow(Z, cols, path):  # type: ignore[no-untyped-def]
     """ω, the scores of `held`, become those of β; from one step to the next only few β_i differ."""
-    beta, held, rows, scale = path.beta, path.held, path.rows, path.scale
+    beta = path.beta
+    held = path.held
+    rows = path.rows
+    scale = path.scale
     count = 0
     for i in range(beta.size):
         # Without a branch: the place is written in any case, and kept where β_i moved.
@@ -57,7 +60,10 @@ def follow_curvature(Z, samples, J, G, path, state):  # type: ignore[no-untyped-
 
     Rows that come and go are added and taken out, where these are fewer than the rows.
     """
-    curve, kept, rows, scale = path.curve, path.kept, path.rows, path.scale
+    curve = path.curve
+    kept = path.kept
+    rows = path.rows
+    scale = path.scale
     inner = path.inner[: state.inner]
     count = 0
     for i in inner:
@@ -151,7 +157,9 @@ def slope_of_loss(samples, alpha, path, state, t):  # type: ignore[no-untyped-de
 def search(samples, in_play, goal, alpha, path, face, state):  # type: ignore[no-untyped-def]
     """A step in (0, 1] at which the slope of the true function is small; `state.first` < 0 is the slope at zero."""
     first = state.first
-    t, low, high = 1.0, 0.0, 1.0
+    t = 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(goal.steering.searches):
         now = slope_of_loss(samples, alpha, path, state, t) + state.start + t * state.bend
         now += phi_slope(face.w, face.d, t, face.costs, in_play.forced, in_play.room, face.cls, face.tau, face.point)
@@ -173,7 +181,9 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     lower(β) = g(β) − Σ gains of S₁ − the K largest positive gains of the others, less about |y'β||b|, which is
     what a free intercept could still lower the value by.
     """
-    forced, K, penalty = in_play.forced, in_play.room, in_play.penalty
+    forced = in_play.forced
+    K = in_play.room
+    penalty = in_play.penalty
     slack = abs(product(samples.y, path.beta)) * (1.0 + abs(state.intercept)) if samples.bias else 0.0
     lower = state.dual - best_gain(path.omega, penalty, forced, K) - slack + state.base
     value = phi(point.w, penalty, forced, K, path.cls, path.tau) + state.loss + state.base
@@ -181,7 +191,8 @@ def judge(samples, in_play, goal, point, path, state):  # type: ignore[no-untype
     if lower > state.lower:
         state.lower = lower
         copy_to(path.beta, point.best)
-    gap, away = state.upper - state.lower, goal.cutoff - state.upper
+    gap = state.upper - state.lower
+    away = goal.cutoff - state.upper
     if state.lower >= goal.cutoff:
         state.why = PRUNED
     elif gap <= goal.tol * abs(state.upper):
@@ -233,9 +244,17 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
 def begin(Z, samples, in_play, goal, point, state):  # type: ignore[no-untyped-def]
     """The margins of a warm start, and scratch for the steps."""
     n, q = samples.y.size, in_play.cols.size
-    state.lower, state.upper, state.seen_lower, state.seen_upper = -np.inf, np.inf, -np.inf, np.inf
-    state.why, state.steps, state.stalls, state.moved, state.listed = 0, 0, 0, 0, 0
-    state.damping, state.aim = 0.0, goal.steering.aim
+    state.lower = -np.inf
+    state.upper = np.inf
+    state.seen_lower = -np.inf
+    state.seen_upper = np.inf
+    state.why = 0
+    state.steps = 0
+    state.stalls = 0
+    state.moved = 0
+    state.listed = 0
+    state.damping = 0.0
+    state.aim = goal.steering.aim
     state.base = in_play.penalty[: in_play.forced].sum()
     path = Path(
         np.zeros(n), np.empty(n), np.empty(n), np.empty(n), np.zeros(n), np.zeros(n), np.empty(n),
@@ -306,8 +325,10 @@ def face_of(minimise_model, in_play, point, ids, bias):  # type: ignore[no-untyp
 @compiled(nogil=True, inline="always")
 def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: ignore[no-untyped-def]
     """Newton steps on a working set at fixed α and ρ, until the gradient is small or the node decided."""
-    gap, top = max(state.seen_upper - state.seen_lower, 0.0), abs(state.seen_upper)
-    state.moved, state.lift = 0, 1.0
+    gap = max(state.seen_upper - state.seen_lower, 0.0)
+    top = abs(state.seen_upper)
+    state.moved = 0
+    state.lift = 1.0
     while state.steps < goal.steering.slice and goal.stop[0] == 0:
         values(samples, point, path, state)
         follow(Z, in_play.cols, path)
@@ -385,7 +406,8 @@ def model(Z, samples, path, face, state):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def slope_at_zero(Z, samples, in_play, point, path, face, state):  # type: ignore[no-untyped-def]
     """How a step moves the margins, in `path.move`, and the slope of the true function along it."""
-    size, d = face.w.size, face.d[: face.w.size]
+    size = face.w.size
+    d = face.d[: face.w.size]
     path.move[:] = 0.0
     if samples.bias:
         add_to(face.d[size], samples.y, path.move)

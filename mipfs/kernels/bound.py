@@ -121,7 +121,8 @@ def lower(g: float, gains: Array, inside: Any, free: Any, M: int | None) -> floa
     inside, free : positions, or masks (k,)
     M : most atoms inside, or None
     """
-    held, mine = gains[inside], gains[free]
+    held = gains[inside]
+    mine = gains[free]
     room = mine.size if M is None else M - held.size
     return earned(g, held.tolist(), np.sort(largest(mine, room))[::-1].tolist(), room, math.inf)[0]
 
@@ -154,7 +155,8 @@ def with_each(g: float, gains: Array, inside: Integers, free: Integers, M: int |
 
     Arguments as of `screened`: what comes in pushes out the weakest that counts, where no place is left.
     """
-    least, room = np.full(gains.size, np.inf), free.size if M is None else M - inside.size
+    least = np.full(gains.size, np.inf)
+    room = free.size if M is None else M - inside.size
     least[inside] = bound = lower(g, gains, inside, free, M)
     if room > 0:
         mine = gains[free]

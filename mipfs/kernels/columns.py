@@ -90,7 +90,8 @@ def _dot_columns(Z, cols, v, out):  # type: ignore[no-untyped-def]
                     e += s[i] * x
                 out[t], out[t + 1], out[t + 2], out[t + 3] = a, b, c, e
             for t in range(whole, k):
-                total, column = 0.0, Z[:, cols[t]]
+                total = 0.0
+                column = Z[:, cols[t]]
                 for i in range(n):
                     total += column[i] * v[i]
                 out[t] = total
@@ -131,7 +132,8 @@ def _add_columns(Z, cols, scale, out):  # type: ignore[no-untyped-def]
                 for i in range(n):
                     out[i] += a * p[i] + b * q[i] + c * r[i] + e * s[i]
             for u in range(whole, count):
-                a, column = scale[used[u]], Z[:, cols[used[u]]]
+                a = scale[used[u]]
+                column = Z[:, cols[used[u]]]
                 for i in range(n):
                     out[i] += a * column[i]
 
@@ -177,7 +179,8 @@ def _add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
     if len(Z) == 2:
 
         def dense(Z, rows, scale, out):  # type: ignore[no-untyped-def]
-            count, k = rows.size, out.size
+            count = rows.size
+            k = out.size
             whole = count - count % 4
             for u in range(0, whole, 4):
                 p, q, r, s = Z[1][rows[u]], Z[1][rows[u + 1]], Z[1][rows[u + 2]], Z[1][rows[u + 3]]
@@ -185,7 +188,8 @@ def _add_rows(Z, rows, scale, out):  # type: ignore[no-untyped-def]
                 for t in range(k):
                     out[t] += a * p[t] + b * q[t] + c * r[t] + e * s[t]
             for u in range(whole, count):
-                a, row = scale[u], Z[1][rows[u]]
+                a = scale[u]
+                row = Z[1][rows[u]]
                 for t in range(k):
                     out[t] += a * row[t]
 

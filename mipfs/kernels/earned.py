@@ -27,7 +27,8 @@ earned = compiled(nogil=True)(bound.earned)
 @compiled(nogil=True)
 def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
     """Round α into its box [0, top] on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits."""
-    n, size = alpha.size, 0.0
+    n = alpha.size
+    size = 0.0
     for i in range(n):
         size = max(size, min(alpha[i], top[i]))
     # The largest q at which the largest entry, times 2^q, is at most 2^bits.
@@ -55,7 +56,8 @@ def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
     """Take a surplus off the class of a sign: in proportion, the rest from entries inside the box first."""
     if surplus <= 0:
         return
-    n, held = whole.size, 0.0
+    n = whole.size
+    held = 0.0
     for i in range(n):
         if y[i] * sign > 0.0:
             held += whole[i]
@@ -90,13 +92,18 @@ def value_below(alpha, c, loss):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def scores_above(X, center, norms, columns, v, s):  # type: ignore[no-untyped-def]
     """s_j = ω_j² rounded up for the chosen columns, s (q,)."""
-    n, total, absolute, square = v.size, 0.0, 0.0, 0.0
+    n = v.size
+    total = 0.0
+    absolute = 0.0
+    square = 0.0
     for i in range(n):
         total += v[i]
         absolute += abs(v[i])
         square += v[i] * v[i]
     dot_columns(X, columns, v, s)
-    gamma, norm, relative = (n + 4) * U, math.sqrt(square), 18.0 * U
+    gamma = (n + 4) * U
+    norm = math.sqrt(square)
+    relative = 18.0 * U
     for t in range(columns.size):
         j = columns[t]
         omega = s[t] - center[j] * total

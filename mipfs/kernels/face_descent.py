@@ -78,23 +78,29 @@ def linear(g, pulled, d):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def face_direction(H, grad, x, cls, tau, sign, mu, damping, out):  # type: ignore[no-untyped-def]
     """Newton's direction on the face where *out* stays at zero; `out` is over the working set and b."""
-    k, size = x.size, grad.size
-    active, rank = np.empty(size, np.int64), np.empty(size)
-    count, spread = 0, 0.0
+    k = x.size
+    size = grad.size
+    active = np.empty(size, np.int64)
+    rank = np.empty(size)
+    count = 0
+    spread = 0.0
     for r in range(size):
         out[r] = 0.0
         if r == k or cls[r] != OUT:
-            active[count], rank[count] = r, 0.0
+            active[count] = r
+            rank[count] = 0.0
             if r < k and cls[r] == FRACTIONAL and mu > 0.0:
                 # a_j = ±1/τ_j, and Σ|w_j|τ_j⁻³ below it: μ moves with the fractional weights.
                 rank[count] = sign[r] / tau[r]
                 spread += abs(x[r]) / tau[r] ** 3
             count += 1
     inverse = 1.0 / spread if spread > 0.0 else 0.0
-    G, rhs = np.empty((count, count)), np.empty(count)
+    G = np.empty((count, count))
+    rhs = np.empty(count)
     for a in range(count):
         r = active[a]
-        row, share = H[r], rank[a] * inverse
+        row = H[r]
+        share = rank[a] * inverse
         for e in range(a + 1):
             G[a, e] = row[active[e]] + share * rank[e]
         G[a, a] += damping
@@ -170,7 +176,8 @@ def sweep(model, x, level, cls, moved, pulled):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-def]
     """The gradient of the smooth part and the signs; returns how far it is from −∂Φ, in units of the objective."""
-    k, error = x.size, 0.0
+    k = x.size
+    error = 0.0
     for r in range(g.size):
         total = g[r] + pulled[r]
         grad[r] = total

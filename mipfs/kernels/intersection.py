@@ -32,7 +32,8 @@ def intersection_scores(knots, starts, rows, levels, v, out):  # type: ignore[no
     out : (p,) out
     """
     for j in range(out.size):
-        total, score = 0.0, 0.0
+        total = 0.0
+        score = 0.0
         # From the last knot down: total = Σ v_i over x_ij ≥ u_k.
         for k in range(starts[j + 1] - 1, starts[j] - 1, -1):
             for s in range(levels[k], levels[k + 1]):
@@ -57,7 +58,8 @@ def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
     d = knots.size
     top = knots[d - 1]
     for i in range(x.size):
-        at, count = min(x[i], top), 0
+        at = min(x[i], top)
+        count = 0
         if at > 0.0:
             columns[i, 0], values[i, 0], count = 0, at / np.sqrt(top), 1
         low, high = 0, d  # u_low < x < u_high, u_0 = 0
@@ -65,7 +67,8 @@ def hats(x, knots, columns, values, counts):  # type: ignore[no-untyped-def]
             mid = (low + high) // 2
             # Haar's function on (u_low, u_high), integrated: a hat with its peak at u_mid.
             left, peak, right = knots[low - 1] if low > 0 else 0.0, knots[mid - 1], knots[high - 1]
-            rise, fall = peak - left, right - peak
+            rise = peak - left
+            fall = right - peak
             if at <= peak:
                 value = (at - left) / rise * np.sqrt(rise * (fall / (rise + fall)))
                 high = mid

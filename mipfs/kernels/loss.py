@@ -13,11 +13,9 @@ from numba import types
 
 from mipfs.pointers import Step, StepType, caller
 
-_VECTOR, _GIVEN, _PLACES = (
-    types.Array(types.float64, 1, "C"),
-    types.Array(types.float64, 1, "C", readonly=True),
-    types.Array(types.int64, 1, "C"),
-)
+_VECTOR = types.Array(types.float64, 1, "C")
+_GIVEN = types.Array(types.float64, 1, "C", readonly=True)
+_PLACES = types.Array(types.int64, 1, "C")
 AT_MARGINS = StepType((_VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR, _VECTOR))
 SLOPE = StepType((types.float64, _VECTOR, _VECTOR, _VECTOR, _GIVEN, types.float64, _VECTOR))
 CURVATURE = StepType((_VECTOR, _GIVEN, types.float64, _PLACES, _VECTOR, _VECTOR))

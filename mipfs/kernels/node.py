@@ -42,7 +42,9 @@ def in_play_of(states, M, columns):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-def]
     """Lay out a node: its columns in play, their weights, the penalties at its prices, and a warm start."""
-    now, newton, node = work.now[0], work.newton[0], piece.nodes[chosen]
+    now = work.now[0]
+    newton = work.newton[0]
+    node = piece.nodes[chosen]
     states = piece.states[chosen]
     now.node = chosen
     now.forced, now.count = in_play_of(states, alive.M, work.columns)
@@ -53,9 +55,13 @@ def enter(alive, grid, sides, piece, work, chosen):  # type: ignore[no-untyped-d
     root = np.sqrt(grid.size)
     for t in range(now.count):
         work.w[t] = piece.weights[chosen, work.columns[t]] / root
-    newton.rho, newton.intercept, newton.prox = abs(node.rho), node.intercept, work.steering.proximal
+    newton.rho = abs(node.rho)
+    newton.intercept = node.intercept
+    newton.prox = work.steering.proximal
     newton.why = 0
-    now.bound, now.gain, now.missing = -np.inf, 0.0, 0.0
+    now.bound = -np.inf
+    now.gain = 0.0
+    now.missing = 0.0
     copy_to(piece.prices[node.parent], work.y)
     drop_idle(sides, states.size if alive.M < 0 else alive.M, states, work.y, work.idle)
     now.constant = price(sides, work.y, alive.penalty, work.priced, work.dense)
@@ -67,8 +73,11 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
 
     The dual vector is left in the first free slot of `work`, prices in `work.y`, what they fix in `work.fixed`.
     """
-    now, newton, slot = work.now[0], work.newton[0], piece.totals[0].duals
-    count, size = now.count, grid.size
+    now = work.now[0]
+    newton = work.newton[0]
+    slot = piece.totals[0].duals
+    count = now.count
+    size = grid.size
     relax_node(steps, alive, samples, grid, limit, piece, work, piece.nodes[now.node].parent)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
@@ -82,7 +91,8 @@ def solve(steps, alive, samples, grid, sides, limit, piece, work):  # type: igno
         return
     copy_to(work.fixed[:count], work.fixed_first)
     now.constant = price(sides, work.y_next, alive.penalty, work.priced, work.dense)
-    newton.rho, newton.prox = max(work.steering.rho_least, work.steering.back * newton.rho), work.steering.proximal
+    newton.rho = max(work.steering.rho_least, work.steering.back * newton.rho)
+    newton.prox = work.steering.proximal
     relax_node(steps, alive, samples, grid, limit, piece, work, slot)
     if work.stop[0] != 0 and not now.lower > -np.inf:
         return
@@ -116,7 +126,10 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
 
     One whose relaxation is integral is solved to `exact` where its fate is not clear: it has no feature to split on.
     """
-    now, newton, node, count = work.now[0], work.newton[0], piece.nodes[work.now[0].node], work.now[0].count
+    now = work.now[0]
+    newton = work.newton[0]
+    node = piece.nodes[work.now[0].node]
+    count = work.now[0].count
     size = grid.size
     now.edge = limit.cutoff - now.constant  # of the plain node that the prices make of it
     alpha = work.alphas[dual] / size
@@ -129,7 +142,8 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
     # By this much the goal lies above the cutoff: rounding α to the grid may take as much off the bound.
     rounding = alpha.size * 2.0**-grid.bits * min(1.0, 2.0 * now.edge / size)  # α ≤ 2v where v is its value
     now.lower, now.upper = -np.inf, np.inf
-    tol, share = limit.tol, limit.share
+    tol = limit.tol
+    share = limit.share
     if now.is_leaf:
         tol, share = 0.1 * work.steering.exact, 0.0
     for _attempt in range(2):
@@ -152,7 +166,8 @@ def relax_node(steps, alive, samples, grid, limit, piece, work, dual):  # type: 
 @compiled(nogil=True, inline="always")
 def relax_in_slices(steps, Z, samples, in_play, goal, work, alpha):  # type: ignore[no-untyped-def]
     """Newton steps in slices, which keep the best dual vector, until the goal is reached or they stall."""
-    now, newton = work.now[0], work.newton[0]
+    now = work.now[0]
+    newton = work.newton[0]
     point = Point(work.w[: in_play.cols.size], alpha, np.empty(alpha.size))
     now.steps = 0
     for _ in range(work.steering.slices):
@@ -173,7 +188,8 @@ def relaxed_of(w, costs, forced, room, sigma, classes, tau):  # type: ignore[no-
     `classes`, `tau` (q,) are scratch.
     """
     classify(w, costs, forced, room, classes, tau)
-    undecided, total = 0, float(forced)
+    undecided = 0
+    total = float(forced)
     sigma[:forced] = 1.0
     for t in range(forced, w.size):
         sigma[t] = 1.0 if classes[t] == IN else min(1.0, abs(w[t]) / max(tau[t], 1e-300))
@@ -188,7 +204,8 @@ def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
 
     states : (k,) FREE, INSIDE or OUTSIDE, as they are now: some may have been fixed since the node was relaxed
     """
-    places, count = np.empty(relaxed.atoms.size, np.int64), 0
+    places = np.empty(relaxed.atoms.size, np.int64)
+    count = 0
     for least in (WHOLE, -1.0):
         for t in range(relaxed.atoms.size):
             sigma = relaxed.sigma[t]
@@ -206,7 +223,8 @@ def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def earn(alive, samples, grid, cutoff, work, slot):  # type: ignore[no-untyped-def]
     """Put the best dual vector on the grid, in a slot of `work`: the bound that it earns; what it fixes, in `fixed`."""
-    now, columns = work.now[0], work.columns[: work.now[0].count]
+    now = work.now[0]
+    columns = work.columns[: work.now[0].count]
     alpha = work.alphas[slot]
     lost = work.steering.far_below * (now.edge - grid.size * now.lower)
     few = work.steering.coarse if grid.coarse <= lost < np.inf else grid.bits

@@ -36,10 +36,13 @@ def sort_up(keys, items):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def largest(values, K):  # type: ignore[no-untyped-def]
     """The K-th largest of values (n,), 1 ≤ K ≤ n, which are moved about (Hoare's selection, 1961)."""
-    low, high, at = 0, values.size - 1, K - 1
+    low = 0
+    high = values.size - 1
+    at = K - 1
     while low < high:
         pivot = values[(low + high) // 2]
-        i, j = low, high
+        i = low
+        j = high
         while i <= j:
             while values[i] > pivot:
                 i += 1
@@ -71,6 +74,7 @@ def sum_of_largest(values, K):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def falling(values):  # type: ignore[no-untyped-def]
     """Positions of values (n,), the largest first."""
-    keys, order = -values, np.arange(values.size)
+    keys = -values
+    order = np.arange(values.size)
     sort_up(keys, order)
     return order

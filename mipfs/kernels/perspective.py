@@ -28,7 +28,9 @@ def held(size, c, mu):  # type: ignore[no-untyped-def]
 
     The last is −∂part/∂μ = Σ |w_j|/τ_j³ over the fractional features.
     """
-    total, part, bend = 0.0, 0.0, 0.0
+    total = 0.0
+    part = 0.0
+    bend = 0.0
     for t in range(size.size):
         price = c[t] + mu
         if price <= 0.0:
@@ -76,9 +78,11 @@ def even_level(w, forced, K, rest):  # type: ignore[no-untyped-def]
 
     With the largest m of them in, τ = (sum of the others)/(K − m): those above it come in, which lowers it.
     """
-    level, inside = rest / K, 0
+    level = rest / K
+    inside = 0
     while True:
-        outside, more = 0.0, 0
+        outside = 0.0
+        more = 0
         for t in range(forced, w.size):
             if abs(w[t]) > level:
                 more += 1
@@ -98,7 +102,10 @@ def classify(w, c, forced, K, cls, tau):  # type: ignore[no-untyped-def]
     no penalty holds them back, every non-zero one is in and the thresholds are those of μ = 0.
     """
     d = w.size
-    count, rest, uniform, least = 0, 0.0, True, 0.0
+    count = 0
+    rest = 0.0
+    uniform = True
+    least = 0.0
     for t in range(forced, d):
         least = min(least, c[t])
         uniform = uniform and c[t] == c[forced]

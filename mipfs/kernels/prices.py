@@ -89,8 +89,10 @@ def price(sides, y, penalty, priced, size):  # type: ignore[no-untyped-def]
     """
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
     count = indptr.size - 1
-    priced[:], size[:] = 0.0, 0.0
-    constant, whole = 0.0, 0.0
+    priced[:] = 0.0
+    size[:] = 0.0
+    constant = 0.0
+    whole = 0.0
     for r in range(count):
         # y < 0 holds the upper end of a row, y > 0 the lower one: π₊'l − π₋'h.
         end = ends[r] if y[r] < 0.0 else -ends[count + r]
@@ -137,14 +139,17 @@ def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
     """Write the rows that bind to `found`; returns how many. `at`: (k,) places of the columns in sigma, or −1."""
     rows, side, short, held, equal = found
     indptr, indices, data, ends = sides.indptr, sides.indices, sides.data, sides.ends
-    count, active = indptr.size - 1, 0
+    count = indptr.size - 1
+    active = 0
     for r in range(count):
         activity = 0.0
         for s in range(indptr[r], indptr[r + 1]):
             if at[indices[s]] >= 0:
                 activity += data[s] * sigma[at[indices[s]]]
         # A row binds where its multiplier says so, or where σ is beyond its end.
-        low, high, room = -ends[count + r], ends[r], WHOLE * (1.0 + abs(activity))
+        low = -ends[count + r]
+        high = ends[r]
+        room = WHOLE * (1.0 + abs(activity))
         upper, lower = y[r] < 0.0 or activity > high + room, y[r] > 0.0 or activity < low - room
         if upper or lower:
             rows[active], side[active] = r, 1.0 if upper else -1.0

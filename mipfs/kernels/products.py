@@ -63,9 +63,13 @@ class Room(NamedTuple):
 def column_weights(data, indices, indptr, v, linear, squares, plus, minus):  # type: ignore[no-untyped-def]
     """Σ v x, Σ v x², and the two parts of Σ |v| x² where v > 0 and where v < 0, of every column of a CSC matrix."""
     for j in range(indptr.size - 1):
-        one, two, above, below = 0.0, 0.0, 0.0, 0.0
+        one = 0.0
+        two = 0.0
+        above = 0.0
+        below = 0.0
         for s in range(indptr[j], indptr[j + 1]):
-            x, weight = data[s], v[indices[s]]
+            x = data[s]
+            weight = v[indices[s]]
             one += weight * x
             two += weight * (x * x)
             if weight > 0.0:

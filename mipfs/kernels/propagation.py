@@ -94,7 +94,8 @@ def idle_rows(sides, M, states, idle):  # type: ignore[no-untyped-def]
     for r in range(2 * count):
         side = 1.0 if r < count else -1.0
         start, stop = indptr[r % count], indptr[r % count + 1]
-        largest, waiting = most[r], 0
+        largest = most[r]
+        waiting = 0
         positive = np.empty(stop - start)
         for s in range(start, stop):
             a = side * data[s]

@@ -78,7 +78,8 @@ class Iterates(NamedTuple):
 def threshold(norms, step):  # type: ignore[no-untyped-def]
     """ς of the prox of (step/2)(Σ‖g_t‖)²: each group norm shrinks by it (Tan 2014, Algorithm 3)."""
     ordered = np.sort(norms)[::-1]
-    total, level = 0.0, 0.0
+    total = 0.0
+    level = 0.0
     for j in range(ordered.size):
         total += ordered[j]
         # With the j + 1 largest norms above it, ς = step·Σ/(1 + (j + 1)·step).
@@ -106,7 +107,9 @@ def filling(norms, step, room):  # type: ignore[no-untyped-def]
 
     The sum rises with θ, and is linear between its kinks: Newton's steps within a bracket.
     """
-    held, total, least = 0, 0.0, np.inf
+    held = 0
+    total = 0.0
+    least = np.inf
     for t in range(norms.size):
         if norms[t] > 0.0:
             held += 1
@@ -146,7 +149,8 @@ def half_square(norms, room):  # type: ignore[no-untyped-def]
     """½ (Σ norms_t)² of a mixture; of a face the least ½ Σ norms_t²/σ_t over 0 ≤ σ ≤ 1, Σσ ≤ room."""
     if room < 0.0:
         return 0.5 * norms.sum() ** 2
-    theta, total = filling(norms, 0.0, room), 0.0
+    theta = filling(norms, 0.0, room)
+    total = 0.0
     for t in range(norms.size):
         if norms[t] > 0.0:
             total += norms[t] * norms[t] / min(norms[t] * theta, 1.0)
@@ -161,13 +165,16 @@ def shrink(x, pointer, step, room, norms):  # type: ignore[no-untyped-def]
     left, (step/2) Σ ‖x_t‖²/(σ_t + step), is least where σ_t + step is a multiple of ‖x_t‖, within its bounds.
     """
     group_norms(x, pointer, norms)
-    total, level, theta = 0.0, 0.0, 0.0
+    total = 0.0
+    level = 0.0
+    theta = 0.0
     if room < 0.0:
         level = threshold(norms, step)
     else:
         theta = filling(norms, step, room)
     for t in range(norms.size):
-        factor, sigma = 0.0, 0.0
+        factor = 0.0
+        sigma = 0.0
         if room < 0.0 and norms[t] > level:
             factor = 1.0 - level / norms[t]
         elif room >= 0.0 and norms[t] > 0.0:

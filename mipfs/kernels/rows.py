@@ -68,7 +68,8 @@ def kinds(A: Any, most: int) -> tuple[Integers, Integers]:
     kind : (n,) the kind of every row
     """
     values, columns, pointer = A if isinstance(A, tuple) else _as_triple(A)
-    first, kind = np.empty(most, np.int64), np.empty(pointer.size - 1, np.int64)
+    first = np.empty(most, np.int64)
+    kind = np.empty(pointer.size - 1, np.int64)
     count = _kinds(values.view(np.uint64), values, columns, pointer, first, kind)
     return first[:count], kind
 
@@ -82,7 +83,8 @@ def _as_triple(A: npt.NDArray[np.float64]) -> tuple[Any, Any, Any]:
 @compiled(nogil=True)
 def _kinds(bits, values, columns, pointer, first, kind):  # type: ignore[no-untyped-def]
     """Fill `first` and `kind`; the number of kinds, 0 where there are more than `first` has room for."""
-    n, count = pointer.size - 1, 0
+    n = pointer.size - 1
+    count = 0
     size = 16
     # Open addressing in a table that is at most a quarter full.
     while size < 4 * first.size:

@@ -47,12 +47,17 @@ def column_sums(stored, bounds, largest, first, last):  # type: ignore[no-untype
 
     stored : Scaled;  bounds : (p,) float32, out;  largest : (PARALLEL_CHUNKS,) out
     """
-    data, indptr, divisor, divided, scale = stored.data, stored.indptr, stored.divisor, stored.divided, stored.scale
+    data = stored.data
+    indptr = stored.indptr
+    divisor = stored.divisor
+    divided = stored.divided
+    scale = stored.scale
     p = indptr.size - 1
     for chunk in range(first, last):
         most = 0.0
         for j in range(chunk * p // PARALLEL_CHUNKS, (chunk + 1) * p // PARALLEL_CHUNKS):
-            one, two = 0.0, 0.0
+            one = 0.0
+            two = 0.0
             by = divisor[j] if divided else 1.0
             for s in range(indptr[j], indptr[j + 1]):
                 x = data[s] / by
@@ -110,7 +115,8 @@ def dense_pull(columns, v, out, low, high):  # type: ignore[no-untyped-def]
     low, high : int
     """
     n = columns.shape[1]
-    whole, sums = n // SUMS_PER_COLUMN, np.empty(SUMS_PER_COLUMN)
+    whole = n // SUMS_PER_COLUMN
+    sums = np.empty(SUMS_PER_COLUMN)
     for j in range(low, high):
         x = columns[j]
         sums[:] = 0.0

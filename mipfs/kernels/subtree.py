@@ -42,7 +42,8 @@ def explore(steps, alive, samples, grid, sides, limits, pieces, work):  # type: 
 @compiled(nogil=True, inline="always")
 def explore_below(steps, alive, samples, grid, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Explore from the open node of one piece: choose, relax, earn, prune, offer, fix, split."""
-    total, now = piece.totals[0], work.now[0]
+    total = piece.totals[0]
+    now = work.now[0]
     plant(piece)
     while has_room(sides, piece, total) and work.stop[0] == 0:
         chosen = choose(piece, total, limit.level)
@@ -85,12 +86,25 @@ def piece_of(pieces, of):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def plant(piece):  # type: ignore[no-untyped-def]
     """A piece that is its open node alone."""
-    total, node = piece.totals[0], piece.nodes[0]
-    total.solved, total.steps, total.stalled, total.floor = 0, 0, 0, np.inf
-    total.places, total.nodes, total.duals, total.bytes, total.offers = 0, 1, 1, 0, 1
-    node.place, node.why, node.parent = open_place(piece), OPEN, 0
+    total = piece.totals[0]
+    node = piece.nodes[0]
+    total.solved = 0
+    total.steps = 0
+    total.stalled = 0
+    total.floor = np.inf
+    total.places = 0
+    total.nodes = 1
+    total.duals = 1
+    total.bytes = 0
+    total.offers = 1
+    node.place = open_place(piece)
+    node.why = OPEN
+    node.parent = 0
     dual = piece.duals[0]  # that of the first node, which the caller has
-    dual.grid, dual.end, dual.top, dual.width = 0, 0, 0, 0
+    dual.grid = 0
+    dual.end = 0
+    dual.top = 0
+    dual.width = 0
     piece.sums[0] = -1.0
 
 
@@ -100,8 +114,12 @@ def open_place(piece):  # type: ignore[no-untyped-def]
     total = piece.totals[0]
     fresh = total.places
     place = piece.places[fresh]
-    place.feature, place.dual, place.cause = -1, -1, -1
-    place.outside, place.inside, place.value = -1, -1, -np.inf
+    place.feature = -1
+    place.dual = -1
+    place.cause = -1
+    place.outside = -1
+    place.inside = -1
+    place.value = -np.inf
     total.places += 1
     return fresh
 
@@ -138,7 +156,9 @@ def prune(piece, node):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
     """Count a solved node; keep its dual vector where that lifts its bound or fixes something."""
-    now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
+    now = work.now[0]
+    total = piece.totals[0]
+    node = piece.nodes[work.now[0].node]
     total.solved += 1
     total.stalled += work.newton[0].why == STALLED
     now.fixes = 0
@@ -163,7 +183,8 @@ def keep_dual(samples, grid, piece, work):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def offer(grid, piece, work):  # type: ignore[no-untyped-def]
     """Keep the weights of the first node, and of every integral one below the cutoff, to be rounded to a selection."""
-    now, total = work.now[0], piece.totals[0]
+    now = work.now[0]
+    total = piece.totals[0]
     is_first = total.solved == 1
     if now.is_leaf or not (is_first or (now.undecided == 0 and now.upper * grid.size < now.edge)):
         return
@@ -190,7 +211,10 @@ def fate(grid, limit, work, node):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def hand_down(grid, piece, work):  # type: ignore[no-untyped-def]
     """Leave the weights with the node: its children, or who closes it, begin there."""
-    now, newton, node, root = work.now[0], work.newton[0], piece.nodes[work.now[0].node], np.sqrt(grid.size)
+    now = work.now[0]
+    newton = work.newton[0]
+    node = piece.nodes[work.now[0].node]
+    root = np.sqrt(grid.size)
     for t in range(now.count):
         piece.weights[now.node, work.columns[t]] = work.w[t] * root
     node.intercept = newton.intercept
@@ -201,7 +225,9 @@ def hand_down(grid, piece, work):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Fix what the dual vector fixes, then what the rows do; whether the node holds a selection still."""
-    now, node, states = work.now[0], piece.nodes[work.now[0].node], piece.states[work.now[0].node]
+    now = work.now[0]
+    node = piece.nodes[work.now[0].node]
+    states = piece.states[work.now[0].node]
     screened = piece.places[node.place]
     # A screened place has the feature k, which is none: its dual vector shows all that is fixed below it.
     screened.feature, screened.dual = states.size, now.dual
@@ -220,23 +246,27 @@ def fix(alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
     """Fix what the rows fix in a node: a chain of places, the other side of each refuted; whether anything is left."""
-    node, states = piece.nodes[t], piece.states[t]
+    node = piece.nodes[t]
+    states = piece.states[t]
     found, broken = propagate(sides, states.size if M < 0 else M, states, work.atoms, work.behind)
     for f in range(found):
         j = work.atoms[f]
         here = piece.places[node.place]
         here.feature = j
         # The other value of the atom is refuted by the side behind it; the node goes on at this one.
-        goes_on, other = open_place(piece), open_place(piece)
+        goes_on = open_place(piece)
+        other = open_place(piece)
         if states[j] == INSIDE:
             here.inside, here.outside = goes_on, other
         else:
             here.outside, here.inside = goes_on, other
-        piece.places[other].dual, piece.places[other].cause = REFUTED, work.behind[f]
+        piece.places[other].dual = REFUTED
+        piece.places[other].cause = work.behind[f]
         node.place = goes_on
     # A side that no selection of the node meets refutes the node itself.
     if broken >= 0:
-        piece.places[node.place].dual, piece.places[node.place].cause = REFUTED, broken
+        piece.places[node.place].dual = REFUTED
+        piece.places[node.place].cause = broken
         node.place = -1
     return broken < 0
 
@@ -244,7 +274,9 @@ def settle(sides, M, piece, work, t):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
     """Whether one selection is left: the node comes again, as a leaf."""
-    now, inside, free = work.now[0], work.now[0].forced, 0
+    now = work.now[0]
+    inside = work.now[0].forced
+    free = 0
     for t in range(now.forced, now.count):
         state = piece.states[now.node, work.columns[t]]
         inside += state == INSIDE
@@ -255,7 +287,9 @@ def is_decided(alive, piece, work):  # type: ignore[no-untyped-def]
 @compiled(nogil=True, inline="always")
 def split(steps, alive, sides, limit, piece, work):  # type: ignore[no-untyped-def]
     """Open both children of a node; one whose prices seem to lose much goes back, for others to be found."""
-    now, total, node = work.now[0], piece.totals[0], piece.nodes[work.now[0].node]
+    now = work.now[0]
+    total = piece.totals[0]
+    node = piece.nodes[work.now[0].node]
     columns = work.columns[: now.count]
     if sides.indptr.size > 1 and node.age >= work.steering.aged:
         # What new prices could gain: what the last step of them fell short of, or complementarity misses.

@@ -13,7 +13,8 @@ _EXACT = 9007199254740992
 """2^53: whole numbers up to this, times or by a power of ten up to 10^22, are rounded once, as Python rounds them."""
 POWERS = np.array([10.0**k for k in range(23)])
 RADIX_BITS = 11
-DONE, ODD = 0, 1
+DONE = 0
+ODD = 1
 
 
 class Lines(NamedTuple):
@@ -184,7 +185,8 @@ def parse(text, at, limit, powers, samples, entries, state):  # type: ignore[no-
 @compiled()
 def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, largest):  # type: ignore[no-untyped-def]
     """Sort entries by column, those of a column as they stand; whether they lie in the second arrays afterwards."""
-    shift, there = 0, False
+    shift = 0
+    there = False
     mask = (1 << RADIX_BITS) - 1
     while shift == 0 or (largest >> shift) > 0:
         # One pass of a radix sort, stable, over RADIX_BITS bits of the column.
@@ -201,7 +203,8 @@ def sort_by_column(columns, rows, values, columns_to, rows_to, values_to, larges
         columns, columns_to = columns_to, columns
         rows, rows_to = rows_to, rows
         values, values_to = values_to, values
-        shift, there = shift + RADIX_BITS, not there
+        shift = shift + RADIX_BITS
+        there = not there
     return there
 
 

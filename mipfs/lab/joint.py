@@ -45,7 +45,9 @@ def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]
     first = instances[0]
     if CONSTANT in first.index:
         raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
-    values, column, names = first.block().values, np.full((first.n_samples, 1), value), [*first.feature_names, CONSTANT]
+    values = first.block().values
+    column = np.full((first.n_samples, 1), value)
+    names = [*first.feature_names, CONSTANT]
     wide = replace(
         first,
         X=sparse.csc_array(sparse.hstack([values, column]))

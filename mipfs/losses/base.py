@@ -56,7 +56,9 @@ class Loss(ABC):
     formula = "C Σ ℓ(mᵢ)"
     kernels: LossKernels | None = None
     terms: type[Terms]
-    target, has_free_slacks, says_sign = 1.0, False, True
+    target = 1.0
+    has_free_slacks = False
+    says_sign = True
 
     @property
     def solver_class(self) -> type[Solver]:

@@ -90,7 +90,9 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
     n, k = block.shape
     scores = block.scores(at.w, at.b)
     scores *= y
-    value, size, is_sum = float(loss.value(scores, c)), _size(block, at), hasattr(loss, "at_slacks")
+    value = float(loss.value(scores, c))
+    size = _size(block, at)
+    is_sum = hasattr(loss, "at_slacks")
     off = 2.0 * (k + 8) * U * size
     if not is_sum:  # of sums over the samples too, and of Δ
         off += 8.0 * (n + 16) * U * (size + 1.0)
@@ -103,7 +105,8 @@ def evaluated(loss: Any, block: Block, y: Array, c: Array, at: Weights, beside: 
         scores += off
         slacks = np.asarray(loss.target - scores)
         rows = np.arange(n) if loss.has_free_slacks else np.flatnonzero(slacks > -2.0 * off)
-        slacks, c = _slacks(block, y, rows, at, loss.target), c[rows]
+        slacks = _slacks(block, y, rows, at, loss.target)
+        c = c[rows]
         value = float(loss.at_slacks(slacks, c))
         error = float(loss.at_slacks(slacks + (2.0 * U * np.abs(slacks) + 4.0 * (k + 8) * U * off), c)) - value
     return value, error + 2.0 * (n + 16) * U * value
@@ -153,7 +156,8 @@ def _scores(values: Any, rows: Integers, at: Weights, size: float) -> tuple[Arra
         summed = (np.bincount(values.indices, each, values.shape[0]) for each in (on_grid, lost))
         total, missing = (np.asarray(each[rows], dtype=float) for each in summed)
         return total, missing
-    total, missing = np.zeros(rows.size), np.zeros(rows.size)
+    total = np.zeros(rows.size)
+    missing = np.zeros(rows.size)
     step = max(1, PRODUCTS_AT_ONCE // max(1, rows.size))
     for first in range(0, at.w.size, step):
         part = slice(first, first + step)

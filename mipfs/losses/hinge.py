@@ -34,7 +34,8 @@ NEGLIGIBLE_SHARE = 1e-7
 @compiled(nogil=True, fastmath=True)
 def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
     """β = clip(α + ρ(1 − m), 0, c); L(m) and Σ β."""
-    loss, total = 0.0, 0.0
+    loss = 0.0
+    total = 0.0
     for i in range(m.size):
         short = 1.0 - m[i]
         value = min(max(alpha[i] + rho * short, 0.0), c[i])
@@ -112,10 +113,14 @@ class Solver(solver.Solver):
 class Hinge(base.Loss):
     """Σ c_i max(0, 1 − m_i)."""
 
-    name, formula = "hinge", "C Σ max(0, 1 − mᵢ)"
-    is_smooth, dual_depends_on_c, vanishes = False, False, True
+    name = "hinge"
+    formula = "C Σ max(0, 1 − mᵢ)"
+    is_smooth = False
+    dual_depends_on_c = False
+    vanishes = True
     kernels = LossKernels(at_margins, slope, curvature, dual, is_smoothed=True)
-    terms, solver_class = HingeTerms, Solver
+    terms = HingeTerms
+    solver_class = Solver
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
@@ -192,7 +197,9 @@ def central_intercept(values: Array, y: Array, c: Array) -> float:
     """
     bends = y - values
     order = np.argsort(bends, kind="stable")
-    bends, reached = bends[order], np.cumsum(c[order])
-    level, slack = float(c[y > 0].sum()), 1e-12 * float(reached[-1])
+    bends = bends[order]
+    reached = np.cumsum(c[order])
+    level = float(c[y > 0].sum())
+    slack = 1e-12 * float(reached[-1])
     low, high = np.minimum(np.searchsorted(reached, [level - slack, level + slack]), bends.size - 1)
     return 0.5 * float(bends[low] + bends[high])

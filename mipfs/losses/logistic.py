@@ -27,7 +27,8 @@ Array = npt.NDArray[np.float64]
 @compiled(nogil=True, fastmath=True)
 def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
     """β = c/(1 + e^m); L(m), and g(β) = L(m) + m'β."""
-    loss, total = 0.0, 0.0
+    loss = 0.0
+    total = 0.0
     for i in range(m.size):
         e = math.exp(-abs(m[i]))
         beta[i] = c[i] * (e if m[i] > 0.0 else 1.0) / (1.0 + e)
@@ -68,7 +69,8 @@ def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
     """g(α); α and c − α stand for the errors inside the logarithms."""
-    total, size = 0.0, 0.0
+    total = 0.0
+    size = 0.0
     for i in range(alpha.size):
         share = alpha[i] / c[i]
         first = alpha[i] * math.log(share) if alpha[i] > 0.0 else 0.0
@@ -89,9 +91,13 @@ class LogisticTerms(Terms):
 class Logistic(base.Loss):
     """Σ c_i log(1 + e^(−m_i))."""
 
-    name, formula = "logistic", "C Σ log(1 + exp(−mᵢ))"
-    target, has_free_slacks, says_sign = 0.0, True, False
-    kernels, terms = LossKernels(at_margins, slope, curvature, dual, is_steady=True), LogisticTerms
+    name = "logistic"
+    formula = "C Σ log(1 + exp(−mᵢ))"
+    target = 0.0
+    has_free_slacks = True
+    says_sign = False
+    kernels = LossKernels(at_margins, slope, curvature, dual, is_steady=True)
+    terms = LogisticTerms
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
@@ -138,7 +144,8 @@ LOSS = Logistic()
 class Stated(StatedLoss):
     """As the checker states it: log(1 + exp(s)) of s = −m."""
 
-    words, target = "C Σ log(1 + exp(−m_i))", 0.0
+    words = "C Σ log(1 + exp(−m_i))"
+    target = 0.0
     least = 2.0**-1022
     """The smallest share that has all its digits."""
 

@@ -25,7 +25,8 @@ Array = npt.NDArray[np.float64]
 @compiled(nogil=True, fastmath=True)
 def at_margins(m, alpha, c, rho, beta, sums):  # type: ignore[no-untyped-def]
     """β = c max(0, 1 − m); L(m), and g(β) = L(m) + m'β."""
-    loss, total = 0.0, 0.0
+    loss = 0.0
+    total = 0.0
     for i in range(m.size):
         short = max(0.0, 1.0 - m[i])
         value = c[i] * short
@@ -64,7 +65,8 @@ def curvature(beta, c, rho, inner, curve, sums):  # type: ignore[no-untyped-def]
 @compiled(nogil=True)
 def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
     """g(α) = Σ α − α²/(2c)."""
-    total, size = 0.0, 0.0
+    total = 0.0
+    size = 0.0
     for i in range(alpha.size):
         bend = alpha[i] * alpha[i] / (2.0 * c[i])
         total += alpha[i] - bend
@@ -85,9 +87,14 @@ class SquaredHingeTerms(Terms):
 class SquaredHinge(base.Loss):
     """Σ (c_i/2) max(0, 1 − m_i)²."""
 
-    name, formula = "squared-hinge", "(C/2) Σ max(0, 1 − mᵢ)²"
-    has_top, has_rho, says_sign, vanishes = False, True, False, True
-    kernels, terms = LossKernels(at_margins, slope, curvature, dual), SquaredHingeTerms
+    name = "squared-hinge"
+    formula = "(C/2) Σ max(0, 1 − mᵢ)²"
+    has_top = False
+    has_rho = True
+    says_sign = False
+    vanishes = True
+    kernels = LossKernels(at_margins, slope, curvature, dual)
+    terms = SquaredHingeTerms
 
     def value(self, margins: Array, c: Array) -> float:
         """L(m)."""
@@ -131,7 +138,9 @@ LOSS = SquaredHinge()
 class Stated(StatedLoss):
     """As the checker states it."""
 
-    words, has_top, has_rho = "(C/2) Σ max(0, 1 − m_i)²", False, True
+    words = "(C/2) Σ max(0, 1 − m_i)²"
+    has_top = False
+    has_rho = True
 
     def losses(self, short: Array) -> Array:
         """½ max(0, short)²."""

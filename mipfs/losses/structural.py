@@ -93,7 +93,9 @@ class Solver:
 
     def __init__(self, data: Instance, c: Array, bias: bool, measure: Measure) -> None:
         assert not bias, "the structural loss has no bias"
-        self.data, self.measure, self.C = data, measure, float(c[0])
+        self.data = data
+        self.measure = measure
+        self.C = float(c[0])
         self.labellings = Labellings(data, measure)
         self._beta = np.empty(0)
 

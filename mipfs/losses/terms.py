@@ -29,7 +29,9 @@ class Terms:
     """Whether α ≤ c."""
 
     def __init__(self, c: Array, alpha: Array) -> None:
-        self.c, self.alpha, self.beta = c, alpha, c - alpha
+        self.c = c
+        self.alpha = alpha
+        self.beta = c - alpha
         self.d_alpha, self.ds, self.d_xi = np.zeros(c.size), np.zeros(c.size), np.zeros(c.size)
         # Slacks of one, or more where a small weight would leave its product below the others.
         level = float(np.mean(np.minimum(alpha, self.beta))) if self.has_top else float(np.mean(alpha))
@@ -70,7 +72,8 @@ class Terms:
 
     def direction(self, d_alpha: Array) -> None:
         """Take over a direction."""
-        self.d_alpha, self.ds = d_alpha, (self.ca - self.s * d_alpha) / self.alpha
+        self.d_alpha = d_alpha
+        self.ds = (self.ca - self.s * d_alpha) / self.alpha
         if self.has_top:
             self.d_xi = (self.cb + self.xi * d_alpha) / self.beta
 
@@ -83,9 +86,11 @@ class Terms:
 
     def move(self, step: float) -> None:
         """Take the step."""
-        self.alpha, self.s = self.alpha + step * self.d_alpha, self.s + step * self.ds
+        self.alpha = self.alpha + step * self.d_alpha
+        self.s = self.s + step * self.ds
         if self.has_top:
-            self.beta, self.xi = self.beta - step * self.d_alpha, self.xi + step * self.d_xi
+            self.beta = self.beta - step * self.d_alpha
+            self.xi = self.xi + step * self.d_xi
 
 
 def to_boundary(x: Array, d: Array) -> float:

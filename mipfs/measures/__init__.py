@@ -85,7 +85,8 @@ def value(
     UsageError
         As `get_measure`, or scores that are not one finite number per sample.
     """
-    measure, given = get_measure(name, y, beta=beta, k=k), np.asarray(scores, dtype=float)
+    measure = get_measure(name, y, beta=beta, k=k)
+    given = np.asarray(scores, dtype=float)
     if given.shape != (measure.n,) or not np.all(np.isfinite(given)):
         raise UsageError(f"scores of shape {given.shape}; give {measure.n} finite numbers, one for every sample")
     return measure.value(given)

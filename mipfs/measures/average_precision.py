@@ -33,13 +33,19 @@ def places(top, others):  # type: ignore[no-untyped-def]
     size = 1
     while size > 0:
         size -= 1
-        first, last, low, high = stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3]
+        first = stack[size, 0]
+        last = stack[size, 1]
+        low = stack[size, 2]
+        high = stack[size, 3]
         j = (first + last) // 2
-        best, at, total = 0.0, high, 0.0
+        best = 0.0
+        at = high
+        total = 0.0
         for i in range(high, low, -1):
             total += i / (float(i + j + 1) * (i + j) * P) - (2.0 / P) * (top[i - 1] - others[j]) / N
             if total > best:
-                best, at = total, i - 1
+                best = total
+                at = i - 1
         found[j] = at
         if j < last:
             stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3] = j + 1, last, at, high
@@ -77,7 +83,8 @@ class AveragePrecision(Ranking):
         """Σ over the negatives of the largest sum of their δ from the last positive on."""
         if self.P * self.N > MOST_EXACT_PAIRS:
             return None
-        rising, total = sorted(scores[i] for i in self.positive.tolist()), Fraction(0)
+        rising = sorted(scores[i] for i in self.positive.tolist())
+        total = Fraction(0)
         others = sorted((scores[j] for j in self.negative.tolist()), reverse=True)
         for j, score in enumerate(others, 1):
             each = (

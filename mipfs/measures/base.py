@@ -62,7 +62,8 @@ class Measure(ABC):
         missing = "negative" if self.N == 0 and self.needs_negatives else missing
         if missing:
             raise DataError(f"measure {name!r} is not defined without a {missing} sample", "give both classes")
-        self.divisor, self.largest = float(self.n), 1
+        self.divisor = float(self.n)
+        self.largest = 1
         self.count_type: np.dtype[Any] = np.dtype(np.uint8)
 
     @abstractmethod
@@ -100,7 +101,8 @@ class Table(Measure):
 
     def sorted(self, scores: Array) -> tuple[Array, Array, Array, Array]:
         """Scores of positives and negatives, largest first, and the sums up (P + 1,) and down (N + 1,)."""
-        top, others = np.sort(scores[self.positive])[::-1], np.sort(scores[self.negative])[::-1]
+        top = np.sort(scores[self.positive])[::-1]
+        others = np.sort(scores[self.negative])[::-1]
         up, down = np.zeros(self.P + 1), np.zeros(self.N + 1)
         np.cumsum(top[::-1], out=up[1:])
         np.cumsum(others, out=down[1:])
@@ -108,7 +110,8 @@ class Table(Measure):
 
     def sums(self, scores: Sequence[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
         """up (P + 1,) and down (N + 1,) in rational arithmetic."""
-        share, zero = Fraction(2, self.n), Fraction(0)
+        share = Fraction(2, self.n)
+        zero = Fraction(0)
         top, others = ([scores[int(i)] for i in part] for part in (self.positive, self.negative))
         up, down = accumulate(sorted(top), initial=zero), accumulate(sorted(others, reverse=True), initial=zero)
         return [-share * one for one in up][::-1], [share * one for one in down]
@@ -139,6 +142,7 @@ class Ranking(Measure):
     def __init__(self, name: str, y: Array) -> None:
         super().__init__(name, y)
         self.divisor = float(self.P) * float(self.N)
-        self.count_type, self.largest = np.dtype(np.int32), max(self.P, self.N)
+        self.count_type = np.dtype(np.int32)
+        self.largest = max(self.P, self.N)
         if self.largest > np.iinfo(np.int32).max:
             raise UsageError(f"measure {name!r} takes at most {np.iinfo(np.int32).max} samples of a class")

@@ -22,11 +22,14 @@ MOST_PAIRS, MOST_EXACT_PAIRS = 1 << 24, 1 << 12
 @compiled()
 def _best_in(up, down, weight, positives, a, low, high):  # type: ignore[no-untyped-def]
     """The best b in low … high for one a, of equal ones the least, and the value."""
-    gain, best, at = (1.0 + weight) * a, -np.inf, low
+    gain = (1.0 + weight) * a
+    best = -np.inf
+    at = low
     for b in range(low, high + 1):
         value = 1.0 - gain / (a + b + weight * positives) + down[b]
         if value > best:
-            best, at = value, b
+            best = value
+            at = b
     return best + up[a], at
 
 
@@ -36,14 +39,22 @@ def divide_and_conquer(up, down, weight):  # type: ignore[no-untyped-def]
     positives = up.size - 1
     stack = np.empty((130, 4), dtype=np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, positives, 0, down.size - 1
-    size, best, best_a, best_b = 1, -np.inf, 0, 0
+    size = 1
+    best = -np.inf
+    best_a = 0
+    best_b = 0
     while size > 0:
         size -= 1
-        first, last, low, high = stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3]
+        first = stack[size, 0]
+        last = stack[size, 1]
+        low = stack[size, 2]
+        high = stack[size, 3]
         a = (first + last) // 2
         value, b = _best_in(up, down, weight, positives, a, low, high)
         if value > best or (value == best and (a < best_a or (a == best_a and b < best_b))):
-            best, best_a, best_b = value, a, b
+            best = value
+            best_a = a
+            best_b = b
         if a < last:
             stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3] = a + 1, last, b, high
             size += 1
@@ -56,11 +67,16 @@ def divide_and_conquer(up, down, weight):  # type: ignore[no-untyped-def]
 @compiled()
 def full_search(up, down, weight):  # type: ignore[no-untyped-def]
     """The best (a, b) of all."""
-    positives, best, best_a, best_b = up.size - 1, -np.inf, 0, 0
+    positives = up.size - 1
+    best = -np.inf
+    best_a = 0
+    best_b = 0
     for a in range(positives + 1):
         value, b = _best_in(up, down, weight, positives, a, 0, down.size - 1)
         if value > best:
-            best, best_a, best_b = value, a, b
+            best = value
+            best_a = a
+            best_b = b
     return best_a, best_b
 
 
@@ -94,7 +110,8 @@ class FBeta(Table):
         if len(up) * len(down) > MOST_PAIRS:
             return None
         first, second = (np.array([float(one) for one in part]) for part in (up, down))
-        weight, b = Fraction(self.beta * self.beta), np.arange(second.size)
+        weight = Fraction(self.beta * self.beta)
+        b = np.arange(second.size)
         gains = [(1.0 + float(weight)) * a / (a + b + float(weight) * self.P) for a in range(first.size)]
         rows = [1.0 - gain + second + one for gain, one in zip(gains, first.tolist(), strict=True)]
         level = max(0.0, *(float(row.max()) for row in rows))

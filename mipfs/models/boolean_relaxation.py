@@ -48,8 +48,10 @@ def declare(problem: Problem) -> Formulation:
 
 def program_of(problem: Problem) -> Formulation:
     """The program itself, which is FGM's too where S has no rows."""
-    design, count = design_of(problem), problem.atoms.count
-    sigma, t = Sigma(problem), cp.Variable(count, name="t")
+    design = design_of(problem)
+    count = problem.atoms.count
+    sigma = Sigma(problem)
+    t = cp.Variable(count, name="t")
     w, b = cp.Variable(design.atom.size, name="w"), bias_of(problem)
     L = loss_of(problem, design.scores(w, b), rho=True)
 

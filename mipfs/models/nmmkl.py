@@ -43,7 +43,8 @@ def declare(problem: Problem) -> Formulation:
     check(problem, "nmmkl")
     check_size(problem.data, "CVXPY program")
     selection = problem.selection
-    p, c = selection.n_features, problem.penalty
+    p = selection.n_features
+    c = problem.penalty
     lower, upper = selection.sigma_bounds()
     free = np.flatnonzero(upper)  # not forced out
 
@@ -79,7 +80,8 @@ def declare(problem: Problem) -> Formulation:
 
 def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
     """(Aᵀπ) of the features, ubᵀπ⁺ − lbᵀπ⁻ with the extra variables' part, and the rows that tie the latter."""
-    rows, p = problem.selection.rows, problem.data.n_features
+    rows = problem.selection.rows
+    p = problem.data.n_features
     if not len(rows):
         return np.zeros(p), 0.0, []
     pi, cost = _two_sided(rows.lb, rows.ub)
@@ -92,13 +94,15 @@ def _prices(problem: Problem) -> tuple[Any, Any, list[Any]]:
 
 def _two_sided(lb: Array, ub: Array) -> tuple[Any, Any]:
     """π = π⁺ − π⁻ with π⁺, π⁻ ≥ 0, and its cost ubᵀπ⁺ − lbᵀπ⁻; an infinite bound has no multiplier."""
-    pi, cost = np.zeros(lb.size), 0.0
+    pi = np.zeros(lb.size)
+    cost = 0.0
     for bound, sign in ((ub, 1.0), (lb, -1.0)):
         ids = np.flatnonzero(np.isfinite(bound))
         if ids.size:
             part = cp.Variable(ids.size, nonneg=True)
             scatter = sparse.csr_array((np.full(ids.size, sign), (ids, np.arange(ids.size))), shape=(lb.size, ids.size))
-            pi, cost = pi + scatter @ part, cost + sign * (bound[ids] @ part)
+            pi = pi + scatter @ part
+            cost = cost + sign * (bound[ids] @ part)
     return pi, cost
 
 

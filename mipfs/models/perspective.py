@@ -61,7 +61,10 @@ def perspective(problem: Problem, name: str = "P") -> Any:
 
     # min  ½ Σ_g t_g + L + Σ_g c_g σ_g  (− ρ)
     loss = get_loss(problem.loss)
-    svm, value, free, names = model.svm, loss.algebraic, loss.has_free_slacks, list(problem.atoms.names)
+    svm = model.svm
+    value = loss.algebraic
+    free = loss.has_free_slacks
+    names = list(problem.atoms.names)
     model.objective = pyo.Objective(
         expr=0.5 * pyo.quicksum(svm.t[g] for g in names)
         + pyo.quicksum(c * value(svm.xi[i], svm.ell[i] if free else None) for i, c in enumerate(problem.c_i.tolist()))
@@ -114,10 +117,13 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
 
     Of groups and trees, ``t`` and ``cone`` are by atom, and ``w`` by atom and feature.
     """
-    data, atoms, design = problem.data, problem.atoms, design_of(problem)
+    data = problem.data
+    atoms = problem.atoms
+    design = design_of(problem)
     loss = get_loss(problem.loss)
     columns = atoms.columns(np.arange(atoms.count))
-    atom_names, names = list(atoms.names), list(data.feature_names)
+    atom_names = list(atoms.names)
+    names = list(data.feature_names)
     owners = [atom_names[g] for g in columns.atom.tolist()]
     index: list[Any] = owners
     if not problem.selects_features:

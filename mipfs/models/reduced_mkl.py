@@ -91,10 +91,12 @@ def _dual(problem: Problem, sigmas: Array) -> Formulation:
 def _primal(problem: Problem, sigmas: Array) -> Formulation:
     design, parts = _columns(problem, sigmas)
     w_t = [cp.Variable(k.size, name=f"w_{t}") for t, (k, _) in enumerate(parts, 1)]
-    mu, b = cp.Variable(len(parts), nonneg=True, name="mu"), bias_of(problem)
+    mu = cp.Variable(len(parts), nonneg=True, name="mu")
+    b = bias_of(problem)
 
     # Σ_t X_t w_t, as one weight per column
-    w, k = cp.Variable(problem.data.n_features, name="w"), design.atom.size
+    w = cp.Variable(problem.data.n_features, name="w")
+    k = design.atom.size
     spread = [sparse.csr_array((root, (own, np.arange(own.size))), shape=(k, own.size)) for own, root in parts]
     per_column = sum(scatter @ part for scatter, part in zip(spread, w_t, strict=True))
     L = loss_of(problem, design.scores(per_column, b), rho=True)
@@ -152,7 +154,8 @@ def allowed(problem: Problem, sigmas: Array) -> list[Array]:
 
 
 def _selection(problem: Problem, given: Any) -> Array:
-    p, values = problem.atoms.count, np.asarray(given)
+    p = problem.atoms.count
+    values = np.asarray(given)
     if values.ndim != 1 or isinstance(given, str):
         raise UsageError(f"{given!r} is no selection: give names, positions, or {p} numbers in [0, 1]")
     if values.dtype.kind in "bf" and values.size:

@@ -89,8 +89,10 @@ def declare(
     else:
         sigmas = np.array(selections(problem, pool))
         again = partial(_again, counts=counts, losses=losses, pool=sigmas)
-    A, Delta = columns(problem, np.asarray(counts)), np.asarray(losses, dtype=float)
-    alpha, theta = cp.Variable(Delta.size, name="alpha"), cp.Variable(name="theta")
+    A = columns(problem, np.asarray(counts))
+    Delta = np.asarray(losses, dtype=float)
+    alpha = cp.Variable(Delta.size, name="alpha")
+    theta = cp.Variable(name="theta")
 
     # ½ ‖A_t α‖² − cᵀσᵗ ≤ θ                                                       Mao 2013, (16)
     half_norms = cp.hstack([0.5 * cp.sum_squares((np.sqrt(sigma)[:, None] * A) @ alpha) for sigma in sigmas])
@@ -123,7 +125,9 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
     from mipfs.run.run import Run
 
     run = Run(problem, two_layer.Options(gap=GAP))
-    most_violated, members, inner = MostViolated(run, "hull"), Members(), Inner(problem, run.settings.layer)
+    most_violated = MostViolated(run, "hull")
+    members = Members()
+    inner = Inner(problem, run.settings.layer)
     for _ in range(MAX_SELECTIONS):
         ids, sigma, lower = most_violated.of(inner.dual)
         if lower == -np.inf:
@@ -140,7 +144,8 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
 
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
-    data, V = problem.data, problem.measured.direction(np.atleast_2d(counts))
+    data = problem.data
+    V = problem.measured.direction(np.atleast_2d(counts))
     return data.block().pull(V.T)
 
 

@@ -100,9 +100,11 @@ class Cluster:
     """
 
     def __init__(self, client: Any, goes_on: str) -> None:
-        self.client, self._goes_on = client, goes_on
+        self.client = client
+        self._goes_on = goes_on
         self._threads: dict[str, int] = {}
-        self._looked, self._seen = -math.inf, time.monotonic()
+        self._looked = -math.inf
+        self._seen = time.monotonic()
         self._broadcasts = True
         self._said: set[str] = set()
 
@@ -117,14 +119,16 @@ class Cluster:
         if self.client.status != "running":
             self._threads = {}
         elif now - self._looked >= REFRESH_SECONDS:
-            self._threads, self._looked = threads_of(self.client), now
+            self._threads = threads_of(self.client)
+            self._looked = now
         if self._threads:
             self._seen = now
         return self._threads
 
     def failed(self) -> None:
         """Note that nothing could be handed over: there is nobody until the next look."""
-        self._threads, self._looked = {}, time.monotonic()
+        self._threads = {}
+        self._looked = time.monotonic()
 
     def stale(self) -> None:
         """Look again before the next answer: something was lost."""
@@ -190,12 +194,15 @@ class Task:
     """
 
     def __init__(self, cluster: Cluster, submit: Callable[[], tuple[Any, Sequence[Any]]]) -> None:
-        self.cluster, self._submit = cluster, submit
+        self.cluster = cluster
+        self._submit = submit
         self.found: Any = None
         self.failed = False
         self._future: Any = None
         self._needs: Sequence[Any] = ()
-        self._done, self._since, self._tries = Event(), 0.0, 0
+        self._done = Event()
+        self._since = 0.0
+        self._tries = 0
         self._send()
 
     def settled(self) -> bool:
@@ -245,7 +252,10 @@ class Task:
         except LOST_ERRORS:
             self.cluster.failed()
             return
-        self._done, self._since, self._tries, self._future = Event(), time.monotonic(), self._tries + 1, future
+        self._done = Event()
+        self._since = time.monotonic()
+        self._tries = self._tries + 1
+        self._future = future
         future.add_done_callback(lambda _future, done=self._done: done.set())
 
     def _look_after(self) -> None:

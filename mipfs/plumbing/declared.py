@@ -34,7 +34,8 @@ from mipfs.errors import UsageError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-WHOLE, NUMBER = "a whole number", "a number"
+WHOLE = "a whole number"
+NUMBER = "a number"
 MOST_CHARACTERS = 60
 """Characters of a value that a message repeats."""
 MANY_DIGITS = 20
@@ -73,7 +74,8 @@ class Within:
     def words(self, kind: str) -> str:
         """A number of that kind in this range."""
         low, high = max(self.least, self.above), min(self.most, self.below)
-        opens, closes = ("(" if self.above == low else "["), (")" if self.below == high else "]")
+        opens = "(" if self.above == low else "["
+        closes = ")" if self.below == high else "]"
         positive = kind == NUMBER and low == 0 and opens == "("
         what = "a positive number" if positive else kind
         what = f"{what} of {self.of}" if self.of else what
@@ -125,7 +127,8 @@ def declared(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checks(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound, hints = signature.bind(*args, **kwargs), _hints(function)
+        bound = signature.bind(*args, **kwargs)
+        hints = _hints(function)
         for name, value in bound.arguments.items():
             if name in hints and name not in many:
                 bound.arguments[name] = checked(name, value, hints[name])

@@ -19,7 +19,8 @@ class _Blas:
     """How many blocks want one thread for linear algebra, and what the process had before the first of them."""
 
     def __init__(self) -> None:
-        self.lock, self.count = threading.Lock(), 0
+        self.lock = threading.Lock()
+        self.count = 0
         self.before: Any = None
 
     def begin(self) -> None:

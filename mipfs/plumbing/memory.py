@@ -31,9 +31,11 @@ def peak() -> Iterator[Peak]:
     found = Peak()
     try:
         _CLEAR.write_text(_RESET_PEAK)
-        before, key = _held("VmRSS"), "VmHWM"
+        before = _held("VmRSS")
+        key = "VmHWM"
     except OSError:
-        before, key = _highest(), ""
+        before = _highest()
+        key = ""
     try:
         yield found
     finally:

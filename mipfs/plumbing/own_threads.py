@@ -56,7 +56,9 @@ class _Job(Generic[T]):
 
     def __init__(self, work: Callable[[], T], watch: Watch | None = None) -> None:
         self._work: Callable[[], T] | None = work
-        self._watch, self._lock, self._is_given_up = watch, threading.Lock(), False
+        self._watch = watch
+        self._lock = threading.Lock()
+        self._is_given_up = False
         self._over = threading.Lock()
         self._over.acquire()
         self._value: T | None = None
@@ -85,7 +87,8 @@ class _Job(Generic[T]):
         with self._lock:
             if self._is_given_up:
                 raise _GivenUp
-            before, self._watch = self._watch, watch
+            before = self._watch
+            self._watch = watch
         try:
             return work()
         finally:
@@ -157,7 +160,8 @@ _ended = threading.Event()
 def _end() -> None:
     """Have all jobs come to their end."""
     _ended.set()
-    jobs, latest = list(_at_work), time.monotonic() + STOP_SECONDS
+    jobs = list(_at_work)
+    latest = time.monotonic() + STOP_SECONDS
     for job in jobs:
         job.give_up()
     for job in jobs:

@@ -77,7 +77,8 @@ def unraised() -> Iterator[None]:
     What else could not be raised is said at the end of the block. Meanwhile the hook is a function of C: in one of
     Python the next signal could strike.
     """
-    said, kept = sys.unraisablehook, list[Any]()
+    said = sys.unraisablehook
+    kept = list[Any]()
     sys.unraisablehook = kept.append
     try:
         yield

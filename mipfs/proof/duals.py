@@ -56,9 +56,11 @@ class DualStore:
         from mipfs.kernels.earned import pack
         from mipfs.kernels.structures import given
 
-        k, weighted = np.ascontiguousarray(k, dtype=np.int64), self._top is not None
+        k = np.ascontiguousarray(k, dtype=np.int64)
+        weighted = self._top is not None
         assert k.shape == (self.n_samples,)
-        most, held = int(k.max(initial=0)), int(np.count_nonzero(k))
+        most = int(k.max(initial=0))
+        held = int(np.count_nonzero(k))
         assert k.min(initial=0) >= 0
         assert most <= WIDEST
         room = (k.size + 7) // 8 + (held + 7) // 8 + held * ((most.bit_length() + 7) // 8)
@@ -73,7 +75,8 @@ class DualStore:
 
     def extend(self, packed: bytes | bytearray, ends: Integers, q: Integers, level: Integers, width: Integers) -> int:
         """Store packed vectors, one behind the other up to `ends`; returns the position of the first."""
-        first, offset = len(self._q), len(self._bytes)
+        first = len(self._q)
+        offset = len(self._bytes)
         self._bytes += packed
         self._start += (ends + offset).tolist()
         self._q += q.tolist()

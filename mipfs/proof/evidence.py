@@ -72,7 +72,9 @@ class Record:
     """
 
     def __init__(self, problem: Problem, pool: CutPool) -> None:
-        self.problem, self.pool, self.lost = problem, pool, False
+        self.problem = problem
+        self.pool = pool
+        self.lost = False
         self.tree = empty_proof(problem, pool.duals)
         self.used: list[Evidence] = []
         self._nothing = Evidence(np.empty(0, dtype=np.int64), np.empty(0))
@@ -101,7 +103,8 @@ class Record:
         if ray is not None or selection.exceeds(node.lb):
             self.tree.refute(node.place, ray)
             return
-        box, dual = (node.lb.astype(float), node.ub.astype(float)), self._keep(None).place
+        box = (node.lb.astype(float), node.ub.astype(float))
+        dual = self._keep(None).place
         self.lost = not is_refuted(self.tree, node.place, box, dual, selection) or self.lost
 
     def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
@@ -183,7 +186,8 @@ class Box:
 
     def rounded(self, duals: Any, parts: Parts) -> Iterator[tuple[Array, Dual]]:
         """The combinations before and after they are rounded."""
-        loss, cached = get_loss(self.loss), dict[int, Array]()
+        loss = get_loss(self.loss)
+        cached = dict[int, Array]()
         for ids, share in parts:
             alpha = np.zeros(self.c.size)
             for d, weight in zip(ids, share, strict=True):
@@ -196,7 +200,8 @@ class Box:
 
     def cost(self, problem: Problem, alpha: Array, dual: Dual) -> float:
         """How much lower than α a rounded dual vector may lie on any selection."""
-        loss, near = get_loss(self.loss), decoded(dual)
+        loss = get_loss(self.loss)
+        near = decoded(dual)
         worse = np.maximum(scores_of(problem, near * self.y) - scores_of(problem, alpha * self.y), 0.0)
         chosen = worse if problem.M is None else np.sort(worse)[::-1][: problem.M]
         return max(
@@ -242,7 +247,8 @@ def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = Non
 
     Over the atoms `held` alone, where these are given.
     """
-    n, count = problem.data.n_samples, problem.atoms.count if held is None else held.size
+    n = problem.data.n_samples
+    count = problem.atoms.count if held is None else held.size
     if problem.loss == "structural":
         return Proof(n, count, duals=LabelledStore(n, duals))
     return Proof(n, count, None if np.all(problem.c_i == problem.c_i[0]) else problem.c_i)

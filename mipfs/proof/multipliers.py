@@ -31,7 +31,8 @@ def cancelled(selection: Selection, y: Array) -> Multipliers | None:
     The reduced cost of an extra variable must be zero or point to an end that it has, exactly: where that fails by
     round-off, a few of the largest multipliers become rational numbers that make it zero.
     """
-    rows, box = selection.rows, selection.rows.extra.box
+    rows = selection.rows
+    box = selection.rows.extra.box
     limit = np.where(y > 0, rows.lb, rows.ub)
     exact = [Fraction(v) for v in np.where(np.isfinite(limit), y, 0.0).tolist()]
     columns = [_column(rows.matrix, selection.n_features + k) for k in range(len(rows.extra))]
@@ -114,11 +115,15 @@ def inner_below(
     selection: Selection, multipliers: Multipliers, low: npt.NDArray[Any], high: npt.NDArray[Any], cost: Any = 0.0
 ) -> float:
     """A lower bound on the minimum of cost'σ over the box and the rows by their multipliers, rounded down."""
-    rows, p, ends = selection.rows, selection.n_features, selection.rows.extra.box
+    rows = selection.rows
+    p = selection.n_features
+    ends = selection.rows.extra.box
     y = np.array([float(v) for v in multipliers])
     limit = np.where(y > 0, rows.low, rows.high)
-    y, limit = np.where(np.isfinite(limit), y, 0.0), np.where(np.isfinite(limit), limit, 0.0)
-    reduced, size = -(rows.matrix.T @ y), rows.sizes.T @ np.abs(y)
+    y = np.where(np.isfinite(limit), y, 0.0)
+    limit = np.where(np.isfinite(limit), limit, 0.0)
+    reduced = -(rows.matrix.T @ y)
+    size = rows.sizes.T @ np.abs(y)
     cost = np.broadcast_to(cost, (p,))
     gain = -rounded_down(reduced[:p] + cost, size[:p] + np.abs(cost), y.size + 1)
     end = np.where(reduced[p:] > 0, *ends)  # what round-off leaves on a variable without an end is none

@@ -78,7 +78,8 @@ def find(path: Path, entry: Mapping[str, Any], *, exactly: bool = False) -> Side
     Under its name, or its second one. The digest of a large one is looked at where that tells two files apart, and
     where it is asked for.
     """
-    name, wanted = Path(str(entry.get("file"))).name, str(entry.get("sha256"))
+    name = Path(str(entry.get("file"))).name
+    wanted = str(entry.get("sha256"))
     beside = path.with_name(name or "none")
     named = beside if os.path.exists(beside) else Path(os.path.realpath(path)).with_name(beside.name)
     places = [named, _second(named, wanted)] if name else []
@@ -174,7 +175,8 @@ def _keep(path: Path, sidecar: Path) -> None:
 
 def _clear(path: Path, sidecar: Path) -> None:
     """Take second names away, of this certificate alone, but for one that the JSON still needs."""
-    wanted, stem = _wanted(path), re.escape(sidecar.name.removesuffix(".cert.npz"))
+    wanted = _wanted(path)
+    stem = re.escape(sidecar.name.removesuffix(".cert.npz"))
     needed = sha256(sidecar) != wanted
     with suppress(OSError):
         for one in list(os.scandir(sidecar.parent)):

@@ -159,7 +159,8 @@ class Proof:
         int, the open node with all of them fixed; `node` itself when there are none
         """
         self._check_open(node)
-        features, kept = np.asarray(features, dtype=np.int64), np.asarray(values).astype(np.int64)
+        features = np.asarray(features, dtype=np.int64)
+        kept = np.asarray(values).astype(np.int64)
         m = features.size
         if m == 0:
             return node
@@ -227,7 +228,8 @@ class Proof:
         places = np.arange(feature.size) - np.repeat(starts, sizes) + of_piece
         places[starts] = nodes
         split = feature >= 0
-        below, moved = children[split], of_piece[split, None]
+        below = children[split]
+        moved = of_piece[split, None]
         self._feature[places], self._dual[places] = feature, dual
         self._children[places[split]] = np.where(below >= 0, below + moved, -1)
         self._value[places[split]] = values[split]
@@ -243,9 +245,12 @@ class Proof:
         self._check_open(node)
         assert isinstance(self.duals, DualStore)
         assert isinstance(other.duals, DualStore)
-        used, first_multiplier = slice(0, other._size), len(self._multipliers)
-        first_dual, dual = self.duals.append(other.duals), other._dual[used]
-        feature, multiplier = other._feature[used], other._multiplier[used]
+        used = slice(0, other._size)
+        first_multiplier = len(self._multipliers)
+        first_dual = self.duals.append(other.duals)
+        dual = other._dual[used]
+        feature = other._feature[used]
+        multiplier = other._multiplier[used]
         whole = np.where(feature >= other.n_features, feature - other.n_features + self.n_features, -1)
         mapped = np.where(feature < other.n_features, np.append(ids, -1)[np.minimum(feature, ids.size)], whole)
         mapped = np.where(feature == SCREENED, SCREENED, np.where(feature < 0, -1, mapped))

@@ -42,10 +42,14 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
     wanted : float
         A node whose bound reaches it is closed; so are all after `MOST_LEAVES` leaves, or where floating point ends.
     """
-    scale, first, most = float(np.abs(cost).max(initial=0.0)) or 1.0, int(selection.M is not None), proof.n_nodes
-    oracle, model = selection.oracle(), selection_model(selection, relaxed=True, presolve=False)
+    scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+    first = int(selection.M is not None)
+    most = proof.n_nodes
+    oracle = selection.oracle()
+    model = selection_model(selection, relaxed=True, presolve=False)
     model.program.set_costs(cost / scale)
-    least, stack = math.inf, [(root, *box, selection)]
+    least = math.inf
+    stack = [(root, *box, selection)]
     while stack:
         node, low, high, part = stack.pop()
         ray = broken_row(part, low, high)
@@ -54,7 +58,9 @@ def over_rows(proof: Proof, root: int, box: Box, dual: int, selection: Selection
             continue
         model.program.fix_columns(*_columns(model, selection, part, low, high))
         solution = model.solve()
-        y, sigma, extra = np.zeros(len(part.rows)), 0.5 * (low + high), np.zeros(0)
+        y = np.zeros(len(part.rows))
+        sigma = 0.5 * (low + high)
+        extra = np.zeros(0)
         if solution.status == "infeasible":
             ray = farkas(model, part, low, high)
             if ray is not None:
@@ -91,7 +97,9 @@ def is_refuted(proof: Proof, root: int, box: Box, dual: int, selection: Selectio
 
 def _columns(model: SelectionModel, selection: Selection, part: Selection, low: Array, high: Array) -> Box:
     """Bounds of the model's columns: those of σ, and of the extra variables what `part` leaves of them."""
-    scaled, whole, ends = selection.scaled, part.rows.extra.integer, part.rows.extra.box
+    scaled = selection.scaled
+    whole = part.rows.extra.integer
+    ends = part.rows.extra.box
     return (
         np.concatenate([low, np.where(whole, ends[0] / model.columns, scaled.low)]),
         np.concatenate([high, np.where(whole, ends[1] / model.columns, scaled.high)]),
@@ -108,7 +116,8 @@ def _fractional(selection: Selection, extra: Array) -> int:
 
 def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = math.inf) -> Selection:
     """The selections of the set whose k-th extra variable lies between two ends, too."""
-    rows, at = selection.rows, np.arange(len(selection.rows.extra)) == k
+    rows = selection.rows
+    at = np.arange(len(selection.rows.extra)) == k
     low, high = rows.extra.box
     low, high = np.where(at, np.maximum(low, lb), low), np.where(at, np.minimum(high, ub), high)
     extra = dataclasses.replace(rows.extra, lb=low, ub=high)

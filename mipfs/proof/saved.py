@@ -55,7 +55,8 @@ def saved_cuts(pool: CutPool) -> Arrays:
 
 def restored_cuts(pool: CutPool, arrays: Arrays) -> None:
     """Add to a pool of the same problem the cuts that `saved_cuts` kept."""
-    problem, duals = pool.problem, DualStore(pool.problem.data.n_samples)
+    problem = pool.problem
+    duals = DualStore(pool.problem.data.n_samples)
     loss = get_loss(problem.loss)
     restored_duals(duals, arrays)
     for index in range(len(duals)):

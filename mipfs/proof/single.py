@@ -31,7 +31,8 @@ def zero_cut(problem: Problem) -> Cut:
 
 def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
-    c, y = problem.c_i, problem.data.y
+    c = problem.c_i
+    y = problem.data.y
     if isinstance(given, Combination):
         return cut_from_dual(problem, y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
@@ -46,8 +47,10 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
     With rows the inner minimum is a MILP: a tree of LPs, each with its multipliers, all on the same dual vector. What
     it proves stands in `Proof.bound`: less than `wanted` where `over_rows` gives up.
     """
-    selection, proof = problem.selection, empty_proof(problem)
-    cost, place = -gains(cut.slopes, problem.penalty), proof.duals.add(*cut.dual)
+    selection = problem.selection
+    proof = empty_proof(problem)
+    cost = -gains(cut.slopes, problem.penalty)
+    place = proof.duals.add(*cut.dual)
     if selection.is_plain:
         inner = selection.minimise(cost)[1]
         proof.close(proof.root, place)
@@ -61,7 +64,8 @@ def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
 def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     """The proof of the best single cut of a run that kept no tree: less than its bound, but not nothing."""
     lb, ub = problem.selection.sigma_bounds()
-    best, most = zero_cut(problem), -math.inf
+    best = zero_cut(problem)
+    most = -math.inf
     for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
         gain = gains(cut.slopes, problem.penalty)
         value = lower(cut.constant, gain, lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
@@ -71,7 +75,8 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
 
 def emptiness(problem: Problem) -> Proof | None:
     """The proof that S is empty; None when `over_rows` gives up."""
-    selection, proof = problem.selection, empty_proof(problem)
+    selection = problem.selection
+    proof = empty_proof(problem)
     low, high = selection.sigma_bounds()
     if selection.is_plain or np.any(low > high):
         proof.refute(proof.root)

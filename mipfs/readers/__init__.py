@@ -235,7 +235,8 @@ def _load(
 ) -> tuple[Table, Sequence[str]]:
     """The contents of a file and the names of its features."""
     kind = format_of(path)
-    given, stated = sidecar.names, None
+    given = sidecar.names
+    stated = None
     if kind == "store":
         return _opened(path, label)
     column: Label = label

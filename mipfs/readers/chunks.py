@@ -84,7 +84,8 @@ def unpacked(path: Path) -> Iterator[tuple[IO[bytes], Hashed]]:
     import zlib
 
     with files.plainly_opened(path) as raw:
-        hashed, suffix = Hashed(raw), path.suffix.lower()
+        hashed = Hashed(raw)
+        suffix = path.suffix.lower()
         stream: Any = io.BufferedReader(hashed, BYTES_AT_ONCE)
         try:
             if suffix == ".gz":

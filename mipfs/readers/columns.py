@@ -18,7 +18,9 @@ from mipfs.readers.table import Table
 
 Column = npt.NDArray[np.float64] | npt.NDArray[np.str_]
 
-LABEL, BAG, WEIGHT = "label", "bag", "sample_weight"
+LABEL = "label"
+BAG = "bag"
+WEIGHT = "sample_weight"
 Label = str | Sequence[str] | None
 """The label column, or names of which the first that is there is meant."""
 MOST_NAMED = 40
@@ -126,7 +128,8 @@ def _is_number(name: str) -> bool:
 
 def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], path: Path) -> None:
     """Say so when words are hardly categories: numbers with a sign to them, dates, IDs."""
-    count, n = len(words), len(values)
+    count = len(words)
+    n = len(values)
     if count <= MOST_WORDS and not 2 < count <= n < 2 * count:
         return
     example = str(values[0]) if len(str(values[0])) <= MOST_CHARACTERS else f"{str(values[0])[:MOST_CHARACTERS]}..."

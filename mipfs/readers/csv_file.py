@@ -119,7 +119,8 @@ def batches(
 def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tuple[list[list[str]], array[int]]]:
     """Some rows and their lines, one after the other."""
     most = math.inf if cells is None else max(1, min(FEW, cells // width))
-    rows, lines = list[list[str]](), array("q")
+    rows = list[list[str]]()
+    lines = array("q")
     for row in reader:
         if not row:
             continue
@@ -130,29 +131,34 @@ def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tu
         lines.append(reader.line_num)
         if len(rows) == most:
             yield rows, lines
-            rows, lines = [], array("q")
+            rows = []
+            lines = array("q")
     if rows:
         yield rows, lines
 
 
 def _record(text: Iterator[str]) -> Iterator[str]:
     """The lines of the next record that is not empty: they end where the quotes are closed."""
-    quotes, blank = 0, True
+    quotes = 0
+    blank = True
     for line in text:
         yield line
-        quotes, blank = quotes + line.count('"'), blank and not line.strip()
+        quotes = quotes + line.count('"')
+        blank = blank and not line.strip()
         if quotes % 2 == 0 and not blank:
             return
 
 
 def _separator(head: list[str]) -> str:
     """The separator of the first two records: the one that makes most columns, the same number of them in both."""
-    found, most = SEPARATORS[0], 1
+    found = SEPARATORS[0]
+    most = 1
     for separator in SEPARATORS:
         with suppress(csv.Error):
             sizes = {len(row) for row in csv.reader(head, delimiter=separator, strict=True) if row}
             if len(sizes) == 1 and max(sizes) > most:
-                found, most = separator, max(sizes)
+                found = separator
+                most = max(sizes)
     return found
 
 
@@ -212,7 +218,8 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
     for i, cell in enumerate(cells):
         value = _number(cell)
         if value is not None and not np.isfinite(value):
-            message, remedy = f"column {name!r} is {cell.strip()!r}", "every value must be a finite number"
+            message = f"column {name!r} is {cell.strip()!r}"
+            remedy = "every value must be a finite number"
             raise DataError(message, remedy, path=path, line=lines[i])
         if value is None:
             word_at = i if word_at is None else word_at

@@ -27,11 +27,13 @@ def unpacked(
     The top is the level of the vector, or where the weights c_i differ (`top`) floor(c_i·2^q).
     """
     held = np.unpackbits(data[: (n + 7) // 8], count=n).view(bool)
-    rest, count = data[(n + 7) // 8 :], int(held.sum())
+    rest = data[(n + 7) // 8 :]
+    count = int(held.sum())
     at_top = np.unpackbits(rest[: (count + 7) // 8], count=count).view(bool)
     values = np.zeros((count - int(at_top.sum()), 8), dtype=np.uint8)
     values[:, :width] = rest[(count + 7) // 8 :].reshape(values.shape[0], width)
-    k, at = np.zeros(n, dtype=np.int64), np.flatnonzero(held)
+    k = np.zeros(n, dtype=np.int64)
+    at = np.flatnonzero(held)
     ends = level if top is None else np.minimum(np.floor(np.ldexp(top, q)), float(WIDEST))[at[at_top]]
     k[at[at_top]], k[at[~at_top]] = ends, values.view("<i8").ravel()
     return k

@@ -87,7 +87,8 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     if is_word.all() or (mixed and is_word.any()):
         return as_words(values)
     if is_word.any():
-        word, number = int(np.argmax(is_word)), int(np.argmin(is_word))
+        word = int(np.argmax(is_word))
+        number = int(np.argmin(is_word))
         message = f"column {name!r} is {values[word]!r} in row {word + 1} and {values[number]!r} in row {number + 1}"
         raise DataError(message, "make them all numbers or all words (astype)", path=FRAME)
     try:

@@ -119,14 +119,16 @@ class _Names:
     """What the names of an LP file stand for."""
 
     def __init__(self, path: Path, data: Instance) -> None:
-        self.path, self.data = path, data
+        self.path = path
+        self.data = data
         self.written: dict[str, list[int]] = defaultdict(list)
         for j, name in enumerate(data.feature_names):
             self.written[re.sub(r"[^A-Za-z0-9_]", "_", name)].append(j)
 
     def resolve(self, name: str, line: int) -> str:
         """The feature that is meant, or the name itself for an extra variable."""
-        features, meant = self.data.feature_names, {*self.written.get(name, [])}
+        features = self.data.feature_names
+        meant = {*self.written.get(name, [])}
         if re.fullmatch(r"x[1-9][0-9]*", name) and int(name[1:]) <= len(features):
             meant.add(int(name[1:]) - 1)
         if name.startswith("extra_") and not meant:

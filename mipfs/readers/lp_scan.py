@@ -89,12 +89,14 @@ def scan(path: Path) -> Scan:
 
 
 def _tokens(text: str, path: Path) -> Iterator[_Token]:
-    position, line = 0, 1
+    position = 0
+    line = 1
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
             raise DataError(*_unexpected(text[position:].split("\n", 1)[0]), path=path, line=line)
-        kind, word = str(match.lastgroup), match.group()
+        kind = str(match.lastgroup)
+        word = match.group()
         if kind == "newline":
             line += 1
         elif kind != "blank":
@@ -125,7 +127,9 @@ class _Scanner:
     """A recursive descent over the tokens, one method per section."""
 
     def __init__(self, path: Path, tokens: list[_Token]) -> None:
-        self.path, self.tokens, self.at = path, tokens, 0
+        self.path = path
+        self.tokens = tokens
+        self.at = 0
         self.found = Scan()
         self.texts = [token.text for token in tokens]
         self.sides: set[tuple[str, str]] = set()
@@ -187,7 +191,8 @@ class _Scanner:
         while self.token.kind != "eof" and self.section() is None:
             line = self.token.line
             self.take("sign")
-            number, name = self.take("number"), self.take("name")
+            number = self.take("number")
+            name = self.take("name")
             if number is None or self.value(number) != 0.0:
                 remedy = "rows only: leave it empty; costs of features go to [penalty] in the .toml"
                 self.fail("an objective", remedy, line)
@@ -206,10 +211,12 @@ class _Scanner:
             if label is not None and label in labels:
                 self.fail(f"a second row {label!r}", "give every row its own name", line)
             labels.add(label or "")
-            start, left = self.at, self.left_number()
+            start = self.at
+            left = self.left_number()
             first = self.at
             terms = self.terms(label or "this row", line)
-            last, relation = self.at, self.take("rel")
+            last = self.at
+            relation = self.take("rel")
             if relation is None:
                 self.fail(f"unexpected {self.token.text!r}", "a row is: terms, then <=, >= or =, then one number")
             rhs = self.number(f"one number must follow {relation.text!r}; variables stand on the left")
@@ -233,13 +240,15 @@ class _Scanner:
         kinds = [token.kind for token in self.tokens[self.at : self.at + width + 1]]
         if kinds[-2:] != ["number", "rel"]:
             return None
-        value, relation = self.number("a number"), self.take("rel")
+        value = self.number("a number")
+        relation = self.take("rel")
         assert relation is not None
         return value, relation.text
 
     def split(self, start: int, first: int, last: int) -> None:
         """Write a row of two sides as two, for HiGHS, which does not read it; its tokens end where the scanner is."""
-        left, terms = self.texts[start : first - 1], self.texts[first:last]
+        left = self.texts[start : first - 1]
+        terms = self.texts[first:last]
         self.texts[start:first] = [""] * (first - start)
         again = " ".join([*terms, _TURNED[self.tokens[first - 1].text], *left])
         self.texts[self.at - 1] += f"\n{again}\n"
@@ -278,7 +287,8 @@ class _Scanner:
 
     def read_bounds(self) -> None:
         while self.token.kind != "eof" and self.section() is None:
-            line, left = self.token.line, None
+            line = self.token.line
+            left = None
             if self.token.kind in ("number", "sign") or self.token.text.lower() in _INFINITY:
                 self.number("a bound is a number or inf", infinite=True)
                 left = self.take("rel")

@@ -21,7 +21,8 @@ def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> 
     """The samples of an npz file."""
     table = read_npz(path, label)
     X = as_matrix(table.X, path=str(path))
-    dense, rows = not sparse.issparse(X), sparse.csr_array(X)
+    dense = not sparse.issparse(X)
+    rows = sparse.csr_array(X)
     rows.eliminate_zeros()
     assert table.labels is not None
     begin = 0 if position is None else int(position["rows"])

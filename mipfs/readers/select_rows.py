@@ -50,7 +50,8 @@ def read_select(
     for a, b in _lists(sidecar, content, features, "implies", pairs=True):
         rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
     for names in _lists(sidecar, content, features, "conflicts"):
-        terms, origin = dict.fromkeys(names, 1.0), _origin(sidecar, "conflicts", *names)
+        terms = dict.fromkeys(names, 1.0)
+        origin = _origin(sidecar, "conflicts", *names)
         rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, origin))
     for key in ("at_most", "at_least", "exactly"):
         rows += _counts(sidecar, content, features, key)
@@ -100,13 +101,15 @@ def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str,
         what = f"[select] entry {place} of {key}"
         if not isinstance(entry, dict) or set(entry) != {"k", "of"}:
             sidecar.fail(f"{what} is {entry!r}", form, "select", key)
-        k, names = entry["k"], sidecar.name_list(entry["of"], f"{what}: of", "select", key)
+        k = entry["k"]
+        names = sidecar.name_list(entry["of"], f"{what}: of", "select", key)
         if isinstance(k, bool) or not isinstance(k, int) or not 0 <= k <= _MOST:
             sidecar.fail(f"{what}: k is {k!r}", "write a whole number >= 0 and at most 2^53", "select", key, *names)
         sidecar.check_features(names, features, "select", key)
         lower = -INF if key == "at_most" else float(k)
         upper = INF if key == "at_least" else float(k)
-        terms, origin = dict.fromkeys(names, 1.0), _origin(sidecar, key, *names)
+        terms = dict.fromkeys(names, 1.0)
+        origin = _origin(sidecar, key, *names)
         rows.append(Row(f"{key}[{place}]", terms, lower, upper, origin))
     return rows
 

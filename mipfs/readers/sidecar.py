@@ -153,14 +153,16 @@ class Sidecar:
         The TOML reader of Python keeps no lines; this search finds them in files as people write them.
         """
         sets = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]")
-        best, at_key = None, not key
+        best = None
+        at_key = not key
         for number, (section, text) in enumerate(self._lines, 1):
             if section != table:
                 continue
             if best is None and table:
                 best = number
             if not at_key and sets.match(text):
-                at_key, best = True, number
+                at_key = True
+                best = number
             if at_key and words and all(f'"{word}"' in text or f"'{word}'" in text for word in words):
                 return number
         return best
@@ -168,7 +170,8 @@ class Sidecar:
     @cached_property
     def _lines(self) -> list[tuple[str, str]]:
         """Every line, with the table that it stands in ("" before the first)."""
-        found, section = [], ""
+        found = []
+        section = ""
         for text in self.text.splitlines():
             header = re.fullmatch(r"\s*\[+\s*[\"']?([\w-]+)[\"']?\s*(\.[^\],]*)?\]+\s*(#.*)?", text)
             section = header[1] if header else section

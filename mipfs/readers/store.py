@@ -28,7 +28,8 @@ from mipfs.data.instance import Labels
 from mipfs.errors import DataError
 from mipfs.readers.files import MANIFEST
 
-FORMAT, VERSION = "mipfs column store", 1
+FORMAT = "mipfs column store"
+VERSION = 1
 _AGAIN = "convert the data again, or fetch the store again"
 _PIECE = 1 << 20
 
@@ -109,7 +110,9 @@ class Files:
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path, self.manifest, self._sound = path, manifest, set[str]()
+        self.path = path
+        self.manifest = manifest
+        self._sound = set[str]()
         for name, (size, _) in manifest.files.items():
             try:
                 found = os.stat(path / name).st_size
@@ -155,7 +158,9 @@ class FilePart(Part):
     def __init__(self, files: Files, number: int) -> None:
         start, stop, most = files.manifest.blocks[number]
         super().__init__(start, stop, files.manifest.n_samples)
-        self._files, self.number, self._most = files, number, float(most)
+        self._files = files
+        self.number = number
+        self._most = float(most)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is mapped: whoever gets it maps anew."""
@@ -227,7 +232,8 @@ def open_store(path: Path) -> Store:
         A damaged or incomplete store: the file, and the block, are named.
     """
     manifest = Manifest.of(path)
-    files, n = Files(path, manifest), (manifest.n_samples,)
+    files = Files(path, manifest)
+    n = (manifest.n_samples,)
     parts = [FilePart(files, k) for k in range(len(manifest.blocks))]
     X = Blocked(
         manifest.n_samples, parts, manifest.nnz, manifest.sha256, is_sparse=not manifest.dense, largest=manifest.largest

@@ -93,7 +93,11 @@ def svmlight_chunks(
     at = position or {"bytes": 0, "line": 0, "width": 0, "bags": None}
     skip(stream, at["bytes"], path)
     reader = _Lines(path, n_features or MAX_FEATURES, n_features is None)
-    passed, line, width, has_bags, rest = at["bytes"], at["line"], at["width"], at["bags"], b""
+    passed = at["bytes"]
+    line = at["line"]
+    width = at["width"]
+    has_bags = at["bags"]
+    rest = b""
     read_by = reader.read
     while True:
         read = stream.read(PIECE)
@@ -101,12 +105,15 @@ def svmlight_chunks(
         if whole:
             piece = read_by(whole, line)
             read_by = reader.read if len(whole) > LONG * piece.values.size else reader.compiled
-            passed, line, width = passed + len(whole), piece.line, max(width, piece.width)
+            passed = passed + len(whole)
+            line = piece.line
+            width = max(width, piece.width)
             if piece.labels.size:
                 known = piece.bags >= 0
                 has_bags = bool(known[0]) if has_bags is None else has_bags
                 for k in np.flatnonzero(known != has_bags)[:1]:
-                    message, where = "qid: stands on some lines only", int(piece.lines[k])
+                    message = "qid: stands on some lines only"
+                    where = int(piece.lines[k])
                     raise DataError(message, "give every sample its bag", path=path, line=where)
                 yield Chunk(
                     piece.labels,
@@ -160,7 +167,9 @@ class _Lines:
     """
 
     def __init__(self, path: Path, limit: int, is_open: bool) -> None:
-        self.path, self.limit, self.is_open = path, limit, is_open
+        self.path = path
+        self.limit = limit
+        self.is_open = is_open
 
     def read(self, text: bytes, line: int) -> _Piece:
         """Read lines of which `line` came before, by Python.
@@ -170,8 +179,12 @@ class _Lines:
         DataError
             As `read_svmlight`.
         """
-        labels, bags, lines, starts = array("d"), array("q"), array("q"), array("q", [0])
-        indices, values = array("q"), array("d")
+        labels = array("d")
+        bags = array("q")
+        lines = array("q")
+        starts = array("q", [0])
+        indices = array("q")
+        values = array("d")
         for number, raw in enumerate(text.removesuffix(b"\n").split(b"\n"), line + 1):
             found = _parsed(raw, self.path, number, indices, values)
             if found is not None:
@@ -180,12 +193,16 @@ class _Lines:
                 lines.append(number)
                 starts.append(len(indices))
             line = number
-        ids, given, ends, where = _ints(indices), _floats(values), _ints(starts), _ints(lines)
+        ids = _ints(indices)
+        given = _floats(values)
+        ends = _ints(starts)
+        where = _ints(lines)
         _check_entries(ids, given, ends, where, self)
         for k in np.flatnonzero(~np.isfinite(_floats(labels)))[:1]:
             message = f"the label is {labels[k]}"
             raise DataError(message, "give every sample a finite label", path=self.path, line=lines[k])
-        kept, width = given != 0.0, int(ids.max(initial=0))
+        kept = given != 0.0
+        width = int(ids.max(initial=0))
         ends = np.concatenate([[0], np.cumsum(kept)])[ends[1:]]
         return _Piece(
             _floats(labels), _ints(bags), where, ends, (ids[kept] - 1).astype(np.int32), given[kept], line, width
@@ -197,14 +214,19 @@ class _Lines:
 
         text = text if text.endswith(b"\n") else text + b"\n"
         raw = np.frombuffer(text, dtype=np.uint8)
-        rows, most = int(np.count_nonzero(raw == 10)), raw.size // 4 + 2
+        rows = int(np.count_nonzero(raw == 10))
+        most = raw.size // 4 + 2
         samples = Lines(np.empty(rows), *(np.empty(rows, dtype=np.int64) for _ in range(3)))
-        hard, state = np.empty((raw.size // 20 + 2, 3), dtype=np.int64), np.array([0, 0, 0, line, 0, 0])
+        hard = np.empty((raw.size // 20 + 2, 3), dtype=np.int64)
+        state = np.array([0, 0, 0, line, 0, 0])
         entries = Entries(np.empty(most, dtype=np.int32), np.empty(most), hard)
         while parse(raw, int(state[5]), self.limit, POWERS, samples, entries, state) != DONE:
             end = text.index(b"\n", state[5]) + 1
             odd = self.read(text[state[5] : end], int(state[3]))
-            n, e, r, more = int(state[0]), int(state[1]), odd.labels.size, odd.values.size
+            n = int(state[0])
+            e = int(state[1])
+            r = odd.labels.size
+            more = odd.values.size
             for room, found in zip(samples, odd[:4], strict=True):
                 room[n : n + r] = found
             samples.ends[n : n + r] += e
@@ -263,7 +285,8 @@ def _check_entries(
     reader: _Lines,
 ) -> None:
     """Refuse what is no finite value, and indices that are repeated, out of order or out of range."""
-    path, limit = reader.path, reader.limit
+    path = reader.path
+    limit = reader.limit
 
     def line(k: int) -> int:
         return int(lines[np.searchsorted(starts, k, "right") - 1])
@@ -295,7 +318,8 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
         if token.startswith(b"qid:"):
             if place == 0 and re.fullmatch(rb"qid:\d{1,18}", token):
                 continue
-            message, remedy = f"misplaced or ragged {_shown(token)}", "write qid: and a whole number after the label"
+            message = f"misplaced or ragged {_shown(token)}"
+            remedy = "write qid: and a whole number after the label"
             return DataError(message, remedy, path=path, line=number)
         if not _PAIR.fullmatch(token) or not _is_number(token.partition(b":")[2]):
             last = "; the line looks truncated" if place == len(tokens) - 1 else ""

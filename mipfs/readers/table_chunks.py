@@ -30,13 +30,16 @@ class Columns:
     """
 
     def __init__(self, path: Path, names: Sequence[str], label: Label, known: dict[str, Any] | None) -> None:
-        self.path, self.names, self.label = path, list(names), label_among(label, names)
+        self.path = path
+        self.names = list(names)
+        self.label = label_among(label, names)
         require_label(self.label, names, path)
         self.features = [name for name in names if name not in (self.label, BAG, WEIGHT)]
         if not self.features:
             raise DataError("no feature column", "give at least one column beside the labels", path=path)
         known = known or {"rows": 0, "width": 0, "numbers": {}, "words": {}}
-        self.rows, self.width = int(known["rows"]), int(known["width"])
+        self.rows = int(known["rows"])
+        self.width = int(known["width"])
         self.numbers: dict[str, int] = dict(known["numbers"])
         self.words: dict[str, dict[str, int]] = {name: dict(words) for name, words in known["words"].items()}
 
@@ -49,7 +52,9 @@ class Columns:
         """The next rows."""
         by_name = dict(zip(self.names, columns, strict=True))
         n = len(columns[0])
-        rows, ids, values = [], [], []
+        rows = []
+        ids = []
+        values = []
         for name in self.features:
             column = by_name[name]
             if column.dtype.kind == "f":
@@ -68,7 +73,8 @@ class Columns:
         row = np.concatenate(rows)
         order = np.argsort(row, kind="stable")
         self.rows += n
-        bags, weights = by_name.get(BAG), by_name.get(WEIGHT)
+        bags = by_name.get(BAG)
+        weights = by_name.get(WEIGHT)
         return Chunk(
             by_name[self.label],
             np.bincount(row, minlength=n).astype(np.int64),
@@ -121,7 +127,9 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
     position : the last `Chunk.position`
     names : of the columns of the table
     """
-    order, found, groups = [], [], {}
+    order = []
+    found = []
+    groups = {}
     for name in names:
         if name in position["numbers"]:
             order.append(int(position["numbers"][name]))

@@ -34,7 +34,8 @@ class Box(Regulariser):
 
     low: End | tuple[End, ...] = None
     high: End | tuple[End, ...] = None
-    name, formula = "box", "½w², low ≤ w ≤ high"
+    name = "box"
+    formula = "½w², low ≤ w ≤ high"
 
     def __post_init__(self) -> None:
         for name, sign in (("low", -1.0), ("high", 1.0)):
@@ -129,4 +130,5 @@ class Stated:
         return t * (omega - t / 2)
 
 
-KIND, STATED = Box, Stated
+KIND = Box
+STATED = Stated

@@ -14,7 +14,8 @@ from mipfs.regularisers.base import Array, Regulariser
 class Ridge(Regulariser):
     """½w²."""
 
-    name, formula = "ridge", "½w²"
+    name = "ridge"
+    formula = "½w²"
     has_kernels = is_ridge = True
 
     @property
@@ -47,7 +48,8 @@ class Ridge(Regulariser):
 class Stated:
     """½w², for the checker."""
 
-    words, is_homogeneous = "½w²", True
+    words = "½w²"
+    is_homogeneous = True
 
     def value(self, j: int, w: Fraction) -> Fraction:
         """r(w) of feature j."""
@@ -58,5 +60,6 @@ class Stated:
         return omega * omega / 2
 
 
-KIND, STATED = Ridge, Stated
+KIND = Ridge
+STATED = Stated
 RIDGE = Ridge()

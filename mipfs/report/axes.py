@@ -72,7 +72,8 @@ def _lines(chart: Lines, ax: Any) -> None:
         x = np.append(x, chart.x_limits[1])
         ax.set_xlim(*chart.x_limits)
     for curve in chart.curves:
-        y, look = _values(chart, curve), {"color": COLOURS[curve.role], "label": _plain(curve.name)}
+        y = _values(chart, curve)
+        look = {"color": COLOURS[curve.role], "label": _plain(curve.name)}
         dashed = "--" if curve.role == "incumbent" else "-"
         if chart.is_step:
             ax.step(x, y, where="post", linestyle=dashed, **look)

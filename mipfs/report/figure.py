@@ -151,7 +151,8 @@ def _runs(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[list[tuple[flo
 
 
 def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
-    drawn, pieces = [], _runs(chart, curve, x, y)
+    drawn = []
+    pieces = _runs(chart, curve, x, y)
     for piece in pieces:
         holds = chart.is_step and chart.x_limits is not None and _known(curve.y[-1]) and piece is pieces[-1]
         steps = _steps(piece) + (f"H{AREA_UNITS}" if holds else "") if chart.is_step else _joined(piece)
@@ -172,7 +173,8 @@ def _curve(chart: Lines, curve: Curve, x: Scale, y: Scale) -> list[str]:
 
 def _steps(piece: Sequence[tuple[float, float]]) -> str:
     (a, b), rest = piece[0], piece[1:]
-    parts, above = [f"M{a:.2f} {b:.2f}"], b
+    parts = [f"M{a:.2f} {b:.2f}"]
+    above = b
     for a, b in rest:
         parts.append(f"H{a:.2f}")
         if abs(b - above) > 1e-9:
@@ -239,7 +241,8 @@ def _bars(chart: Bars) -> str:
         fill = ""
         if bar.value is not None and math.isfinite(bar.value):
             end = 100 * scale.place(bar.value)
-            left, width = min(zero, end), abs(end - zero)
+            left = min(zero, end)
+            width = abs(end - zero)
             fill = f'<i class="fill r-{bar.role}" style="left:{left:.3f}%;width:{width:.3f}%"></i>'
         axis = f'<i class="zero" style="left:{zero:.3f}%"></i>' if 0.0 < zero < 100.0 else ""
         said = f' data-tip="{escaped(bar.detail)}"' if bar.detail else ""
@@ -284,7 +287,8 @@ def _grid(chart: Grid) -> str:
 
 def _row(row: Sequence[float], k: int, n: int, m: int) -> str:
     """The cells of a line; equal neighbours are one rectangle."""
-    top, high = AREA_UNITS * k / n, AREA_UNITS / n
+    top = AREA_UNITS * k / n
+    high = AREA_UNITS / n
     paths: dict[float, list[str]] = {}
     j = 0
     while j < m:

@@ -32,7 +32,8 @@ def progress(what: str, of: str, verbose: bool = True) -> Iterator[Callable[[int
             return
         line = f"{what} {done} of {total} {of}, {now - began:.0f} s"
         print(f"\r{line.ljust(width)}", end="", file=stream, flush=True)
-        shown, width = now, len(line)
+        shown = now
+        width = len(line)
 
     try:
         yield tell

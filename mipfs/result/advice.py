@@ -43,7 +43,8 @@ def trend(trace: Sequence[Record], seconds: float) -> str:
     before = [record.gap for record in trace if record.seconds <= seconds / 2]
     if not before or not math.isfinite(before[-1]):
         return ""
-    then, now = before[-1], trace[-1].gap
+    then = before[-1]
+    now = trace[-1].gap
     if now >= then * 0.98:
         return f" (but the gap stood at {percent(now)} in the second half of the run)"
     return f" (the gap fell from {percent(then)} to {percent(now)} in the second half of the run)"

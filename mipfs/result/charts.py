@@ -38,7 +38,8 @@ def gap_chart(result: Result, detail: Detail | None = None) -> Lines | None:
     detail : Detail, optional
         How many columns the curves are thinned to, and how many records the table has.
     """
-    detail, trace = detail or Detail(), result.trace
+    detail = detail or Detail()
+    trace = result.trace
     if not trace:
         return None
     seconds = _column(trace, "seconds")
@@ -124,11 +125,14 @@ def _trace_table(trace: Sequence[Record], kept: npt.NDArray[np.int64], most: int
 
 def supports_chart(result: Result, detail: Detail | None = None) -> Grid | None:
     """Features × near-optimal supports; None where the run was not asked for them."""
-    found, detail = result.near_optimal, detail or Detail()
+    found = result.near_optimal
+    detail = detail or Detail()
     if found is None or not found["supports"] or not found["share"]:
         return None
-    supports, share = found["supports"], found["share"]
-    names, said = list(share)[: detail.rows], answer(found)
+    supports = found["supports"]
+    share = found["share"]
+    names = list(share)[: detail.rows]
+    said = answer(found)
     shown = supports[: detail.supports]
     sets = [frozenset(one["selected"]) for one in shown]
     notes = []
@@ -165,14 +169,16 @@ def weights_chart(result: Result, most: int = 60) -> Bars | None:
     """
     if not result.has_classifier or not (result.selected or result.weights):
         return None
-    scale, share = result.scaling.get("scale", {}), (result.near_optimal or {}).get("share", {})
+    scale = result.scaling.get("scale", {})
+    share = (result.near_optimal or {}).get("share", {})
     is_scaled = result.scaling.get("kind") != "none"
     made = functions_of(result) is not None
     weights = sizes(result) if made else result.weights
     names = list(result.selected) if set(weights) <= set(result.selected) else list(weights)
     worth = {name: weights.get(name, 0.0) * scale.get(name, 1.0) for name in names}
     names.sort(key=lambda name: -abs(worth[name]))
-    bars, rows = [], []
+    bars = []
+    rows = []
     for name in names:
         weight = weights.get(name, 0.0)
         part = f"{100 * share[name]:.3g}% of the near-optimal supports" if name in share else ""

@@ -38,7 +38,8 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
     The claim itself where nothing weaker can be claimed. Where not even the root's dual vector fits, the file is
     larger.
     """
-    source, less = claim.source, claim.less
+    source = claim.source
+    less = claim.less
     if less is None or claim.bound is None:
         return claim, claim.packed()
     tree, of_duals, ratio = _measured(source)
@@ -48,7 +49,8 @@ def within(claim: Claim, limit: float) -> tuple[Claim, bytes]:
         room = whole
     for tried in itertools.count(1):
         fits = max(1, bisect.bisect_right(bounds, room, key=size))
-        bound, cut = bounds[fits - 1], claim
+        bound = bounds[fits - 1]
+        cut = claim
         if math.isfinite(bound):
             cut = replace(claim, source=source.trimmed(bound), bound=min(claim.bound, less(bound)))
         content = cut.packed()
@@ -69,7 +71,8 @@ def _measured(source: Proof | Combined) -> tuple[Proof, npt.NDArray[np.int64], f
         sample = source.some(some)
         of_duals = np.full(len(source.parts), max(1, int(sample.sizes.mean()) if some.size else 1), dtype=np.int64)
     else:
-        sample, of_duals = source.duals, source.duals.sizes
+        sample = source.duals
+        of_duals = source.duals.sizes
         sample = sample.part(some) if isinstance(sample, DualStore) else sample
     packed = sum(len(zlib.compress(array.tobytes(), 6)) for array in sample.arrays().values())
     return tree, of_duals, packed / max(1, int(sample.sizes.sum()))

@@ -30,7 +30,8 @@ def functions_of(result: Result) -> Mapping[str, Any] | None:
 
 def counted(result: Result) -> str:
     """Of how many things was selected: ``30 features``, or ``465 monomials of 30 features``."""
-    made, functions = made_of(result), functions_of(result)
+    made = made_of(result)
+    functions = functions_of(result)
     features = f"{result.n_features if functions is None else functions['n_features']} features"
     return features if made is None else f"{made['count']} monomials of {features}"
 

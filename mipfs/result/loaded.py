@@ -56,8 +56,10 @@ def point_of(result: Result, problem: Problem) -> Point:
     UsageError
         It is one of other features.
     """
-    data, atoms = problem.data, problem.atoms
-    sigma, on_user_scale = np.zeros(atoms.count), np.zeros(data.n_features)
+    data = problem.data
+    atoms = problem.atoms
+    sigma = np.zeros(atoms.count)
+    on_user_scale = np.zeros(data.n_features)
     sigma[problem.atoms_of(result.selected)] = 1.0
     ids = data.columns_of(list(result.weights))
     on_user_scale[ids] = list(result.weights.values())

@@ -14,7 +14,8 @@ MOST_LISTED = 20
 
 def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
     """How many supports are near-optimal, the best of them, and the share of them that a feature stands in."""
-    supports, share = found["supports"], found["share"]
+    supports = found["supports"]
+    share = found["share"]
     blocks: list[Block] = [
         Line(f"\n{answer(found)}"),
         Table(
@@ -41,7 +42,9 @@ def near_optimal_blocks(found: Mapping[str, Any]) -> list[Block]:
 
 def answer(found: Mapping[str, Any]) -> str:
     """The sentence above the tables."""
-    count, gap, size = len(found["supports"]), found["gap"], found["size"]
+    count = len(found["supports"])
+    gap = found["gap"]
+    size = found["size"]
     within = "" if gap is None else f" within {percent(gap)} of the optimum"
     if not found["complete"]:
         what = f"{count} supports were" if count > 1 else "one support was"

@@ -91,7 +91,8 @@ class Inputs:
 
     def match(self, data: Instance, ids: Integers) -> bool:
         """Whether the columns `ids` (k,) of an instance are scaled as these are."""
-        center, shift = data.center[ids], np.where(self.center == 0.0, data.shift[ids], 0.0)
+        center = data.center[ids]
+        shift = np.where(self.center == 0.0, data.shift[ids], 0.0)
         pairs = (center, self.center), (shift, self.shift), (data.scale[ids], self.scale)
         return all(np.array_equal(one, other) for one, other in pairs)
 
@@ -113,7 +114,8 @@ def decision_values(result: Result, X: Any) -> Array:
         return _of_features(result, Inputs.of(result), X)
     inputs = Inputs.of(result)
     values = _values(result, inputs, X)
-    columns, n = inputs.by_name(values), values.matrix.shape[0]
+    columns = inputs.by_name(values)
+    n = values.matrix.shape[0]
     if made is None:
         return summed(result, columns, n)
     from mipfs.atoms.registry import decision
@@ -199,7 +201,9 @@ def _check_finite(used: Any, names: Sequence[str]) -> None:
         return
     found = sparse.coo_array(used)
     at = int(np.argmin(np.isfinite(found.data)))
-    row, column, value = (int(found.coords[0][at]) + 1, names[int(found.coords[1][at])], found.data[at])
+    row = int(found.coords[0][at]) + 1
+    column = names[int(found.coords[1][at])]
+    value = found.data[at]
     raise DataError(f"row {row} has {value} for {column!r}, which the classifier uses", "give finite numbers")
 
 
@@ -227,7 +231,8 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
     UsageError
         A row has a word that training did not see.
     """
-    known, absent = _words_of(result), np.zeros(len(inputs.names), dtype=bool)
+    known = _words_of(result)
+    absent = np.zeros(len(inputs.names), dtype=bool)
     for k, name in enumerate(inputs.names):
         column = _column_of_words(name, known)
         if column is None or column not in data.words or data.words[column] == known[column]:
@@ -242,7 +247,8 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
 
 def user_values(data: Instance, ids: Integers) -> Any:
     """The columns `ids` (k,) of an instance on the user's scale: sparse ones stay sparse but for a shift."""
-    values, scale = data.block(ids).values, data.scale[ids]
+    values = data.block(ids).values
+    scale = data.scale[ids]
     shift = np.where(data.center[ids] == 0.0, data.shift[ids], 0.0)  # nothing was taken off what is centred implicitly
     if not sparse.issparse(values):
         return values if data.scaling == "none" else values * scale + shift
@@ -260,7 +266,8 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     DataError
         A missing value, or one of another kind.
     """
-    name, place = inputs.names[k], inputs.columns[k]
+    name = inputs.names[k]
+    place = inputs.columns[k]
     places = {str(column): at for at, column in enumerate(frame.columns)}
     if name in places:
         values = column_values(frame, places[name], name)

@@ -413,7 +413,8 @@ class Result(Plotted):
         """This result as its certificate has it: with the bound that is certified, where that was cut to a size."""
         if certificate is None or "found" not in certificate:
             return replace(self, certificate=certificate)
-        bound, relaxed = float(certificate["bound"]), self.relaxed
+        bound = float(certificate["bound"])
+        relaxed = self.relaxed
         if relaxed is not None:
             relaxed = {**relaxed, "lower": min(relaxed["lower"], bound)}
         trace = Trace(replace(record, bound=min(record.bound, bound)) for record in self.trace)

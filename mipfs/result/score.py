@@ -17,9 +17,12 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
     """
     found = result.decision_function(data) > 0
     truth = data.y > 0
-    tp, fn = int((found & truth).sum()), int((~found & truth).sum())
-    fp, tn = int((found & ~truth).sum()), int((~found & ~truth).sum())
-    recall, specificity = _ratio(tp, tp + fn), _ratio(tn, tn + fp)
+    tp = int((found & truth).sum())
+    fn = int((~found & truth).sum())
+    fp = int((found & ~truth).sum())
+    tn = int((~found & ~truth).sum())
+    recall = _ratio(tp, tp + fn)
+    specificity = _ratio(tn, tn + fp)
     document: dict[str, Any] = {
         "schema": 1,
         "n_samples": len(truth),
@@ -38,7 +41,8 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
 
 def _measure(result: Result, data: Instance) -> dict[str, Any]:
     """The measure that the features were selected for, on this data; None where it is not defined."""
-    name, given = result.params["measure"], {key: result.params.get(key) for key in ("beta", "k")}
+    name = result.params["measure"]
+    given = {key: result.params.get(key) for key in ("beta", "k")}
     try:
         found: float | None = value(name, data.y, result.decision_function(data), **given)
     except (DataError, UsageError):

@@ -87,7 +87,8 @@ def packed(result: Result, name: str, limit: float = math.inf) -> tuple[bytes | 
     bound that the run itself found as "found".
     """
     if result.claim is not None:
-        claim, content = result.claim, None
+        claim = result.claim
+        content = None
         if may_be_cut(result) and math.isfinite(limit):
             claim, content = within(claim, limit)
         content = claim.packed() if content is None else content
@@ -167,7 +168,9 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
 
 def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
     """Rows and extra variables as the JSON has them; infinite bounds are None."""
-    extra, described, p = rows.extra, [], len(names)
+    extra = rows.extra
+    described = []
+    p = len(names)
     for r, name in enumerate(rows.names):
         part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
         pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)

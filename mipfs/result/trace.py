@@ -17,7 +17,9 @@ def thin(trace: Sequence[Record], rows: int = 12) -> list[Record]:
     if len(trace) <= rows:
         return list(trace)
     levels = [_log_gap(record) for record in trace]
-    first, last, half = levels[0], levels[-1], rows // 2
+    first = levels[0]
+    last = levels[-1]
+    half = rows // 2
     chosen = {round(k * (len(trace) - 1) / (half - 1)) for k in range(half)}
     for k in range(1, rows - half + 1):
         wanted = first + (last - first) * k / (rows - half + 1)
@@ -55,7 +57,8 @@ def plot_gap(trace: Sequence[Record], width: int = 64, mark: str = "█") -> str
 
 def _per_column(trace: Sequence[Record], end: float, width: int) -> list[float]:
     """The log gap in force at the right end of every column of the plot."""
-    levels, i = [], 0
+    levels = []
+    i = 0
     for column in range(width):
         moment = end * (column + 1) / width
         while i + 1 < len(trace) and trace[i + 1].seconds <= moment + 1e-12:

@@ -35,7 +35,9 @@ BECAUSE = {
 
 def verdict(result: Result) -> str:
     """What the status means, in a sentence or two that say no more than what was proven."""
-    bound, gap, stop = number(result.bound), percent(result.gap), BECAUSE.get(result.stop_reason, "its method")
+    bound = number(result.bound)
+    gap = percent(result.gap)
+    stop = BECAUSE.get(result.stop_reason, "its method")
     if result.status is Status.OPTIMAL:
         whose = "" if result.bound_source == "dual" else ", by the word of the solver"
         return f"No allowed selection has an objective below {bound}{whose}. This one has {number(result.objective)}."
@@ -83,7 +85,8 @@ def certificate_words(result: Result) -> str:
 
 def problem_words(result: Result) -> list[str]:
     """The problem without its rows, a line for each of its parts."""
-    params, single = result.params, result.atoms is None or result.atoms.get("names") is None
+    params = result.params
+    single = result.atoms is None or result.atoms.get("names") is None
     what = (
         "features" if single else "atoms" if made_of(result) is None else f"monomials of {result.n_features} features"
     )
@@ -100,7 +103,8 @@ def problem_words(result: Result) -> list[str]:
     if params.get("measure") is not None:
         given = "".join(f", {name} = {params[name]}" for name in ("beta", "k") if params.get(name) is not None)
         lines.append(f"Δ is the measure {params['measure']}{given}.")
-    count, M = count_of(result), params.get("M")
+    count = count_of(result)
+    M = params.get("M")
     size = f"Select any number of {count} {what}" if M is None else f"Select at most {M} of {count} {what}"
     for key, word in (("forced_in", "always"), ("forced_out", "never")):
         size += f"; {word} {_listed(params[key])}" if params.get(key) else ""
@@ -129,7 +133,8 @@ def _penalises(lam: Any) -> bool:
 
 
 def _penalties(params: Mapping[str, Any]) -> str:
-    lam, own = params.get("lambda"), params.get("penalty") or {}
+    lam = params.get("lambda")
+    own = params.get("penalty") or {}
     parts = []
     if isinstance(lam, (int, float)) and lam != 0:
         parts.append(f"λ = {lam:g} for each")
@@ -175,7 +180,8 @@ class RowWords:
 
 def rows_in_words(result: Result) -> list[RowWords]:
     """Every row of the problem, that of M first, and whether it binds at the selection."""
-    found, M = [], result.params.get("M")
+    found = []
+    M = result.params.get("M")
     selected = len(result.selected) if result.has_classifier else None
     if M is not None:
         text = f"at most {M} selected"
@@ -199,7 +205,9 @@ def _binds(row: Mapping[str, Any], activity: float | None) -> bool:
 
 
 def _row(row: Mapping[str, Any]) -> str:
-    low, high, terms = row["lb"], row["ub"], _sum(row["terms"])
+    low = row["lb"]
+    high = row["ub"]
+    terms = _sum(row["terms"])
     if high is None:
         return f"{terms}, free" if low is None else f"{terms} ≥ {low:g}"
     if low is None:

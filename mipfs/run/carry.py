@@ -44,7 +44,9 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
         The cuts are of other data, atoms, loss, bias or regulariser: they say nothing about this problem.
     """
     _check_same(pool.problem, problem)
-    own, ratio, loss = CutPool(problem), problem.C / pool.problem.C, get_loss(problem.loss)
+    own = CutPool(problem)
+    ratio = problem.C / pool.problem.C
+    loss = get_loss(problem.loss)
     shrinks = ratio < 1.0 and loss.has_top
     constant = ratio == 1.0 or not loss.dual_depends_on_c
     for i in range(len(pool)):
@@ -72,7 +74,9 @@ def _check_same(before: Problem, now: Problem) -> None:
 
 def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
-    loss, c, y = get_loss(problem.loss), problem.c_i, problem.data.y
+    loss = get_loss(problem.loss)
+    c = problem.c_i
+    y = problem.data.y
     dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
     alpha = decoded(dual)
     return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
@@ -98,7 +102,8 @@ def carry(pool: CutPool, problem: Problem) -> CutPool:
         See `taken_over` for what it may hold.
     problem : Problem
     """
-    whole, chosen = taken_over(pool, problem), CutPool(problem)
+    whole = taken_over(pool, problem)
+    chosen = CutPool(problem)
     for i in _binding(whole, problem) if len(whole) else ():
         chosen.add(whole.cut(i))
     return chosen
@@ -139,10 +144,13 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
 
     All of them when that program cannot be solved. No bound is read off it.
     """
-    selection, p = problem.selection, problem.atoms.count
+    selection = problem.selection
+    p = problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
     rows = Epigraph(selection, problem.penalty, scale, relaxed=True)
-    wanted, inside, binding = [int(np.argmax(pool.constants))], [], set[int]()
+    wanted = [int(np.argmax(pool.constants))]
+    inside = []
+    binding = set[int]()
     for _ in range(MOST_LPS):
         for i in wanted:
             rows.add(float(pool.constants[i]), pool.slopes[i])

@@ -33,7 +33,8 @@ class Keeper:
     """
 
     def __init__(self, path: str | Path | None = None, every: float = EVERY) -> None:
-        self.path, self.every = path, every
+        self.path = path
+        self.every = every
         self.state: State | None = None
         self._next = time.monotonic() + every
 

@@ -71,7 +71,8 @@ def result_of(run: Run, driver: str) -> Result:
 
 def _described(run: Run) -> dict[str, Any]:
     """The fields that are about the data and the atoms, of atoms whose columns are the data's own."""
-    data, atoms = run.problem.data, run.problem.atoms
+    data = run.problem.data
+    atoms = run.problem.atoms
     selected = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     columns = {data.feature_names[j]: int(j) for j in atoms.columns(selected).ids}
     center = {name: float(data.center[j]) for name, j in columns.items() if data.center[j]}
@@ -96,7 +97,9 @@ def claim_of(run: Run) -> Claim | None:
     The claim lies below the run's bound (`mipfs.run.claimed`), and so does all that the result says. A run that kept
     no proof claims what its best dual vector shows; one whose proof shows less than its bound has that bound from here.
     """
-    problem, outcome, proof = run.problem, run.outcome, run.outcome.proof
+    problem = run.problem
+    outcome = run.outcome
+    proof = run.outcome.proof
     if run.incumbent is None and not run.infeasible and not math.isfinite(run.bound):
         return None
     gap = float(run.options.gap)
@@ -122,7 +125,8 @@ def claim_of(run: Run) -> Claim | None:
 
 def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:
     """How the data was read, for whoever uses the classifier; None for arrays."""
-    data, names = atoms.raw, {*columns, *selected}
+    data = atoms.raw
+    names = {*columns, *selected}
     used = {column: words for column, words in data.words.items() if any(f"{column}={word}" in names for word in words)}
     return None if data.label is None and not used else {"label": data.label, "words": used}
 
@@ -135,7 +139,8 @@ def _relaxed(run: Run, bound: float) -> Mapping[str, Any] | None:
 
 def _extra(run: Run) -> dict[str, Any]:
     """The extra variables by name: bounds, kind, and a value at which the selection satisfies the rows."""
-    incumbent, extra = run.incumbent, run.problem.named_rows().extra
+    incumbent = run.incumbent
+    extra = run.problem.named_rows().extra
     if not len(extra):  # of a million million products no vector is held
         return {}
     values = None if incumbent is None else values_by_name(run, incumbent.sigma(run.problem.atoms.count))

@@ -20,7 +20,8 @@ def described(run: Run) -> dict[str, Any]:
     Columns, shift and scale are those of the features that the selected products are made of.
     """
     atoms = cast(Pairs, run.problem.atoms)
-    base, held = atoms.base, run.outcome.held
+    base = atoms.base
+    held = run.outcome.held
     chosen = np.empty(0, dtype=np.int64) if run.incumbent is None else run.incumbent.selected
     held = some(np.unique(chosen)) if held is None else held
     members = atoms.monomials.members(chosen)

@@ -43,7 +43,10 @@ class Supports:
     """
 
     def __init__(self, run: Run, subproblem: Subproblem, tol: float, validator: Validator | None = None) -> None:
-        self.run, self.subproblem, self.tol, self.validator = run, subproblem, tol, validator
+        self.run = run
+        self.subproblem = subproblem
+        self.tol = tol
+        self.validator = validator
         self.pool = CutPool(run.problem)
         self.found = Evaluated(run)
         self._beaten: dict[bytes, float] = {}
@@ -86,9 +89,11 @@ class Supports:
         Half of what is still to come at a time; where M does not say how much that is, as much again as there is, while
         it pays. A few solves, whatever M is.
         """
-        run, problem = self.run, self.run.problem
+        run = self.run
+        problem = self.run.problem
         low, high = problem.selection.sigma_bounds()
-        sigma, last = low > 0.5, np.inf
+        sigma = low > 0.5
+        last = np.inf
         while not run.must_stop:
             solved = self.subproblem.solve(sigma.astype(float), self.tol)
             self.offer(sigma, solved)
@@ -108,7 +113,8 @@ class Supports:
             self.round(np.square(self.subproblem.weights()))
 
     def _keep(self, sigma: Mask, solved: Solved) -> None:
-        key, run = np.packbits(sigma).tobytes(), self.run
+        key = np.packbits(sigma).tobytes()
+        run = self.run
         objective = run.offer(solved.ids, solved.svm.w, solved.svm.b)
         idle = self._idle(solved, objective) if run.wants_all else np.empty(0, dtype=np.int64)
         self.found.add(key, Value(objective, solved.lower, bool(idle.size)))
@@ -125,7 +131,8 @@ class Supports:
 
         Without an atom of weights w_g the value is higher by ½‖w_g‖²/λ_g² at least: the objective is strongly convex.
         """
-        problem, ids = self.run.problem, solved.ids
+        problem = self.run.problem
+        ids = solved.ids
         columns = problem.atoms.columns(ids)
         w = np.divide(solved.svm.w, columns.scale, out=np.zeros(columns.ids.size), where=columns.scale > 0.0)
         worth = 0.5 * np.bincount(columns.atom, np.square(w), ids.size)
@@ -265,7 +272,8 @@ class Supports:
         self, sigma: Mask, scores: Array, sizes: Array, value: float, last: int
     ) -> tuple[Mask, Array | None, float]:
         """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""
-        run, penalty = self.run, self.run.problem.penalty
+        run = self.run
+        penalty = self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
         least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
         gain = gains(scores[outside], penalty[outside])
@@ -277,7 +285,8 @@ class Supports:
             solved = self.evaluate(exchanged) if run.oracle.contains(exchanged) else None
             if solved is not None and (found := self.value(exchanged)) < value:
                 return exchanged, solved.cut.slopes, found
-            solved, size = None, size // 2
+            solved = None
+            size = size // 2
         return sigma, None, value
 
     def search(self, pool: CutPool, widths: tuple[int, ...] = (), most: int = sys.maxsize) -> None:

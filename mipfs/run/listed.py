@@ -61,14 +61,17 @@ def shown(run: Run, supports: Iterable[npt.NDArray[np.bool_]]) -> Iterator[Shown
 
     A run that was stopped ends soon: it shows as many as it comes to. A better classifier becomes the incumbent.
     """
-    problem, subproblem, settings = run.problem, Subproblem(run.problem), run.settings.listing
+    problem = run.problem
+    subproblem = Subproblem(run.problem)
+    settings = run.settings.listing
     spent = max(settings.late_seconds, settings.late_share * run.elapsed)
     late = math.inf if run.closed else time.monotonic() + spent
     for sigma in supports:
         if time.monotonic() > late:
             return
         solved = subproblem.solve(sigma.astype(float), LISTED_GAP)
-        found, least = _classifier(run, sigma, solved), solved.cut(sigma.astype(float))
+        found = _classifier(run, sigma, solved)
+        least = solved.cut(sigma.astype(float))
         proven = float(problem.penalty[sigma].sum()) + max(0.0, least)
         stored, weights, intercept = as_stored(problem, found)
         if stored.objective - proven <= PROVEN_ACCURACY * abs(stored.objective):

@@ -29,7 +29,8 @@ class LiveLines:
     """
 
     def __init__(self, stream: TextIO | None = None, about: str = "") -> None:
-        self.stream, self.about = sys.stderr if stream is None else stream, about
+        self.stream = sys.stderr if stream is None else stream
+        self.about = about
         self.printed = -float("inf")
         self.last: str | None = None
         self.waiting: str | None = None
@@ -65,7 +66,9 @@ def live_lines(verbose: bool, about: str = "") -> Iterator[tuple[Callable[[Recor
     if not verbose:
         yield ()
         return
-    lines, notes, log = LiveLines(about=about), logging.StreamHandler(sys.stderr), logging.getLogger("mipfs")
+    lines = LiveLines(about=about)
+    notes = logging.StreamHandler(sys.stderr)
+    log = logging.getLogger("mipfs")
     level = log.level
     log.addHandler(notes)
     log.setLevel(logging.INFO)

@@ -49,7 +49,8 @@ def is_asked(run: Run) -> bool:
     UsageError
         A gap of 1 or more for the ρ-form, whose values are negative.
     """
-    gap, size = run.options.pool_gap, run.options.pool_size
+    gap = run.options.pool_gap
+    size = run.options.pool_size
     if gap is not None and gap >= 1.0 and run.problem.margin == "rho":
         raise UsageError(f"pool_gap = {gap!r} must be in [0, 1) for the ρ-form, for example 0.01")
     return gap is not None or size is not None
@@ -142,7 +143,9 @@ class Evaluated:
         ----------
         values : of the supports that count, ascending
         """
-        gap, size, best = self.run.options.pool_gap, self.run.options.pool_size, self.run.objective
+        gap = self.run.options.pool_gap
+        size = self.run.options.pool_size
+        best = self.run.objective
         limit = math.inf
         if gap is not None:  # the ρ-form reports −1/(4v)
             limit = best + gap * best if self.run.problem.margin == "unit" else best / (1.0 - gap)
@@ -170,7 +173,9 @@ class Evaluated:
         if len(self._known) > len(self._objectives):
             self._rows = np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1])
             self._objectives = np.array([one.objective for one in self._known.values()])
-        level, packed, dear = max(bound, 0.0), np.packbits(inside), np.packbits(inside | free) & self._dear
+        level = max(bound, 0.0)
+        packed = np.packbits(inside)
+        dear = np.packbits(inside | free) & self._dear
         reached = np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)
         rows = self._rows[reached]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
@@ -184,7 +189,8 @@ class Evaluated:
     def listed(self) -> list[tuple[Mask, Value]]:
         """The supports that are not proven above the limit, best first, without those that are another one's ties."""
         ranked = sorted(self._known.items(), key=lambda item: item[1].objective)
-        limit, count = self.limit(()), self.run.problem.atoms.count
+        limit = self.limit(())
+        count = self.run.problem.atoms.count
         least = {key: min(one.lower, one.stands_at) for key, one in ranked}
         near = {key: one for key, one in ranked if least[key] - ROUNDING_ALLOWANCE * abs(least[key]) <= limit}
         kept = _minimal(near, self._dear)
@@ -202,7 +208,8 @@ def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:
     rows = {key: np.frombuffer(key, dtype=np.uint8) for key in near}
     padded = (key for key, one in near.items() if one.is_padded)
     for key in sorted(padded, key=lambda key: int.from_bytes(key).bit_count()):
-        row, level = rows[key], near[key].objective
+        row = rows[key]
+        level = near[key].objective
         same = [rows[one] for one in kept if near[one].objective * (1.0 - SEARCH_ALLOWANCE) <= level]
         smaller = np.array(same, dtype=np.uint8).reshape(-1, row.size)
         if not np.any(~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & dear, axis=1)):
@@ -238,15 +245,19 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     found = run.outcome.found
     if found is None:
         return None
-    problem, options, names = run.problem, run.options, run.problem.atoms.names
+    problem = run.problem
+    options = run.options
+    names = run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
     listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
     run.outcome.beside = [one.dual for one in listed]
     best = problem.reported(listed[0].stored.objective) if listed else math.nan
-    supports, times = [], Counter[str]()
+    supports = []
+    times = Counter[str]()
     for one in listed:
         sigma = one.stored.sigma(problem.atoms.count)
-        objective, selected = problem.reported(one.stored.objective), [names[int(j)] for j in one.stored.selected]
+        objective = problem.reported(one.stored.objective)
+        selected = [names[int(j)] for j in one.stored.selected]
         entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
         entry |= {"weights": one.weights, "intercept": one.intercept, "ties": ties[np.packbits(sigma).tobytes()]}
         values = values_by_name(run, sigma)

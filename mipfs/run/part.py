@@ -26,7 +26,8 @@ class Part(Run):
     """
 
     def __init__(self, whole: Run, held: Integers, options: Any = None, observers: tuple[Observer, ...] = ()) -> None:
-        self.whole, self.held = whole, held
+        self.whole = whole
+        self.held = held
         problem = self.part_of(whole.problem, held)
         super().__init__(problem, options or whole.options, observers=observers, settings=whole.settings)
 

@@ -46,11 +46,13 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
     alpha : (n,) the dual vector
     lower : the best selection for an exactly feasible α and its g, ascending, and lower(α), rounded down
     """
-    problem, loss = run.problem, get_loss(run.problem.loss)
+    problem = run.problem
+    loss = get_loss(run.problem.loss)
     if not np.isfinite(run.bound):
         return
     dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    exact, held = decoded(dual), None
+    exact = decoded(dual)
+    held = None
     ids, bound = lower(exact, dual_value_below(loss, exact, problem.c_i))
     bound = bound if exact.any() else 0.0
     del exact
@@ -59,7 +61,8 @@ def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[In
         held = run.outcome.held = some(np.union1d(ids, np.union1d(chosen, run.outcome.mixed)))
     proof = empty_proof(problem, held=held)
     proof.close(proof.root, place := proof.duals.add(*dual))
-    proof.bound, proof.outside = bound, None if held is None else place
+    proof.bound = bound
+    proof.outside = None if held is None else place
     _leave(run, proof)
 
 
@@ -67,6 +70,7 @@ def _leave(run: Run, proof: Proof) -> None:
     """Leave the proof of one dual vector in the run, whose bound is no more than that shows."""
     assert proof.bound is not None
     if run.bound > proof.bound:
-        run.bound, run.closed = proof.bound, True
+        run.bound = proof.bound
+        run.closed = True
     run.outcome.proof = proof
     run.outcome.proof_kind = "tree" if run.problem.selection.is_plain else "relaxation"

@@ -42,14 +42,16 @@ def relaxed(
     problem = run.problem
     mixture = None if members is None else [_member(run, share, chosen) for share, chosen in members if share > 0.0]
     atoms = np.array(sorted(sigma), dtype=np.int64)
-    part, extra = np.array([min(1.0, sigma[int(g)]) for g in atoms]), None
+    part = np.array([min(1.0, sigma[int(g)]) for g in atoms])
+    extra = None
     if members is None:
         moved = _allowed(run, atoms, part)
         if moved is None:
             run.upper = np.inf
             return None
         atoms, part, extra = moved
-    data, names = problem.data, problem.atoms.names
+    data = problem.data
+    names = problem.atoms.names
     held = problem.atoms.columns(atoms)
     columns = merged(held.ids, held.scale)[0]
     given = dict(zip(*(part.tolist() for part in merged(ids, w)), strict=True))
@@ -60,7 +62,8 @@ def relaxed(
     on_users = rho * weights / data.scale[columns]
     intercept = on_users_scale(problem, columns, on_users, rho * b)
     at = on_the_data(problem, columns, on_users, intercept, rho)
-    run.upper, run.outcome.mixed = problem.value_at(atoms, columns, at, part)[0], atoms
+    run.upper = problem.value_at(atoms, columns, at, part)[0]
+    run.outcome.mixed = atoms
     if problem.margin == "rho":  # a reader takes ρ from the value; where rounding takes that to another one, it is open
         there = on_the_data(problem, columns, on_users, intercept, 0.5 / run.upper)
         if problem.value_at(atoms, columns, there, part)[0] > run.upper * (1.0 + SAME_VALUE):
@@ -78,9 +81,11 @@ def relaxed(
 
 def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, dict[str, float] | None] | None:
     """σ > 0 of atoms, moved so that it meets the rows, and values of the extra variables; None where that fails."""
-    selection, extra = run.problem.selection, run.problem.named_rows().extra
+    selection = run.problem.selection
+    extra = run.problem.named_rows().extra
     if selection.is_plain and not selection.forced_in and not selection.forced_out:  # of any number of atoms
-        total, M = float(part.sum()), selection.M
+        total = float(part.sum())
+        M = selection.M
         return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
     sigma = np.zeros(run.problem.atoms.count)
     sigma[atoms] = part

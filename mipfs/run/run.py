@@ -98,9 +98,11 @@ class Run:
         callback: Callable[[Record], object] | None = None,
         settings: DriverSettings | None = None,
     ) -> None:
-        self.problem, self.options = problem, options
+        self.problem = problem
+        self.options = options
         self.settings: Any = settings_of(options, settings)
-        self.observers, self.callback = tuple(observers), callback
+        self.observers = tuple(observers)
+        self.callback = callback
         self.incumbent: Incumbent | None = None
         self.bound = -math.inf
         self.upper = math.inf
@@ -131,7 +133,8 @@ class Run:
     def go_on(self) -> None:
         """Let the clock go on."""
         if self._paused is not None:
-            self._begin, self._paused = self._begin + time.monotonic() - self._paused, None
+            self._begin = self._begin + time.monotonic() - self._paused
+            self._paused = None
 
     @property
     def elapsed(self) -> float:
@@ -248,7 +251,8 @@ class Run:
     @property
     def _is_late(self) -> bool:
         """Whether the time limit has passed, on a clock that stands still in a pause."""
-        deadline, now = self.deadline, time.monotonic() if self._paused is None else self._paused
+        deadline = self.deadline
+        now = time.monotonic() if self._paused is None else self._paused
         return deadline is not None and now >= deadline
 
     @property

@@ -45,7 +45,8 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
     ids, w = merged(problem.atoms.columns(found.selected).ids, found.w)
     # the ρ-form's solution is ρ times the unit margin's, ρ = 1/(2v)
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
-    above, best = np.inf, (found.objective, w, found.b)
+    above = np.inf
+    best = (found.objective, w, found.b)
     for factor in (1.0, *LENGTHENINGS):
         weights = rho * factor * w / data.scale[ids]
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
@@ -53,7 +54,8 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
         objective, error = problem.value_at(found.selected, ids, at)
         if objective + error >= above:
             break
-        above, best = objective + error, (objective, weights, intercept)
+        above = objective + error
+        best = (objective, weights, intercept)
         if above <= found.objective * (1.0 + STORING_LOSS):
             break
     objective, weights, intercept = best
@@ -80,7 +82,8 @@ def _is_apart(weights: Array, scale: Array) -> bool:
 
 def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: float, rho: float) -> Weights:
     """Weights and intercept on the user's scale, of a margin ρ, on the scaled data and of margin 1."""
-    unit, scale = Fraction(rho), problem.data.scale[ids]
+    unit = Fraction(rho)
+    scale = problem.data.scale[ids]
     b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
     if rho == 1.0 and _is_apart(weights, scale):
         return Weights.products(weights, scale, b)

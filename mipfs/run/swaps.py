@@ -39,14 +39,19 @@ class Swaps:
     """
 
     def __init__(self, supports: Supports, pool: CutPool) -> None:
-        self.supports, self.pool = supports, pool
+        self.supports = supports
+        self.pool = pool
         problem = supports.run.problem
         low, high = problem.selection.sigma_bounds()
         self.settings: SwapSettings = supports.run.settings.swaps
-        self._penalty, self._stays, self._closed = problem.penalty, low > 0.5, high < 0.5
+        self._penalty = problem.penalty
+        self._stays = low > 0.5
+        self._closed = high < 0.5
         recent = max(2, min(self.settings.recent, self.settings.most_numbers // max(1, low.size)))
-        self._slopes, self._constants = np.zeros((recent, low.size)), np.full(recent, -np.inf)
-        self._keys, self._next = [b""] * recent, 0
+        self._slopes = np.zeros((recent, low.size))
+        self._constants = np.full(recent, -np.inf)
+        self._keys = [b""] * recent
+        self._next = 0
 
     def climbing(self, sigma: Mask, widths: tuple[int, ...] = ()) -> Generator[None, None, Mask]:
         """Climb from a selection of S to one that no swap, addition or drop improves upon, as far as they are tried:
@@ -54,7 +59,8 @@ class Swaps:
 
         Whoever works it off may do something else after every SVM.
         """
-        widths, k = widths or (self.settings.few, self.settings.many), 0
+        widths = widths or (self.settings.few, self.settings.many)
+        k = 0
         while k < len(widths) and not self.supports.run.must_stop:
             before = sigma
             sigma = yield from self._swept(sigma, widths[k])
@@ -65,7 +71,8 @@ class Swaps:
         """Climb from the incumbent with some features exchanged at random, again and again."""
         run = self.supports.run
         while run.incumbent is not None and not run.must_stop:
-            best, value = run.incumbent.sigma(run.problem.atoms.count), run.objective
+            best = run.incumbent.sigma(run.problem.atoms.count)
+            value = run.objective
             sigma = yield from self._shaken(best, random)
             if sigma is None:
                 return
@@ -85,7 +92,8 @@ class Swaps:
 
     def _keep(self, sigma: Mask, cut: Cut) -> None:
         """Keep the cut of a selection in place of the oldest."""
-        at, self._next = self._next, (self._next + 1) % len(self._keys)
+        at = self._next
+        self._next = (self._next + 1) % len(self._keys)
         self._keys[at], self._constants[at], self._slopes[at] = np.packbits(sigma).tobytes(), cut.constant, cut.slopes
 
     def _cut(self, sigma: Mask) -> Generator[None, None, tuple[float, Array]]:
@@ -108,7 +116,8 @@ class Swaps:
 
     def _swept(self, sigma: Mask, width: int) -> Generator[None, None, Mask]:
         """Additions, then drops and swaps of one feature after the other until none of them pays; `sigma` if none."""
-        supports, problem = self.supports, self.supports.run.problem
+        supports = self.supports
+        problem = self.supports.run.problem
         here = self._solve(sigma)
         if width == self.settings.many:
             self.pool.add(here.cut)
@@ -126,7 +135,9 @@ class Swaps:
             without[i] = False
             yield from self._cut(without)
             if supports.was_seen(without) and self._value(without) < value:
-                sigma, value, failed = without, self._value(without), 0
+                sigma = without
+                value = self._value(without)
+                failed = 0
                 continue
             swapped, value = yield from self._added(without, sigma, value, width)
             entered = np.flatnonzero(swapped & ~sigma)
@@ -137,7 +148,8 @@ class Swaps:
 
     def _added(self, base: Mask, sigma: Mask, value: float, width: int) -> Generator[None, None, tuple[Mask, float]]:
         """`sigma` and its value, or the best of some features added to `base`, by the scores there."""
-        supports, barred = self.supports, base | sigma
+        supports = self.supports
+        barred = base | sigma
         constant, gains = yield from self._cut(base)
         floor = constant - float(gains[base].sum())
         for j in self._largest(gains, barred, width):
@@ -151,7 +163,8 @@ class Swaps:
                 supports.evaluate(added, value)  # its cut would take a pass over the data, and spare few others
                 yield
             if supports.was_seen(added) and self._value(added) < value:
-                sigma, value = added, self._value(added)
+                sigma = added
+                value = self._value(added)
         return sigma, value
 
     def _shaken(self, sigma: Mask, random: np.random.Generator) -> Generator[None, None, Mask | None]:
@@ -161,7 +174,8 @@ class Swaps:
             return None
         most = max(1, min(self.settings.shaken, inside.size // 2))
         out = random.choice(inside, random.integers(min(2, most), most + 1), replace=False)
-        barred, sigma = sigma.copy(), sigma.copy()
+        barred = sigma.copy()
+        sigma = sigma.copy()
         sigma[out] = False
         for _ in out:
             gains = (yield from self._cut(sigma))[1]

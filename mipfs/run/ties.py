@@ -33,7 +33,8 @@ class Ties:
     """
 
     def __init__(self, supports: Supports) -> None:
-        self.supports, self.problem = supports, supports.run.problem
+        self.supports = supports
+        self.problem = supports.run.problem
         self.settings: ListSettings = supports.run.settings.listing
         self._left = max(self.settings.counting, supports.subproblem.count)
         self._high = self.problem.selection.sigma_bounds()[1] > 0.5
@@ -52,7 +53,8 @@ class Ties:
         if room <= 0 or not np.any(free):
             return 0
         gain = self._gains(support)
-        least, added = SEARCH_ALLOWANCE * abs(value.objective), np.zeros_like(support)
+        least = SEARCH_ALLOWANCE * abs(value.objective)
+        added = np.zeros_like(support)
         for j in np.flatnonzero(free).tolist():
             same = True if gain[j] <= least else self._is_worth_as_much(support, [j], value)
             if same is None:
@@ -72,17 +74,20 @@ class Ties:
 
     def _is_worth_as_much(self, support: Mask, more: list[int], value: Value) -> bool | None:
         """Whether the support with more atoms is; None where that cannot be told. It need not be one of S."""
-        wide, supports = support.copy(), self.supports
+        wide = support.copy()
+        supports = self.supports
         wide[more] = True
         if supports.was_seen(wide):
             one = supports.found[np.packbits(wide).tobytes()]
-            objective, lower = one.objective, one.lower
+            objective = one.objective
+            lower = one.lower
         else:
             self._left -= 1
             if self._left < 0:
                 return None
             solved = supports.subproblem.solve(wide.astype(float), supports.tol)
-            objective, lower = solved.value, solved.lower
+            objective = solved.value
+            lower = solved.lower
         same = value.objective * (1.0 - SEARCH_ALLOWANCE)
         return objective >= same if (objective >= same) == (lower >= same) else None
 

@@ -26,12 +26,16 @@ class Validator:
     """
 
     def __init__(self, run: Run, data: Instance, patience: int) -> None:
-        self.run, self.data, self.patience = run, data, patience
+        self.run = run
+        self.data = data
+        self.patience = patience
         train = run.problem.data
-        names, p = train.feature_names, train.n_features
+        names = train.feature_names
+        p = train.n_features
         self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names)], dtype=np.int64)
         self._positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
-        self._best, self._waited = np.inf, 0
+        self._best = np.inf
+        self._waited = 0
 
     def see(self, ids: npt.NDArray[np.int64], w: Array, b: float) -> None:
         """Take note of a classifier: its columns, and weights and intercept on the scaled training data."""
@@ -42,7 +46,8 @@ class Validator:
         scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
         error = float(np.mean((scores > 0) != self._positive))
         if error < self._best:
-            self._best, self._waited = error, 0
+            self._best = error
+            self._waited = 0
             self.run.outcome.validated = {
                 "error": error,
                 "iteration": self.run.iteration,

@@ -95,7 +95,8 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
         Whether Ctrl-C (or a relative) came meanwhile, which the run that follows should hear: after its first step,
         or, where kernels were being compiled, before, as that step would compile them.
     """
-    block, names = problem.data.block(), ("loss", "bias", "margin", "measure", "beta")
+    block = problem.data.block()
+    names = ("loss", "bias", "margin", "measure", "beta")
     kind = Kind(
         driver,
         tuple((name, getattr(options, name)) for name in METHODS if hasattr(options, name)),
@@ -189,7 +190,8 @@ def announced() -> Iterator[_Announcer]:
 
     The log record carries the `Progress` of it, as ``progress``, for who shows more than a line.
     """
-    listener, events = _Announcer(), cast(Any, event)
+    listener = _Announcer()
+    events = cast(Any, event)
     events.register("numba:compile", listener)
     try:
         yield listener
@@ -256,7 +258,9 @@ def _compile(kind: Kind, asked: Asked) -> None:
 
 def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
-    rng, n, p = np.random.default_rng(0), 16, 24 if "sparse" in kind.storage else 5
+    rng = np.random.default_rng(0)
+    n = 16
+    p = 24 if "sparse" in kind.storage else 5
     X = rng.standard_normal((n, p))
     y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0

@@ -101,7 +101,8 @@ def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set
     """Items that a selection surely meets, whatever the extra variables are."""
     if sigma is None:
         return set()
-    rows, p = selection.rows, selection.n_features
+    rows = selection.rows
+    p = selection.n_features
     activity = rows.matrix[:, :p] @ sigma.astype(float)
     alone = np.diff(rows.matrix[:, p:].tocsr().indptr) == 0
     holds = alone & (activity >= rows.lb) & (activity <= rows.ub)
@@ -134,12 +135,16 @@ def _irreducible(
     selection: Selection, items: Sequence[Item], candidates: Sequence[int], must_stop: Callable[[], bool]
 ) -> list[int]:
     """Drop every item whose absence leaves the rest conflicting, many at a time while that goes well."""
-    kept, waiting, size = list(candidates), list(candidates), max(1, len(candidates) // 2)
+    kept = list(candidates)
+    waiting = list(candidates)
+    size = max(1, len(candidates) // 2)
     while waiting and not must_stop():
         some = set(waiting[:size])
         rest = [k for k in kept if k not in some]
         if not _satisfiable(selection, items, rest)[0]:
-            kept, waiting, size = rest, waiting[size:], 2 * size
+            kept = rest
+            waiting = waiting[size:]
+            size = 2 * size
         elif size > 1:
             size = max(1, size // 4)
         else:

@@ -50,7 +50,9 @@ class ChvatalGomory:
 
     def derived(self, selection: Selection) -> tuple[dict[int, int], int]:
         """The coefficients by atom and the end; a `UsageError` where the multipliers do not fit the rows."""
-        rows, p, most = selection.rows, selection.n_features, selection.M
+        rows = selection.rows
+        p = selection.n_features
+        most = selection.M
         if min([self.cardinality, *self.bounds.values()]) < 0 or (most is None and self.cardinality):
             raise UsageError("a derived row has a negative multiplier of a bound, or one of a row that is not there")
         end = Fraction(self.cardinality) * (most or 0) + sum(self.bounds.values(), Fraction(0))
@@ -93,7 +95,8 @@ Family = Callable[["Selection"], Iterable[ChvatalGomory]]
 def rows_of(selection: Selection, derivations: Sequence[ChvatalGomory]) -> Rows:
     """The derived rows of a set that has only the user's rows."""
     found = [one.derived(selection) for one in derivations]
-    width, count = selection.rows.matrix.shape[1] - len(selection.rows.extra), len(found)
+    width = selection.rows.matrix.shape[1] - len(selection.rows.extra)
+    count = len(found)
     at = [(r, j) for r, (terms, _) in enumerate(found) for j in terms]
     i, j = np.array(at, dtype=np.int64).reshape(-1, 2).T
     values = np.array([value for terms, _ in found for value in terms.values()], dtype=float)

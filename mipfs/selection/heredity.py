@@ -28,7 +28,8 @@ def implied(names: Sequence[str], parts: Sequence[Sequence[str]], heredity: str 
     Rows
         A feature that is no monomial of `names` counts as one that is not selected.
     """
-    index, rows = {name: g for g, name in enumerate(names)}, list[Row]()
+    index = {name: g for g, name in enumerate(names)}
+    rows = list[Row]()
     for name, members in zip(names, parts, strict=True):
         if len(members) < 2 or heredity is None:
             continue

@@ -34,7 +34,8 @@ class SelectionModel:
         solution = highs.solve(self.program, stop=stop)
         if solution.values is None:
             return solution
-        values, p = solution.values.copy(), self.program.n_columns - self.columns.size
+        values = solution.values.copy()
+        p = self.program.n_columns - self.columns.size
         values[p:] *= self.columns
         return highs.MilpSolution(solution.status, values, solution.bound)
 
@@ -61,7 +62,9 @@ def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bo
         HiGHS refuses a part of it.
     """
     program = highs.Model(presolve=presolve)
-    rows, p, names = selection.scaled, selection.n_features, selection.rows.names
+    rows = selection.scaled
+    p = selection.n_features
+    names = selection.rows.names
     lb, ub = selection.sigma_bounds()
     program.add_columns(np.concatenate([lb, rows.low]), np.concatenate([ub, rows.high]))
     if not relaxed:

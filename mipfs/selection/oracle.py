@@ -61,7 +61,8 @@ class SelectionOracle:
     """
 
     def __init__(self, selection: Selection, settings: OracleSettings) -> None:
-        self.selection, self.settings = selection, settings
+        self.selection = selection
+        self.settings = settings
         self.must_stop: Callable[[], bool] = bool  # never
         self._last_cost: Array | float | None = None
 
@@ -153,7 +154,8 @@ class SelectionOracle:
         if selection.is_plain:
             sigma, bound = self.minimise(cost)
             return None if sigma is None else sigma.astype(float), bound
-        scale, (lb, ub) = float(np.abs(cost).max(initial=0.0)) or 1.0, selection.sigma_bounds()
+        scale = float(np.abs(cost).max(initial=0.0)) or 1.0
+        (lb, ub) = selection.sigma_bounds()
         if np.any(lb > ub) or selection.refuted_by(lb, ub) >= 0:
             return None, np.inf
         box = selection.box(lb, ub)
@@ -201,7 +203,8 @@ class SelectionOracle:
         NumericalError
             As `contains`.
         """
-        selection, chosen = self.selection, np.asarray(sigma, dtype=bool).astype(float)
+        selection = self.selection
+        chosen = np.asarray(sigma, dtype=bool).astype(float)
         lb, ub = selection.sigma_bounds()
         if np.any(chosen < lb) or np.any(chosen > ub) or (selection.M is not None and chosen.sum() > selection.M):
             return None
@@ -214,7 +217,8 @@ class SelectionOracle:
 
         Features of score zero are left out unless a row wants them.
         """
-        cost, (lb, ub) = -np.asarray(scores, dtype=float), self.selection.sigma_bounds()
+        cost = -np.asarray(scores, dtype=float)
+        (lb, ub) = self.selection.sigma_bounds()
         if self.selection.is_plain:
             return self._minimise_plain(cost, lb, ub)[0]
         try:
@@ -238,7 +242,8 @@ class SelectionOracle:
         self, low: Array, high: Array, cost: Array | float = 0.0, stop: Callable[[], bool] | None = None
     ) -> highs.MilpSolution:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
-        model, p = self._relaxed, self.selection.n_features
+        model = self._relaxed
+        p = self.selection.n_features
         units = np.concatenate([np.ones(p), model.columns])
         if cost is not self._last_cost:
             model.program.set_costs(np.broadcast_to(cost, (p,)))
@@ -264,7 +269,8 @@ class SelectionOracle:
         """
         selection, order, floor = self.selection, itertools.count(), np.inf
         scale = float(np.abs(cost).max(initial=0.0)) or 1.0
-        units, value = cost / scale, np.inf if sigma is None else float(cost[sigma].sum())
+        units = cost / scale
+        value = np.inf if sigma is None else float(cost[sigma].sum())
         heap: list[tuple[float, int, Array, Array]] = [(-np.inf, 0, lb, ub)]
         for _ in range(self.settings.nodes):
             closed = value - CLOSED_GAP * (abs(value) + 1e-3 * scale) if sigma is not None else np.inf

@@ -148,7 +148,9 @@ class Rows:
         """
         extra = extra or Extras()
         place = {**index, **{name: len(index) + k for k, name in enumerate(extra.names)}}
-        data, columns, pointer = [], [], [0]
+        data = []
+        columns = []
+        pointer = [0]
         for row in rows:
             for name, value in row.terms.items():
                 if name not in place:
@@ -205,7 +207,8 @@ class Rows:
 
     def of_features(self, ids: npt.NDArray[np.int64]) -> Rows:
         """The rows as they hold where all features but `ids` (k,) are out: with the allowances that they have here."""
-        p, e = self.matrix.shape[1] - len(self.extra), len(self.extra)
+        p = self.matrix.shape[1] - len(self.extra)
+        e = len(self.extra)
         if not len(self) and not e:  # SciPy would make a place for every feature
             return Rows.empty(ids.size)
         kept = self.matrix[:, np.concatenate([ids, p + np.arange(e)])]
@@ -228,7 +231,8 @@ class Rows:
 
     def hold(self, x: Array) -> bool:
         """Whether all rows hold at x (p + e,), in exact arithmetic."""
-        activity, size = self.matrix @ x, self.sizes @ np.abs(x)
+        activity = self.matrix @ x
+        size = self.sizes @ np.abs(x)
         error = (np.diff(self.matrix.indptr) + 2) * U * 1.01 * size
         if len(self.extra):
             rounded = np.abs(x)
@@ -296,7 +300,9 @@ class Rows:
                 self.refuse(int(r), f"the bound {side[r]:g} is no number of a size up to 1e100")
         low, high = self.extra.box
         for k in np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))[:1]:
-            kind, lb, ub = "integer " * bool(self.extra.integer[k]), self.extra.lb[k], self.extra.ub[k]
+            kind = "integer " * bool(self.extra.integer[k])
+            lb = self.extra.lb[k]
+            ub = self.extra.ub[k]
             name = self.extra.names[k]
             raise RowError(f"the {kind}extra variable {name!r} has no value within its bounds, {lb:g} and {ub:g}")
 

@@ -60,7 +60,9 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
     RowError
         A row whose coefficients, or a bound beside them, are too far apart; by name.
     """
-    matrix, extra, p = rows.matrix, rows.extra, n_features
+    matrix = rows.matrix
+    extra = rows.extra
+    p = n_features
     if not len(rows) and not len(extra):  # of many features even their bounds take time
         none = np.empty(0)
         return ScaledRows(matrix, none, none, none, none, none, none)
@@ -80,7 +82,9 @@ def scaled(rows: Rows, n_features: int) -> ScaledRows:
             rows.refuse(int(row[i]), f"{what} is lost beside {np.abs(matrix.data[row == row[i]]).max():g}")
         lb[row[i]] = np.nextafter(lb[row[i]] - max(ends), -np.inf)
         ub[row[i]] = np.nextafter(ub[row[i]] - min(ends), np.inf)
-    row, column, data = row[~light], column[~light], matrix.data[~light]
+    row = row[~light]
+    column = column[~light]
+    data = matrix.data[~light]
     units, columns = _exponents(np.log2(np.abs(data)), row, column, matrix.shape, extra.integer)
     data = np.ldexp(data, units[row] + columns[column])
     for i in np.flatnonzero((np.abs(data) < LEAST_COEFFICIENT) | (np.abs(data) > MOST_COEFFICIENT))[:1]:

@@ -156,7 +156,8 @@ class Selection:
     @cached_property
     def all_rows(self) -> System:
         """All rows, the cardinality row first."""
-        rows, p = self.rows, self.n_features
+        rows = self.rows
+        p = self.n_features
         if self.M is None:
             return System(rows.matrix, rows.low, rows.high)
         ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
@@ -171,7 +172,8 @@ class Selection:
     @cached_property
     def solver_rows(self) -> Rows:
         """`scaled` as rows for another solver, extra variables in its units; rows that always hold are left out."""
-        rows, part = self.rows, self.scaled
+        rows = self.rows
+        part = self.scaled
         extra = Extras(rows.extra.names, part.low, part.high, rows.extra.integer)
         whole = Rows(part.matrix, part.lb, part.ub, rows.names, rows.origins, extra)
         return whole.take(np.flatnonzero(np.isfinite(part.lb) | np.isfinite(part.ub)).tolist())

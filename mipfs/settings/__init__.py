@@ -385,7 +385,8 @@ def _of(kind: Any, fields: Mapping[str, Any]) -> Any:
 def _differing(record: Any, usual: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for field in dataclasses.fields(record):
-        value, default = getattr(record, field.name), getattr(usual, field.name)
+        value = getattr(record, field.name)
+        default = getattr(usual, field.name)
         if dataclasses.is_dataclass(value):
             found |= {f"{field.name}.{name}": one for name, one in _differing(value, default).items()}
         elif value != default:

@@ -149,10 +149,14 @@ class Canonical:
         """Solve a linear program by HiGHS, which finds a vertex with all its zeros; it returns what `solve` does."""
         from mipfs.solvers import highs
 
-        A, b, q = sparse.csr_array(self.data["A"]), self.data["b"], self.data["c"]
+        A = sparse.csr_array(self.data["A"])
+        b = self.data["b"]
+        q = self.data["c"]
         A.data[np.abs(A.data) <= highs.SMALLEST_ENTRY] = 0.0
         A.eliminate_zeros()
-        program, equal, infinity = highs.Model(), self.cones["zero"], highs.infinity()
+        program = highs.Model()
+        equal = self.cones["zero"]
+        infinity = highs.infinity()
         program.add_columns(np.full(q.size, -infinity), np.full(q.size, infinity))
         program.set_costs(q)
         program.add_rows(np.where(np.arange(b.size) < equal, b, -infinity), b, A)

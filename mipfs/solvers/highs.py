@@ -84,8 +84,11 @@ class Model:
     """
 
     def __init__(self, *, presolve: bool = True) -> None:
-        self._h, self._is_mip = silent(), False
-        self._at_work, self._asked, self._listens = threading.Lock(), threading.Event(), False
+        self._h = silent()
+        self._is_mip = False
+        self._at_work = threading.Lock()
+        self._asked = threading.Event()
+        self._listens = False
         for name, value in OPTIONS.items():
             self.set_option(name, value)
         if not presolve:
@@ -196,7 +199,8 @@ class Model:
     def run(self, must_stop: Callable[[], bool] = lambda: False) -> str:
         """Have HiGHS solve it, once; the status of that as in `MilpSolution`, or "open": unbounded or infeasible."""
         h = self._ready
-        done, said = _is_done(self._apart(h.run, must_stop)), _words().get(h.getModelStatus(), "failed")
+        done = _is_done(self._apart(h.run, must_stop))
+        said = _words().get(h.getModelStatus(), "failed")
         if said == "optimal":
             found = h.getSolution()
             done = done and found.value_valid and (self._is_mip or found.dual_valid)
@@ -335,7 +339,8 @@ def read(path: str) -> tuple[Any, str]:
     """The program that stands in a file, as HiGHS reads it; what it complains of, empty where nothing is wrong."""
     import highspy
 
-    h, log = silent("log_to_console"), list[str]()
+    h = silent("log_to_console")
+    log = list[str]()
     h.cbLogging.subscribe(lambda event: log.append(event.message.strip()))
     status = h.readModel(path)
     if status == highspy.HighsStatus.kOk:

@@ -132,7 +132,8 @@ class ScipProcess:
         self.close()
 
     def _serve(self, request: bytes) -> None:
-        stdin, stdout = self._process.stdin, self._process.stdout
+        stdin = self._process.stdin
+        stdout = self._process.stdout
         assert stdin is not None
         assert stdout is not None
         try:

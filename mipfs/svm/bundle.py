@@ -61,7 +61,8 @@ def ask(
         value, point, violated = at(step)
         best.asked += 1
         if value < best.upper:
-            best.point, best.upper = point, value
+            best.point = point
+            best.upper = value
         if is_closed():
             return False
         is_new |= labellings.add(violated)

@@ -60,8 +60,10 @@ class _Iterate:
     """
 
     def __init__(self, A: Array, d: Array, size: Array) -> None:
-        self.A, self.d = np.column_stack([np.zeros(A.shape[0]), A]), np.append(0.0, d)
-        self.size, self.h = size, 1.0 / np.square(size)
+        self.A = np.column_stack([np.zeros(A.shape[0]), A])
+        self.d = np.append(0.0, d)
+        self.size = size
+        self.h = 1.0 / np.square(size)
         self.u, self.t = np.zeros(size.size), 1.0 + float(self.d.max())
         self.s, self.beta = self.t - self.d, np.full(self.d.size, 1.0 / self.d.size)
 
@@ -105,7 +107,8 @@ class _Iterate:
         if not step > LEAST_STEP:
             return False
         self.u, self.t = self.u + step * u_step, self.t + step * t_step
-        self.s, self.beta = s + step * s_step, beta + step * beta_step
+        self.s = s + step * s_step
+        self.beta = beta + step * beta_step
         return bool(np.all(np.isfinite(self.u)) and min(self.s.min(), self.beta.min()) > 0.0)
 
 

@@ -71,7 +71,8 @@ def reduced(k: Integers, surplus: int) -> Integers:
     from mipfs.kernels import earned
     from mipfs.kernels.structures import given
 
-    one, open_end = given(np.ones(k.size)), given(np.full(k.size, np.inf))
+    one = given(np.ones(k.size))
+    open_end = given(np.full(k.size, np.inf))
     earned.remove(k, open_end, 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
     return k
 

@@ -63,10 +63,12 @@ class Labellings:
     """
 
     def __init__(self, data: Instance, measure: Measure) -> None:
-        self.data, self.measure = data, measure
+        self.data = data
+        self.measure = measure
         self.size = 0
         self._counts = np.empty((16, data.n_samples), dtype=measure.count_type)
-        self._losses, self._idle = np.empty(16), np.zeros(16, dtype=np.int64)
+        self._losses = np.empty(16)
+        self._idle = np.zeros(16, dtype=np.int64)
         self._seen: dict[bytes, int] = {}
         self._place = np.full(data.n_features, -1, dtype=np.int64)
         self._columns = np.empty(0, dtype=np.int64)
@@ -91,7 +93,8 @@ class Labellings:
         key = violated.counts.tobytes()
         if key in self._seen:
             return False
-        K, room = self.size, self._losses.size
+        K = self.size
+        room = self._losses.size
         if room == K:
             self._counts = np.concatenate([self._counts, np.empty_like(self._counts)])
             self._losses = np.concatenate([self._losses, np.empty(room)])
@@ -122,7 +125,8 @@ class Labellings:
         for start in np.unique(filled[filled < self.size]):
             late = np.flatnonzero(filled == start)
             part = self.data.block(ids[late]).values if Z is None or late.size < ids.size else Z
-            center, step = self.data.center[ids[late]], max(1, NUMBERS_PER_BLOCK // self.data.n_samples)
+            center = self.data.center[ids[late]]
+            step = max(1, NUMBERS_PER_BLOCK // self.data.n_samples)
             for first in range(int(start), self.size, step):
                 V = self.measure.direction(self._counts[first : min(first + step, self.size)])
                 fresh = np.asarray(part.T @ V.T)
@@ -134,7 +138,8 @@ class Labellings:
 
     def last(self, ids: Integers, Z: Any) -> Array:
         """a of the last labelling and the columns `ids`, shape (len(ids),), where all before it are known."""
-        rows, k = self._place[ids], self.size - 1
+        rows = self._place[ids]
+        k = self.size - 1
         if np.any(self._filled[rows] != k):
             return self.block(ids, Z)[:, k]
         v = self.measure.direction(self._counts[k])

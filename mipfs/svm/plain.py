@@ -33,7 +33,8 @@ class PlainSolver(solver.Solver):
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place; alpha receives −L'."""
         rows = sparse.csr_array(A, shape=(c.size, u.size)) if isinstance(A, tuple) else A
-        ridge, steps = np.arange(u.size) < k, 0
+        ridge = np.arange(u.size) < k
+        steps = 0
         m = np.asarray(rows @ u)
         value = 0.5 * float(u[:k] @ u[:k]) + self.loss.value(m, c)
         alpha[:], curve = self.loss.derivatives(m, c)
@@ -44,7 +45,8 @@ class PlainSolver(solver.Solver):
             H = np.asarray(H.toarray() if sparse.issparse(H) else H)
             H[np.diag_indices_from(H)] += ridge + DIAGONAL_LIFT * (1.0 + float(np.trace(H)))
             step = -cho_solve(cho_factor(H), slope) if u.size else np.zeros(0)
-            falls, length = float(slope @ step), 1.0
+            falls = float(slope @ step)
+            length = 1.0
             if -falls <= 0.1 * tol * max(abs(value), 1e-300):
                 break
             for _ in range(MOST_HALVINGS):

@@ -31,7 +31,8 @@ class Solver(solver.Solver):
         from mipfs.kernels.newton import Rows, newton
         from mipfs.kernels.structures import given
 
-        state, kernels = np.zeros(3), self.loss.kernels
+        state = np.zeros(3)
+        kernels = self.loss.kernels
         assert kernels is not None
         while state[1] == 0.0 and state[2] < MAX_STEPS and not self.must_stop():
             newton(Rows(A, given(c), k), kernels.made, u, alpha, state, tol, STEPS_PER_CALL, self._work)

@@ -93,7 +93,10 @@ class Solver(ABC):
     """
 
     def __init__(self, loss: Any, data: Instance, c: Array, bias: bool) -> None:
-        self.loss, self.data, self.c, self.bias = loss, data, np.ascontiguousarray(c, dtype=float), bias
+        self.loss = loss
+        self.data = data
+        self.c = np.ascontiguousarray(c, dtype=float)
+        self.bias = bias
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
         self._taken_off = TakenOff(data, bias)
@@ -149,7 +152,8 @@ class Solver(ABC):
             self._work = np.empty((7, n + d))
         u, alpha, rho, warm = self._begin(k, root, shift, start)
         rows, c, kind = self._distinct(A, ids)
-        best, steps = None, 0
+        best = None
+        steps = 0
         for attempt in range(MOST_ATTEMPTS):
             if attempt == RESTART_ATTEMPT:
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
@@ -160,7 +164,8 @@ class Solver(ABC):
             rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
                 alpha[:] = self.unit_c * (own / c)[kind]
-            steps, warm = steps + taken, True
+            steps = steps + taken
+            warm = True
             if not (np.all(np.isfinite(u)) and np.all(np.isfinite(alpha))):
                 u, alpha, rho, warm = self._begin(k, root, shift, None)
             found = self._recompute(A, ids, u, alpha, root, shift, rho, steps)
@@ -224,18 +229,23 @@ class Solver(ABC):
         exact = whole.astype(float)
         del whole
         np.ldexp(exact, -q, out=exact)
-        m, pulled = np.empty(n), np.empty(u.size)
+        m = np.empty(n)
+        pulled = np.empty(u.size)
         margins(A, u, m)
         combine(A, np.arange(n), exact, pulled)
         dual = self.loss.dual_value(exact, self.c) - 0.5 / self.size * float(pulled[:k] @ pulled[:k])
         w = u[:k] * root
         b = float(u[k]) + float(shift @ w) if self.bias else 0.0
-        squares, loss = 0.5 * self.size * float(u[:k] @ u[:k]), self.loss.value(m, self.c)
+        squares = 0.5 * self.size * float(u[:k] @ u[:k])
+        loss = self.loss.value(m, self.c)
         if self.loss.vanishes and n:
             least, move = self._centred(m)
             factor, doubt = self._clearing(ids, w, b + move, least)
             if squares * factor * factor < squares + loss + doubt * float(self.c.max()):
-                w, b, squares, loss = factor * w, factor * (b + move), squares * factor * factor, 0.0
+                w = factor * w
+                b = factor * (b + move)
+                squares = squares * factor * factor
+                loss = 0.0
         return SVM(w, b, exact, squares + loss, dual, rho, steps, q)
 
     def _centred(self, m: Array) -> tuple[float, float]:
@@ -278,7 +288,9 @@ class TakenOff:
     """
 
     def __init__(self, data: Instance, bias: bool, share: Array | None = None) -> None:
-        self._data, self._bias, self._share = data, bias, share
+        self._data = data
+        self._bias = bias
+        self._share = share
         whole = data.block()
         self._all = self._means(whole) if bias and whole.is_stored and not whole.is_sparse else None
 
@@ -321,11 +333,17 @@ def kernel_rows(
     from mipfs.kernels.newton import gather
     from mipfs.kernels.rows import signed_rows
 
-    y, n, k, whole = data.y, data.n_samples, ids.size, data.block()
-    center, X, places = data.center[ids], whole.values, ids
+    y = data.y
+    n = data.n_samples
+    k = ids.size
+    whole = data.block()
+    center = data.center[ids]
+    X = whole.values
+    places = ids
     scale = np.ones(k) if root is None else root
     if not whole.is_stored:  # in files, or made: these columns alone
-        X, places = data.block(ids).values, np.arange(k)
+        X = data.block(ids).values
+        places = np.arange(k)
     if sparse.issparse(X):
         stored = int((X.indptr[places + 1].astype(np.int64) - X.indptr[places]).sum())
         if stored <= DENSE_ROWS_ABOVE * n * k and (bias or not np.any(center)):
@@ -350,7 +368,9 @@ def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> 
     Z : (n, k) ndarray in Fortran order, or a CSC triple
     shift : (k,) ndarray, center − z
     """
-    part, y, center = data.block(ids), data.y, data.center[ids]
+    part = data.block(ids)
+    y = data.y
+    center = data.center[ids]
     if part.stays_sparse(DENSE_ROWS_ABOVE) and (bias or not part.is_centred):
         X = sparse.csc_array(part.values)
         return (X.data * y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center

@@ -62,12 +62,14 @@ def factors(
     z : (p,) absolute factors, zeros exact
     last : (p,) those of the turn before
     """
-    p, c = data.n_features, C * data.sample_weight
+    p = data.n_features
+    c = C * data.sample_weight
     solver = get_loss(loss).Solver(data, c, bias)
     program = OneNorm(data, bias, "l1-AROM") if norm == "l1" else None
     z = last = np.ones(p)
     for _ in range(turns):
-        ids, new = np.flatnonzero(z), np.zeros(p)
+        ids = np.flatnonzero(z)
+        new = np.zeros(p)
         if ids.size <= M or not ids.size:
             break
         if program is None:

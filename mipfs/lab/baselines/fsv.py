@@ -96,22 +96,27 @@ def fsv(
 def _minimised(program: OneNorm, price: float, steepness: float, start: Start, seed: int) -> Linear:
     """Minimise the objective divided by λ, where the losses' price is C = (1 − λ)/λ, by successive linearisation."""
     data = program.data
-    p, c = data.n_features, price * class_means(data)
+    p = data.n_features
+    c = price * class_means(data)
     v = np.zeros(p) if start == "zero" else np.random.default_rng(seed).uniform(0.0, 1.0, p)
-    best, value = Vertex(np.empty(0, np.int64), np.empty(0), 0.0, c), math.inf
+    best = Vertex(np.empty(0, np.int64), np.empty(0), 0.0, c)
+    value = math.inf
     for _ in range(MOST_PROGRAMS):
         vertex = program.solve(c, steepness * np.exp(-steepness * v))
         w = vertex.dense(p)
         new = hinge_value(data, c, vertex.ids, vertex.w, vertex.b) - float(np.expm1(-steepness * np.abs(w)).sum())
         if new >= value - STILL_DECREASE * max(1e-12, abs(value)):
             break
-        best, value, v = vertex, new, np.abs(w)
+        best = vertex
+        value = new
+        v = np.abs(w)
     return linear(data, best.ids, best.w, best.b, price, objective=value)
 
 
 def class_means(data: Instance) -> Array:
     """c with c'ξ = mean of ξ over class +1, plus over class −1, (n,); weighted by the sample weights."""
-    s, y = data.sample_weight, data.y
+    s = data.sample_weight
+    y = data.y
     up, down = float(s[y > 0].sum()), float(s[y < 0].sum())
     return np.asarray(s / np.where(y > 0, max(up, 1e-300), max(down, 1e-300)))
 

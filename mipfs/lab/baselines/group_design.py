@@ -108,7 +108,8 @@ class Design:
 
     def squares(self, c: Array) -> Array:
         """Σ_i c_i x_ij² of every column, (k,)."""
-        values, center = self.block.values, self.block.center
+        values = self.block.values
+        center = self.block.center
         squared = values.multiply(values) if self.block.is_sparse else np.square(values)
         first = np.asarray(values.T @ c)
         sums = np.asarray(squared.T @ c) - center * (2.0 * first - center * c.sum())
@@ -141,7 +142,9 @@ class Design:
         """The b of least loss at f, from a first guess: Newton's method between two ends that close in."""
         if not self.bias:
             return 0.0
-        low, high, reach = -math.inf, math.inf, 1.0
+        low = -math.inf
+        high = math.inf
+        reach = 1.0
         for _ in range(MOST_NEWTON_STEPS):
             share = expit(-self.y * (f + b))
             slope = float((self.y * c) @ share)
@@ -189,9 +192,12 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
     w : (k,) where it begins
     tol : float > 0
     """
-    w_old, f = w, design.apply(w)
-    f_old, found = f, design.evaluated(w, f, c)
-    b, momentum = found.b, 1.0
+    w_old = w
+    f = design.apply(w)
+    f_old = f
+    found = design.evaluated(w, f, c)
+    b = found.b
+    momentum = 1.0
     L = 0.25 * float(design.squares(c).max(initial=0.0))
     if L == 0.0:
         return found
@@ -199,14 +205,17 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
         if found.gap <= tol:
             break
         ahead = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
-        push, momentum = (momentum - 1.0) / ahead, ahead
-        z, fz = w + push * (w - w_old), f + push * (f - f_old)
+        push = (momentum - 1.0) / ahead
+        momentum = ahead
+        z = w + push * (w - w_old)
+        fz = f + push * (f - f_old)
         b = design.intercept(fz, c, b)
         h = design.loss(fz, b, c)
         fall = design.correlations(design.slopes(fz, b, c) * design.y)
         while True:
             new = design.prox(z + fall / L, 1.0 / L)
-            f_new, change = design.apply(new), new - z
+            f_new = design.apply(new)
+            change = new - z
             b_new = design.intercept(f_new, c, b)
             limit = h - float(fall @ change) + 0.5 * L * float(change @ change)
             if design.loss(f_new, b_new, c) <= limit + ROUND_OFF * h:
@@ -214,7 +223,11 @@ def fista(design: Design, c: Array, w: Array, tol: float) -> Solution:
             L *= 2.0
         if float((z - new) @ (new - w)) > 0:  # it overshoots: no momentum from here
             momentum = 1.0
-        w_old, f_old, w, f, b = w, f, new, f_new, b_new
+        w_old = w
+        f_old = f
+        w = new
+        f = f_new
+        b = b_new
         L *= STEP_CONSTANT_DECAY
         if step % STEPS_PER_CHECK == 0:
             f = design.apply(w)

@@ -72,7 +72,8 @@ class GroupLasso:
     def __init__(
         self, data: Instance, groups: Mapping[str, Sequence[str | int]] | None = None, *, bias: bool = True
     ) -> None:
-        self.data, self.bias = data, bias
+        self.data = data
+        self.bias = bias
         self.order, starts = _partition(data, data.groups if groups is None else groups)
         self.design = Design.of(data, self.order, starts, bias)
         self._w = np.zeros(self.order.size)
@@ -159,7 +160,8 @@ class GroupLasso:
 
     def _active(self, c: Array, tol: float) -> Solution:
         """The most violating group enters, and the groups that are in are solved, until none violates."""
-        design, w = self.design, self._w.copy()
+        design = self.design
+        w = self._w.copy()
         active = np.flatnonzero(design.norms(w) > 0)
         found = design.evaluated(w, design.apply(w), c)
         for _ in range(MOST_ROUNDS):
@@ -186,10 +188,13 @@ class GroupLasso:
         """Sweeps over the groups, and the intercept after each."""
         from mipfs.kernels.group_descent import Blocks, sweep
 
-        design, w = self.design, self._w.copy()
+        design = self.design
+        w = self._w.copy()
         lipschitz = 0.25 * design.sums(design.squares(c))
         step = np.divide(1.0, lipschitz, out=np.zeros_like(lipschitz), where=lipschitz > 0)
-        f, b, found = design.apply(w), 0.0, None
+        f = design.apply(w)
+        b = 0.0
+        found = None
         for number in range(MOST_ROUNDS):
             f = f + b
             blocks = Blocks(design.stored, design.block.center, design.starts, design.d, step)

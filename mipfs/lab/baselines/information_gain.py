@@ -57,7 +57,8 @@ def information_gain(data: Instance, *, seed: int = 0) -> Array:
     """
     if data.is_sparse:
         return _of_events(data)
-    gains, values = np.zeros(data.n_features), np.asarray(data.block().values)
+    gains = np.zeros(data.n_features)
+    values = np.asarray(data.block().values)
     discrete = np.zeros(data.n_features, dtype=bool)
     step = max(1, VALUES_PER_BLOCK // data.n_samples)
     for start in range(0, data.n_features, step):
@@ -116,7 +117,8 @@ def _of_codes(codes: Integers, y: Array, weight: Array) -> Array:
 def _gain(counts: Array) -> Array:
     """H(y) − H(y|x) from weights (levels, 2, k) of every column's values and classes."""
     share = counts / counts.sum(axis=(0, 1))
-    values, classes = share.sum(axis=1), share.sum(axis=0)
+    values = share.sum(axis=1)
+    classes = share.sum(axis=0)
     gains = xlogy(share, share).sum(axis=(0, 1)) - xlogy(values, values).sum(axis=0) - xlogy(classes, classes).sum(0)
     return np.asarray(np.maximum(gains, 0.0))
 

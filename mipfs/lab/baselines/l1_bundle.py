@@ -52,7 +52,8 @@ class L1Bundle:
     def __init__(self, data: Instance, measure: str, *, beta: float | None = None, k: int | None = None) -> None:
         if np.any(data.sample_weight != 1.0):
             raise UsageError("a measure is joint over the samples and has no sample weights; leave them out")
-        self.data, self.measure = data, get_measure(measure, data.y, beta=beta, k=k)
+        self.data = data
+        self.measure = get_measure(measure, data.y, beta=beta, k=k)
         self.labellings = Labellings(data, self.measure)
         self.features: Integers = np.empty(0, dtype=np.int64)
         self._lp = highs.Model()
@@ -119,7 +120,8 @@ class L1Bundle:
             return below
         scaled = above.w * self.data.scale[above.ids]
         keep = np.sort(np.argsort(-np.abs(scaled), kind="stable")[:M])
-        ids, w = above.ids[keep], scaled[keep]
+        ids = above.ids[keep]
+        w = scaled[keep]
         kept = linear(self.data, ids, w, 0.0, above.C, bound=above.bound)
         loss = max(0.0, self.measure.violated(kept.scores(self.data)).value)
         return replace(kept, objective=float(np.abs(w).sum()) + above.C * loss)

@@ -164,7 +164,9 @@ def bracket(
     """
     below: Linear | None = None
     above: Linear | None = None
-    low, high, C = 0.0, math.inf, start
+    low = 0.0
+    high = math.inf
+    C = start
     for _ in range(MOST_FITS):
         found = fit(C)
         size = count(found)
@@ -200,7 +202,8 @@ def check_order(data: Instance, name: str, most: int | None = None) -> None:
     ------
     UsageError
     """
-    m, most = min(data.n_samples, data.n_features), MOST_ORDER if most is None else most
+    m = min(data.n_samples, data.n_features)
+    most = MOST_ORDER if most is None else most
     if m > most:
         raise UsageError(
             f"{name} solves dense systems of order {m}: {8e-9 * m * m:.1f} GB and about {m**3 / 1e10:.0f} s a step "

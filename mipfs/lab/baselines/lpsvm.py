@@ -97,10 +97,13 @@ def lpsvm(data: Instance, C: float, *, bias: bool = True, tol: float = 1e-6) -> 
     check_weight(C)
     penalty = _Penalty(data, float(C) * data.sample_weight, bias)
     last = alpha = np.zeros(data.n_samples)
-    epsilon, best, done = EPSILON, penalty.at_zero(), True
+    epsilon = EPSILON
+    best = penalty.at_zero()
+    done = True
     with one_blas_thread():  # the matrices are small: threads would wait for each other
         while best.gap > tol and epsilon >= LEAST_EPSILON and done:
-            last, (alpha, done) = alpha, penalty.minimise(alpha, epsilon)
+            last = alpha
+            (alpha, done) = penalty.minimise(alpha, epsilon)
             best = min(best, penalty.solution(alpha, last, epsilon), key=lambda found: found.gap)
             epsilon *= EPSILON_FACTOR
     if best.gap > tol:
@@ -127,8 +130,11 @@ class _Penalty:
                 f"LPSVM by Newton's method factors a matrix of {n} x {n}, {8e-9 * n * n:.0f} GB; "
                 f"beyond {MAX_SAMPLES} samples take the baseline onsvm, the same program by HiGHS"
             )
-        self.data, self.bias, self.c = data, bias, c
-        Z, means = data.block().values, data.block().means()
+        self.data = data
+        self.bias = bias
+        self.c = c
+        Z = data.block().values
+        means = data.block().means()
         squares = np.asarray(Z.power(2).sum(axis=0) if data.is_sparse else np.einsum("ij,ij->j", Z, Z))
         # A free b carries the means; taken off, they cannot drown the columns (and sparse ones stay sparse).
         self.off = means if bias else data.center
@@ -155,7 +161,8 @@ class _Penalty:
     def minimise(self, alpha: Array, epsilon: float) -> tuple[Array, bool]:
         """Generalised Newton steps from α; whether they came to an end before `MOST_STEPS`."""
         t = alpha / self.size
-        omega, polished = self.omega(t), 0
+        omega = self.omega(t)
+        polished = 0
         for _ in range(MOST_STEPS):
             g = self.gradient(t, omega, epsilon)
             polished += float(np.abs(g).max()) <= STILL_RESIDUAL * epsilon
@@ -166,20 +173,23 @@ class _Penalty:
             length = self._length(t, omega, step, along, epsilon)
             if length <= 0.0:  # as far as round-off lets it
                 return t * self.size, True
-            t, omega = t + length * step, omega + length * along
+            t = t + length * step
+            omega = omega + length * along
         return t * self.size, False
 
     def _solve(self, t: Array, omega: Array, g: Array) -> Array:
         """Newton's direction: Z_A Z_A' + yy' + diag(outside the box) + ridge, A the features with |ω| > 1."""
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-        y, ids = self.data.y, np.flatnonzero(np.abs(omega) > self.end)
+        y = self.data.y
+        ids = np.flatnonzero(np.abs(omega) > self.end)
         H = self._gram(ids)
         H *= np.outer(y, y)
         if self.bias:
             H += np.outer(y, y)
         H[np.diag_indices_from(H)] += ((t > self.box) | (t < 0.0)).astype(float)
-        top, ridge = float(H.diagonal().max(initial=0.0)) or 1.0, RELATIVE_RIDGE
+        top = float(H.diagonal().max(initial=0.0)) or 1.0
+        ridge = RELATIVE_RIDGE
         while True:
             H[np.diag_indices_from(H)] += ridge * top
             try:
@@ -190,7 +200,8 @@ class _Penalty:
     def _gram(self, ids: npt.NDArray[np.int64]) -> Array:
         """Z_A Z_A' of the columns of norm 1, (n, n)."""
         Z: Any = self.data.block(ids).values
-        off, norms = self.off[ids] / self.norms[ids], self.norms[ids]
+        off = self.off[ids] / self.norms[ids]
+        norms = self.norms[ids]
         if not self.data.is_sparse:
             Z = Z / norms - off
             return np.asarray(Z @ Z.T)
@@ -204,14 +215,19 @@ class _Penalty:
         base = self.bias * float(self.data.y @ t)
 
         def slope(length: float) -> tuple[float, float]:
-            x, o = t + length * step, omega + length * along
-            over, above, below = np.abs(o) > end, x > self.box, x < 0.0
+            x = t + length * step
+            o = omega + length * along
+            over = np.abs(o) > end
+            above = x > self.box
+            below = x < 0.0
             value = float(along[over] @ (o[over] - np.sign(o[over]) * end[over])) + bent * (base + length * bent)
             value += float(step[above] @ (x - self.box)[above]) + float(step[below] @ x[below])
             curve = float(along[over] @ along[over]) + bent * bent + float(step[above | below] @ step[above | below])
             return value - epsilon * float(step.sum()), curve
 
-        low, high, length = 0.0, np.inf, 1.0
+        low = 0.0
+        high = np.inf
+        length = 1.0
         first = slope(0.0)[0]
         if first >= 0.0:
             return 0.0
@@ -227,7 +243,8 @@ class _Penalty:
 
     def at_zero(self) -> _Solution:
         """w = 0, which the balanced multiple of C proves where C is small."""
-        alpha, n = balanced(self.c, self.data.y) if self.bias else self.c, self.data.n_samples
+        alpha = balanced(self.c, self.data.y) if self.bias else self.c
+        n = self.data.n_samples
         return self._judged(np.zeros(self.data.n_features), self._intercept(np.zeros(n)), alpha)
 
     def solution(self, alpha: Array, last: Array, epsilon: float) -> _Solution:

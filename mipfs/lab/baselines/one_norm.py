@@ -87,7 +87,9 @@ class OneNorm:
                 f"{name} solves linear programs of up to {n} samples x {width} features, about "
                 f"{BYTES_PER_NUMBER * entries / 1e9:.0f} GB; give fewer samples, or take the baseline l1-svm"
             )
-        self.data, self.bias, self.name = data, bias, name
+        self.data = data
+        self.bias = bias
+        self.name = name
         self.ids: Integers = np.empty(0, dtype=np.int64)
         self.units = np.empty(0)
         self._lp = highs.Model()
@@ -142,12 +144,15 @@ class OneNorm:
         rows.eliminate_zeros()
         free = np.full(new.size, highs.infinity())
         self._lp.add_rows(-free, free, rows, "the features")
-        self.ids, self.units = np.concatenate([self.ids, new]), np.concatenate([self.units, units])
+        self.ids = np.concatenate([self.ids, new])
+        self.units = np.concatenate([self.units, units])
         return True
 
     def _restricted(self, c: Array, r: Array) -> Vertex:
         """The program over the features that stand in it."""
-        n, ends, infinity = self.data.n_samples, r[self.ids] * self.units, highs.infinity()
+        n = self.data.n_samples
+        ends = r[self.ids] * self.units
+        infinity = highs.infinity()
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
@@ -159,7 +164,8 @@ class OneNorm:
         w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale
         used = np.flatnonzero(size_of > ZERO_SHARE * size_of.max(initial=0.0))
         used = used[np.argsort(self.ids[used])]
-        ids, w = self.ids[used], w[used]
+        ids = self.ids[used]
+        w = w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
         return Vertex(ids, w, b, np.clip(solution[:n] * size, 0.0, c))
 
@@ -193,7 +199,8 @@ def first_weight(data: Instance) -> float:
 
 def largest_score(data: Instance, c: Array) -> float:
     """max_j |ω_j(α)| of the balanced α = c, or the most that round-off may leave of it; 0 where X is."""
-    v, block = balanced(c, data.y) * data.y, data.block()
+    v = balanced(c, data.y) * data.y
+    block = data.block()
     reach = max(float(block.values.max()), -float(block.values.min()), float(np.abs(block.center).max()))
     return max(float(np.abs(block.pull(v)).max()), NOISE_SHARE * reach * float(np.abs(v).sum()))
 

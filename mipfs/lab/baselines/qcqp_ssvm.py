@@ -53,9 +53,12 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     check_size(M, data.n_features)
     check_weight(C)
     check_order(data, "QCQP-SSVM")
-    p, c = data.n_features, C * data.sample_weight
+    p = data.n_features
+    c = C * data.sample_weight
     svm = get_loss(loss).Solver(data, c, bias).solve(np.arange(p), tol=1e-9)
-    w, b, value = svm.w, svm.b, svm.primal
+    w = svm.w
+    b = svm.b
+    value = svm.primal
     if float(np.abs(w).sum()) ** 2 > M * float(w @ w):
         order = np.argsort(-np.abs(w), kind="stable")
         w, b, value = _priced(data, int(M), C, bias, loss, order)
@@ -67,7 +70,8 @@ def _priced(
     data: Instance, M: int, C: float, bias: bool, loss: Loss, order: npt.NDArray[np.int64]
 ) -> tuple[Array, float, float]:
     """w (p,), b and the objective, by programs over the features that are needed, the first ones in order."""
-    p, declare = data.n_features, formulation.load("qcqp-ssvm").declare
+    p = data.n_features
+    declare = formulation.load("qcqp-ssvm").declare
     assert declare is not None
     working = np.sort(order[: max(FIRST_FEATURES, 4 * M)])
     while True:

@@ -76,7 +76,9 @@ class RadiusMargin:
     """
 
     def __init__(self, data: Instance, ids: Integers, C: float, bias: bool) -> None:
-        self.data, self.ids, self.c = data, ids, float(C) * data.sample_weight
+        self.data = data
+        self.ids = ids
+        self.c = float(C) * data.sample_weight
         self.block = data.block(ids)
         self.Z = self.block.values
         self._solver = get_loss("squared-hinge").Solver(data, self.c, bias)
@@ -111,7 +113,8 @@ class RadiusMargin:
             Z = Z - Z.mean(axis=0)  # moves all samples alike
         k = int(Z.shape[1])
         squares = np.asarray((Z.power(2) if sparse.issparse(Z) else np.square(Z)).sum(axis=1)).ravel()
-        ridge, size = 1.0 / self.c, 1.0
+        ridge = 1.0 / self.c
+        size = 1.0
         diagonal = squares + ridge
         size = float(diagonal.max())
         simplex = sparse.vstack([np.ones((1, n)), -sparse.eye_array(n)])
@@ -121,11 +124,16 @@ class RadiusMargin:
             A = sparse.vstack(
                 [sparse.hstack([Zs.T, -sparse.eye_array(k)]), sparse.hstack([simplex, sparse.csr_array((n + 1, k))])]
             )
-            b, zero, q = np.append(np.zeros(k), np.append(1.0, np.zeros(n))), k + 1, np.append(-diagonal, np.zeros(k))
+            b = np.append(np.zeros(k), np.append(1.0, np.zeros(n)))
+            zero = k + 1
+            q = np.append(-diagonal, np.zeros(k))
         else:
             G = (Z @ Z.T).toarray() if sparse.issparse(Z) else Z @ Z.T
-            P, A = sparse.csc_array(2.0 * (G + np.diag(ridge)) / size), simplex
-            b, zero, q = np.append(1.0, np.zeros(n)), 1, -diagonal
+            P = sparse.csc_array(2.0 * (G + np.diag(ridge)) / size)
+            A = simplex
+            b = np.append(1.0, np.zeros(n))
+            zero = 1
+            q = -diagonal
         P = sparse.csc_matrix(sparse.triu(P))
         cones = {"zero": zero, "nonneg": n, "soc": [], "psd": [], "exp": 0}
         found = conic_solution(P, q / size, sparse.csc_matrix(A), b, cones)
@@ -166,7 +174,8 @@ def scaled(
         scales = u * (math.sqrt(u.size) / length)
         found = bound.at(scales)
         if found.value < least.value:
-            best, least = scales, found
+            best = scales
+            least = found
         along = found.gradient - u * (float(found.gradient @ u) / length**2)
         return found.value / first.value, along * (math.sqrt(u.size) / length) / first.value
 
@@ -229,7 +238,9 @@ def r2w2(
 
 def _check_time(data: Instance, M: int, drop: float, steps: int) -> None:
     """Refuse what would take hours: an evaluation is some factorisations of the smaller of K and X'X."""
-    n, size, seconds = data.n_samples, data.n_features, 0.0
+    n = data.n_samples
+    size = data.n_features
+    seconds = 0.0
     while size > M:
         seconds += 1.3 * (steps + 1) * FACTORS_PER_EVALUATION * n * float(min(n, size)) ** 2 / WORK_PER_SECOND
         size = max(M, min(size - 1, math.floor((1.0 - drop) * size)))

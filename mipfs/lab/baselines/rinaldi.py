@@ -119,7 +119,8 @@ def turns(data: Instance, M: int, C: float, *, bias: bool, concave: Concave = "l
     UsageError, NumericalError
         As `rinaldi`.
     """
-    program, p = OneNorm(data, bias, "Rinaldi and Sciandrone's method"), data.n_features
+    program = OneNorm(data, bias, "Rinaldi and Sciandrone's method")
+    p = data.n_features
     sets: list[Integers] = [np.arange(p)]
     while sets[-1].size > M:
         left = sets[-1]

@@ -146,7 +146,9 @@ def embedded(data: Instance, *, width: float | None = None, nearest: int | None 
     UsageError
         Sample weights, or rows, forced features, M or penalties of the data, which are not about concepts.
     """
-    bags, X, asked = own_bags(data), user_values(data), data.select
+    bags = own_bags(data)
+    X = user_values(data)
+    asked = data.select
     if np.any(data.sample_weight != 1.0):
         raise UsageError("a bag has no weight of its own; leave the sample weights out")
     if data.rows or data.penalty or asked.forced_in or asked.forced_out or asked.M is not None:

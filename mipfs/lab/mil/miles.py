@@ -50,7 +50,8 @@ class Miles:
 
     def __init__(self, concepts: Any, width: float, scale: Array | None = None, nearest: int | None = None) -> None:
         check_nearest(nearest)
-        self.width, self.nearest = checked_width(width), nearest
+        self.width = checked_width(width)
+        self.nearest = nearest
         K, p = concepts.shape
         self.concepts = sparse.csr_array(concepts) if sparse.issparse(concepts) else np.asarray(concepts, dtype=float)
         self.scale = np.ones(p) if scale is None else np.asarray(scale, dtype=float)
@@ -77,10 +78,12 @@ class Miles:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X, dtype=float)
         if X.ndim != 2 or X.shape[1] != self.concepts.shape[1]:
             raise UsageError(f"X has shape {X.shape}; the concepts need (n, {self.concepts.shape[1]})")
-        B, K = len(bags), self.concepts.shape[0]
+        B = len(bags)
+        K = self.concepts.shape[0]
         if self.nearest is None or self.nearest >= K:
             return self._similar(self._squares(X, bags, 0, B))
-        parts, spread = [], self._spread()
+        parts = []
+        spread = self._spread()
         for first, last in _blocks(B, max(1, NUMBERS_PER_BLOCK // K)):
             squares = self._squares(X, bags, first, last)
             near = smallest(squares, self.nearest, spread)
@@ -93,7 +96,8 @@ class Miles:
 
     def _squares(self, X: Any, bags: Bags, first: int, last: int) -> Array:
         """The least ‖x − z_k‖² of the bags first … last − 1, shape (last − first, K)."""
-        K, wide = self.concepts.shape[0], self._wide
+        K = self.concepts.shape[0]
+        wide = self._wide
         out = np.full((last - first, K), np.inf, order="F")
         begin = int(bags.starts[first])
         end = int(bags.starts[last]) if last < len(bags) else bags.n_rows
@@ -172,7 +176,8 @@ def smallest(values: Array, k: int, spread: float = 0.0) -> npt.NDArray[np.bool_
     """
     bound = np.partition(values, k - 1, axis=1)[:, k - 1 : k]
     slack = ROUND_OFF * (bound + spread)
-    below, level = values < bound - slack, np.abs(values - bound) <= slack
+    below = values < bound - slack
+    level = np.abs(values - bound) <= slack
     room = k - np.count_nonzero(below, axis=1)[:, None]
     return np.asarray(below | (level & (np.cumsum(level, axis=1) <= room)))
 

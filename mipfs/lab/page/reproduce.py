@@ -33,7 +33,8 @@ def facts(result: Result) -> list[str]:
     """The data's fingerprint and the versions."""
     found = [f"data, SHA-256 of its samples: <code>{escaped(result.data_sha256)}</code>"]
     if result.certificate is not None:
-        name, sha = result.certificate["file"], result.certificate["sha256"]
+        name = result.certificate["file"]
+        sha = result.certificate["sha256"]
         found.append(f"certificate {escaped(name)}, SHA-256: <code>{escaped(sha)}</code>")
     if result.versions:
         found.append(", ".join(f"{escaped(name)} {escaped(version)}" for name, version in result.versions.items()))

@@ -43,11 +43,13 @@ class ConicSubproblem(Subproblem):
             raise UsageError("subproblem = 'conic' does not take the structural loss; leave it at 'newton'")
         check_size(problem.data, "CVXPY program")
         super().__init__(problem)
-        self._stop, self._deadline = must_stop, deadline
+        self._stop = must_stop
+        self._deadline = deadline
 
     def _svm(self, ids: Integers, part: Array, tol: float, start: tuple[Array, float, Array, float] | None) -> SVM:
         """The SVM by Clarabel, as tight as that goes; by Newton's steps where it was stopped or failed."""
-        problem, root = self.problem, np.sqrt(part)
+        problem = self.problem
+        root = np.sqrt(part)
         block = problem.data.block(ids)
         Z = block.values * root[None, :]
         w, b = cp.Variable(max(1, ids.size), name="w"), bias_of(problem)
@@ -57,8 +59,10 @@ class ConicSubproblem(Subproblem):
         if Canonical(program).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK) != "solved":
             return super()._svm(ids, part, tol, start)
         dual = self.loss.feasible_dual(np.asarray(loss.alpha.value), problem.c_i, problem.data.y, problem.bias)
-        alpha, inner = decoded(dual), np.asarray(w.value, dtype=float)[: ids.size]
-        weights, intercept = root * inner, float(b.value) if problem.bias else 0.0
+        alpha = decoded(dual)
+        inner = np.asarray(w.value, dtype=float)[: ids.size]
+        weights = root * inner
+        intercept = float(b.value) if problem.bias else 0.0
         values = block.scores(weights, intercept)
         primal = 0.5 * float(inner @ inner) + float(self.loss.value(problem.data.y * values, problem.c_i))
         omega = root * block.pull(alpha * problem.data.y)

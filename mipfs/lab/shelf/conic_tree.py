@@ -53,7 +53,8 @@ class ConicBoolean(Boolean):
 
     def __init__(self, problem: Problem, must_stop: Callable[[], bool], deadline: Callable[[], float | None]) -> None:
         super().__init__(problem, must_stop)
-        self._stop, self._deadline = must_stop, deadline
+        self._stop = must_stop
+        self._deadline = deadline
 
     def solve(
         self,
@@ -68,7 +69,9 @@ class ConicBoolean(Boolean):
             status = Canonical(node.cvxpy).solve(deadline=self._deadline(), stop=self._stop, in_process=REPEATED_WORK)
         if status != "solved":
             return super().solve(low, high, tol, enough)
-        self.low, self.high, self.enough = np.asarray(low, dtype=float), np.asarray(high, dtype=float), enough
+        self.low = np.asarray(low, dtype=float)
+        self.high = np.asarray(high, dtype=float)
+        self.enough = enough
         of_kinds = np.bincount(self.kind, np.asarray(node.loss.alpha.value, dtype=float)) / self.size
         y = node.rows.multipliers()
         earned = self._earn(of_kinds, y if self.problem.M is None else np.append(0.0, y))
@@ -91,7 +94,8 @@ class Node:
     """
 
     def __init__(self, problem: Problem, inside: npt.NDArray[np.bool_], open_: npt.NDArray[np.bool_]) -> None:
-        self.problem, self.chosen = problem, np.flatnonzero(open_)
+        self.problem = problem
+        self.chosen = np.flatnonzero(open_)
         self.free, self.inside = np.flatnonzero(open_ & ~inside), np.flatnonzero(inside)
         self.design = design_of(problem, self.chosen)
         atom = self.chosen[self.design.atom]
@@ -119,7 +123,8 @@ class Node:
 
     def point(self) -> tuple[Array, Array]:
         """σ and ‖w_g‖ of every atom, each (count,), as Clarabel has them."""
-        sigma, sizes = np.zeros(self.problem.atoms.count), np.zeros(self.problem.atoms.count)
+        sigma = np.zeros(self.problem.atoms.count)
+        sizes = np.zeros(self.problem.atoms.count)
         sigma[self.free] = np.clip(self.sigma.value[: self.free.size], 0.0, 1.0)
         sigma[self.inside] = 1.0
         w = np.asarray(self.w.value, dtype=float)[: self.design.atom.size]
@@ -131,8 +136,11 @@ class _Rows:
     """The cardinality row and the user's rows over the free atoms, extra variables relaxed."""
 
     def __init__(self, problem: Problem, sigma: Any, free: Integers, inside: Integers) -> None:
-        selection, rows = problem.selection, problem.selection.rows
-        self.count, self.constraints, self._pairs = len(rows), list[Any](), list[tuple[Any, Integers, float]]()
+        selection = problem.selection
+        rows = problem.selection.rows
+        self.count = len(rows)
+        self.constraints = list[Any]()
+        self._pairs = list[tuple[Any, Integers, float]]()
         if selection.M is not None and free.size:
             self.constraints.append(cp.sum(sigma) <= selection.M - inside.size)
         if not self.count:

@@ -64,8 +64,10 @@ def by_milp(
     (bound, Evidence) or None
         The best that a single cut proves where S is a cardinality row.
     """
-    problem, sigma = run.problem, first
-    milp, best = Milp(problem, max(1e-6, abs(run.objective))), cast("tuple[float, Evidence] | None", None)
+    problem = run.problem
+    sigma = first
+    milp = Milp(problem, max(1e-6, abs(run.objective)))
+    best = cast("tuple[float, Evidence] | None", None)
     for i in range(len(pool)):
         milp.add(pool.cut(i))
         best = _better(best, problem, pool, i)

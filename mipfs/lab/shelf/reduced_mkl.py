@@ -37,7 +37,8 @@ class Conic:
     """
 
     def __init__(self, problem: Problem, deadline: Callable[[], float | None]) -> None:
-        self.problem, self._deadline = problem, deadline
+        self.problem = problem
+        self._deadline = deadline
         self._subproblem = Subproblem(problem)
         self._last: Solution | None = None
 
@@ -49,7 +50,8 @@ class Conic:
         NumericalError
             Clarabel did not solve it.
         """
-        problem, count = self.problem, self.problem.atoms.count
+        problem = self.problem
+        count = self.problem.atoms.count
         declared = formulation.declared(
             "reduced-mkl", problem, [_dense(ids, sigma, count) for ids, sigma in pool.members]
         )
@@ -88,10 +90,12 @@ class SimpleMkl:
 
     def solve(self, pool: Pool, tol: float, must_stop: Callable[[], bool]) -> Solution:
         """Solve to an absolute gap `tol`, as far as LIBLINEAR's accuracy reaches."""
-        problem, t = self.problem, len(pool)
+        problem = self.problem
+        t = len(pool)
         kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
         if not any(kernel.ids.size for kernel in kernels):
-            alpha, none = feasible(problem, problem.c_i), np.empty(0)
+            alpha = feasible(problem, problem.c_i)
+            none = np.empty(0)
             return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), none, 0.0)
         new = t - self._mu.size  # they begin with equal shares, as SimpleMKL has it
         start = np.append(self._mu * (1.0 - new / t), np.full(new, 1.0 / t))

@@ -153,12 +153,14 @@ def _reduced_gradient(at: _Point) -> Array:
 
 def _descend(run: _Run, start: _Point) -> _Point | None:
     """One iteration: to the boundary as long as J falls there, then a line search; None where J does not fall."""
-    at, direction = start, _reduced_gradient(start)
+    at = start
+    direction = _reduced_gradient(start)
     noise = ROUNDING_SHARE * float(np.abs(start.slope).max())
     while np.any(direction < -noise):
         falling = np.flatnonzero(direction < -noise)
         ratios = -at.mu[falling] / direction[falling]
-        first, longest = int(falling[np.argmin(ratios)]), float(ratios.min())
+        first = int(falling[np.argmin(ratios)])
+        longest = float(ratios.min())
         corner = run.solve(_moved(at.mu, direction, longest, first))
         if corner.value >= at.value:
             return _line_search(run, at, direction, longest) or (at if at is not start else None)
@@ -172,7 +174,10 @@ def _descend(run: _Run, start: _Point) -> _Point | None:
 def _line_search(run: _Run, start: _Point, direction: Array, longest: float) -> _Point | None:
     """A point short of the boundary where the convex J is lower and nearly flat; None where it falls nowhere."""
     slope = first = float(start.slope @ direction)
-    low, high, slope_high, best = 0.0, longest, 0.0, None
+    low = 0.0
+    high = longest
+    slope_high = 0.0
+    best = None
     for _ in range(LINE_STEPS if first < 0.0 else 0):
         share = 0.5 if slope_high <= 0.0 else min(max(slope / (slope - slope_high), 0.05), 0.95)
         step = low + share * (high - low)
@@ -183,9 +188,11 @@ def _line_search(run: _Run, start: _Point, direction: Array, longest: float) -> 
         if best is not None and abs(slope_at) <= FLAT_SLOPE_SHARE * -first:
             break
         if slope_at < 0.0:
-            low, slope = step, slope_at
+            low = step
+            slope = slope_at
         else:
-            high, slope_high = step, slope_at
+            high = step
+            slope_high = slope_at
     return best
 
 
@@ -210,8 +217,12 @@ class _Run:
         seed: int,
     ) -> None:
         self.began = time.perf_counter()
-        self.svm_tol, self.newton, self.seed, self.svms = svm_tol, newton, seed, 0
-        self.y, self.c = data.y, C * data.sample_weight
+        self.svm_tol = svm_tol
+        self.newton = newton
+        self.seed = seed
+        self.svms = 0
+        self.y = data.y
+        self.c = C * data.sample_weight
         parts = [one if isinstance(one, Columns) else _unscaled(one) for one in pool]
         self.columns, place = np.unique(np.concatenate([part.ids for part in parts]), return_inverse=True)
         kernel = np.repeat(np.arange(len(parts)), [part.ids.size for part in parts])
@@ -220,7 +231,8 @@ class _Run:
         block = data.block(self.columns)
         stays = block.is_sparse and not block.is_centred
         self.X: Any = sparse.csr_array(block.values) if stays else np.ascontiguousarray(block.dense())
-        nothing, zero = np.zeros(self.columns.size), np.zeros(self.y.size)
+        nothing = np.zeros(self.columns.size)
+        zero = np.zeros(self.y.size)
         worst = 0.5 * float(self.c.sum())  # w = 0 and α = 0
         self.best = Mixture(np.full(len(parts), 1.0 / len(parts)), self.columns, nothing, zero, worst, 0.0, 0, 0.0)
 
@@ -236,13 +248,15 @@ class _Run:
         w = root * self._svm(root)
         margins = self.y * (self.X @ w)
         hinge = np.maximum(0.0, 1.0 - margins)
-        alpha, loss = self.c * hinge, 0.5 * float(self.c @ np.square(hinge))
+        alpha = self.c * hinge
+        loss = 0.5 * float(self.c @ np.square(hinge))
         ratio = np.divide(w, sigma, out=np.zeros(w.size), where=sigma > 0.0)
         norms = mu * np.sqrt(self.shares @ np.square(ratio))
         squares = np.asarray(self.shares @ np.square(self.X.T @ (alpha * self.y)))
         bound = float(np.sum(alpha - alpha * hinge / 2.0)) - 0.5 * float(squares.max())
         objective = 0.5 * float(norms.sum()) ** 2 + loss
-        best, self.svms = self.best, self.svms + 1
+        best = self.best
+        self.svms = self.svms + 1
         if objective < best.objective:
             best = replace(best, mu=mu, w=w, objective=objective)
         if bound > best.bound:

@@ -55,7 +55,8 @@ def enclosing_ball(X: Any) -> Interval:
 
 
 def _search(points: Any, squares: Array) -> Interval:
-    core, beta = np.array([int(squares.argmax())]), np.ones(1)
+    core = np.array([int(squares.argmax())])
+    beta = np.ones(1)
     low, high = 0.0, np.inf
     for _ in range(MOST_CORE_SETS):
         center = np.asarray(points[core].T @ beta).ravel()
@@ -81,7 +82,8 @@ def _weights(points: Any, squares: Array, core: npt.NDArray[np.int64]) -> Array 
     part = points[core]
     gram = part @ part.T
     gram = gram.toarray() if sparse.issparse(gram) else np.asarray(gram)
-    size, m = float(squares[core].max()), core.size
+    size = float(squares[core].max())
+    m = core.size
     A = sparse.csc_matrix(np.vstack([np.ones((1, m)), -np.eye(m)]))
     cones = {"zero": 1, "nonneg": m, "soc": [], "psd": [], "exp": 0}
     P = sparse.csc_matrix(np.triu(2.0 * gram / size))

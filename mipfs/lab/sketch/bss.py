@@ -48,7 +48,8 @@ class Barriers:
 
     def __init__(self, rank: int, r: int) -> None:
         q = math.sqrt(rank / r)
-        self.rank, self.r = rank, r
+        self.rank = rank
+        self.r = r
         self.slack = (r - rank) / r / (1.0 + q)
         """1 − q, without its cancellation."""
         self.rise = (1.0 + q) / self.slack
@@ -135,8 +136,11 @@ def sparsify(V: Array, norms: Array, r: int, progress: Progress | None = None) -
     filled = np.einsum("ij,ij->i", V, V) > 0.0
     queue = preference(V, norms)
     queue = queue[filled[queue]]
-    every, taken = queue, np.zeros(V.shape[0], dtype=bool)
-    state, order, weight = Barriers(rank, r), np.empty(r, dtype=np.int64), np.empty(r)
+    every = queue
+    taken = np.zeros(V.shape[0], dtype=bool)
+    state = Barriers(rank, r)
+    order = np.empty(r, dtype=np.int64)
+    weight = np.empty(r)
     for step in range(r):
         if step > 0:
             state.advance()
@@ -173,24 +177,30 @@ def _rounded(values: Array) -> Array:
 
 def first_passing(V: Array, queue: Integers, test: Array) -> int | None:
     """The first place in a queue of rows (m,) whose form v'test v is not negative; None without one."""
-    start, width, most = 0, FIRST_ROWS, max(FIRST_ROWS, MOST_ENTRIES // V.shape[1])
+    start = 0
+    width = FIRST_ROWS
+    most = max(FIRST_ROWS, MOST_ENTRIES // V.shape[1])
     while start < queue.size:
         rows = V[queue[start : start + width]]
         passing = np.flatnonzero(np.einsum("ij,ij->i", rows @ test, rows) >= 0.0)
         if passing.size:
             return start + int(passing[0])
-        start, width = start + width, min(2 * width, most)
+        start = start + width
+        width = min(2 * width, most)
     return None
 
 
 def best(V: Array, queue: Integers, test: Array) -> int:
     """The row of the largest form: what is taken where round-off lets none pass."""
-    most, found, largest = max(FIRST_ROWS, MOST_ENTRIES // V.shape[1]), -1, -math.inf
+    most = max(FIRST_ROWS, MOST_ENTRIES // V.shape[1])
+    found = -1
+    largest = -math.inf
     for start in range(0, queue.size, most):
         rows = V[queue[start : start + most]]
         values = np.einsum("ij,ij->i", rows @ test, rows)
         if values.max() > largest:
-            found, largest = int(queue[start + int(values.argmax())]), float(values.max())
+            found = int(queue[start + int(values.argmax())])
+            largest = float(values.max())
     return found
 
 

@@ -119,11 +119,14 @@ def checked(data: Instance, source: Source, picks: Picks, solved: Solved | None,
     rows = source.rows
     basis, unmeasured = _basis(source)
     if basis is None:
-        found, promised = None, picks.promise if picks.sure else None
+        found = None
+        promised = picks.promise if picks.sure else None
     else:
-        found, promised = eigenvalues(basis, picks), picks.promise if picks.rank == basis.rank else None
+        found = eigenvalues(basis, picks)
+        promised = picks.promise if picks.rank == basis.rank else None
     is_whole = basis is None or basis.left_out == 0.0
-    ids, factors = picks.ids, np.sqrt(picks.weight)
+    ids = picks.ids
+    factors = np.sqrt(picks.weight)
     margin = margin_all = None
     lost = False
     if not np.any(np.isnan(data.y)):
@@ -165,9 +168,11 @@ def _about(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> 
     if not is_whole:
         return f"{chance}the eigenvalues of the leading directions are promised, nothing of margins or radii"
     if n_support:
-        whom, were = f"the squared margin of the {n_support} support vectors among {n} samples lies", "it was"
+        whom = f"the squared margin of the {n_support} support vectors among {n} samples lies"
+        were = "it was"
     else:
-        whom, were = f"the squared margin and the squared radius of all {n} samples lie", "they were"
+        whom = f"the squared margin and the squared radius of all {n} samples lie"
+        were = "they were"
     return (
         f"{chance}{whom} between {promised.low:.4g} and {promised.high:.4g} times what {were}, on the chosen columns "
         "when rescaled; on the columns as they stand nothing is promised"
@@ -176,7 +181,9 @@ def _about(promised: Promise | None, is_whole: bool, n_support: int, n: int) -> 
 
 def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None) -> list[str]:
     """What the promise does not say."""
-    r, rank, said = picks.order.size, picks.rank, []
+    r = picks.order.size
+    rank = picks.rank
+    said = []
     if picks.promise is not None and promised is None:
         of_rows = "a rank that is not known to be the same" if basis is None else f"rank {basis.rank}"
         said.append(
@@ -201,7 +208,8 @@ def _of_the_promise(promised: Promise | None, picks: Picks, basis: Basis | None)
 
 def _of_the_measures(promised: Promise | None, measured: dict[str, Interval | None]) -> list[str]:
     """Where what was measured leaves nothing, or is not what was promised."""
-    said, found = [], measured["eigenvalues"]
+    said = []
+    found = measured["eigenvalues"]
     if found is not None and found.low < ZERO_EIGENVALUE:
         said.append("the chosen columns miss some directions altogether (least eigenvalue 0): a margin may vanish")
     if promised is None:

@@ -66,7 +66,8 @@ class Source:
     """
 
     def __init__(self, data: Instance, rows: Integers | None = None, rank: int | None = None) -> None:
-        self.rows, self.limit = rows, rank
+        self.rows = rows
+        self.limit = rank
         block = stored(data if rows is None else rows_of(data, rows))
         top = float(abs(block.values).max())
         if top == 0.0 and not block.is_centred:
@@ -81,8 +82,10 @@ class Source:
         """Euclidean norm of every column over 2**exponent, shape (p,)."""
         if not self.is_sparse:
             return column_norms(self._small)
-        X, n = self._small, self.shape[0]
-        squares, sums = np.asarray(X.multiply(X).sum(axis=0)).ravel(), np.asarray(X.sum(axis=0)).ravel()
+        X = self._small
+        n = self.shape[0]
+        squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+        sums = np.asarray(X.sum(axis=0)).ravel()
         center = self._center
         norms: Array = np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0))
         return norms

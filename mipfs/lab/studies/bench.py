@@ -53,7 +53,8 @@ class Bench(Reported):
     interrupted: bool = False
 
     def __repr__(self) -> str:
-        asked, stopped = len(self.setting.units()), ", interrupted" if self.interrupted else ""
+        asked = len(self.setting.units())
+        stopped = ", interrupted" if self.interrupted else ""
         return f"<Bench of {len(self.setting.methods)} methods, {len(self.records)} of {asked} fits{stopped}>"
 
     @property

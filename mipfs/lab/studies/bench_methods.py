@@ -105,7 +105,8 @@ class Joint:
         from mipfs.lab.baselines.structural_svm import structural_svm
         from mipfs.lab.joint import CONSTANT, joint_problem, with_constant
 
-        constant, joint_c = float(setting.bias), 0.25 * C * data.n_samples
+        constant = float(setting.bias)
+        joint_c = 0.25 * C * data.n_samples
         measure = "error" if setting.measure == ACCURACY else setting.measure
         given: dict[str, Any] = {"beta": setting.beta, "k": setting.k}
         wide = with_constant([data], constant)[0]

@@ -20,7 +20,8 @@ MEGA = 1e6
 
 def bench_blocks(found: Bench) -> list[Block]:
     """What was asked, a line for every method and M, what was said, and which features were chosen most often."""
-    setting, rows = found.setting, found.rows
+    setting = found.setting
+    rows = found.rows
     asked = len(setting.units())
     pairs = [
         ("data", f"{setting.source or 'arrays'}, {len(found.names)} features, scale {setting.scaling}"),

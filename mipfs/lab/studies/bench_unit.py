@@ -59,7 +59,8 @@ def run(data: Instance, setting: Setting, unit: Unit) -> Record:
     try:
         with threadpool_limits(1), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            method, part = get_method(unit.method), fold(data, setting.folds, setting.seed, unit.fold)
+            method = get_method(unit.method)
+            part = fold(data, setting.folds, setting.seed, unit.fold)
             M = data.n_features if unit.M is None else unit.M
             _warm_up(unit.method, data.is_sparse, setting)
             record |= _done(method, part, M, replace(setting, seed=seed_of(setting, unit.fold)))
@@ -97,7 +98,8 @@ def _done(method: Method, part: Fold, M: int, setting: Setting) -> Record:
         cpu = time.process_time()
         with _limited(method, setting):
             fitted = method.fit(part.train, M, C, setting)
-        seconds, cpu_seconds = time.perf_counter() - chosen, time.process_time() - cpu
+        seconds = time.perf_counter() - chosen
+        cpu_seconds = time.process_time() - cpu
     return {
         "value": setting.value(part, scores(fitted.linear, part.X)),
         "n_features": int(fitted.linear.ids.size),

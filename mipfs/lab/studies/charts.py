@@ -33,7 +33,8 @@ LEAST_GAP = 1e-6
 
 def ladder_chart(comparison: Comparison) -> Bars:
     """The bound of every rung, and the best classifier's value."""
-    known, marks = math.isfinite(comparison.incumbent), _marks(comparison.ladder)
+    known = math.isfinite(comparison.incumbent)
+    marks = _marks(comparison.ladder)
     bars = [
         Bar(rung.name, _finite(rung.value), _rung(rung, marks), _role(rung), _said(rung)) for rung in comparison.ladder
     ]

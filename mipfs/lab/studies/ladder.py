@@ -225,7 +225,8 @@ def compare(
         ladder = tuple(_idle(name, "no selection satisfies the rows") for name in chosen)
         return Comparison(params, math.inf, (), ladder, problem.selection.conflict())
     options = {"time_limit": time_limit, "callback": callback, "observers": tuple(observers), "verbose": verbose}
-    climb, found = _Climb(problem, options), list[Climbed]()
+    climb = _Climb(problem, options)
+    found = list[Climbed]()
     for name in chosen:
         if verbose:
             print(f"rung {name}", file=sys.stderr, flush=True)
@@ -288,8 +289,10 @@ class _Climb:
     """The state between rungs: the best incumbent, and whether the user wants to stop."""
 
     def __init__(self, problem: Problem, common: Mapping[str, Any]) -> None:
-        self.problem, self.common = problem, dict(common)
-        self.incumbent, self.selected = math.inf, tuple[str, ...]()
+        self.problem = problem
+        self.common = dict(common)
+        self.incumbent = math.inf
+        self.selected = tuple[str, ...]()
         self.interrupted = False
         self._boolean: Climbed | None = None
 
@@ -339,14 +342,17 @@ class _Climb:
         """The structural SVM on all atoms, by its bundle; those of largest weights make a classifier."""
         if name != "plain":
             raise UsageError("it is declared for losses that are a sum over the samples")
-        problem, run, everything = self.problem, Run(self.problem, kelley.Options()), np.ones(self.problem.atoms.count)
+        problem = self.problem
+        run = Run(self.problem, kelley.Options())
+        everything = np.ones(self.problem.atoms.count)
         subproblem = Subproblem(problem)
         with heard():
             solved = subproblem.solve(everything, 0.1 * RUNG_GAP)
             rounding.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
-            self.incumbent, self.selected = run.objective, names
+            self.incumbent = run.objective
+            self.selected = names
         assert solved.svm.combination is not None
         size = {"variables": solved.svm.w.size, "constraints": solved.svm.combination.whole.size}
         without = _without(formulation.capabilities()["plain-svm"].left_out(problem))
@@ -355,7 +361,8 @@ class _Climb:
 
     def _conic(self, name: str) -> Climbed:
         loaded = formulation.load(CONIC[name])
-        entry, declare = loaded.entry, loaded.declare
+        entry = loaded.entry
+        declare = loaded.declare
         assert entry is not None
         assert declare is not None
         if entry.needs_M and self.problem.M is None:

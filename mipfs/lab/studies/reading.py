@@ -110,7 +110,8 @@ def path_of(document: Mapping[str, Any]) -> SolutionPath:
     _schema(document, "path")
     axis = _get(document, "axis", (str,))
     _known(axis in AXES, "axis", axis)
-    axes, rule = axis.split(","), document.get("rule", "least-error")
+    axes = axis.split(",")
+    rule = document.get("rule", "least-error")
     points = tuple(_point(line, axes) for line in _list(document, "points"))
     places = {point.value for point in points}
     chosen, least, one_se = (_value(document, name, axes, places) for name in ("chosen", "least_error", "one_se"))

@@ -121,7 +121,8 @@ def _checked(name: str, values: Iterable[Any], most: float = math.inf) -> tuple[
 
 def _over_rows(base: Problem, rows: Rows | Sequence[Any]) -> Steps:
     """The problem as it is, then with rows added one after the other."""
-    problems, added = [base], [""]
+    problems = [base]
+    added = [""]
     if isinstance(rows, Rows):
         held = base.rows
         assert held is not None

@@ -173,7 +173,10 @@ class _Walk:
         for name in ("pool", "start"):
             if name in options:
                 raise UsageError(f"{name} is what a path carries along; leave it out")
-        self.driver, self.options, self.cold, self.observers = driver, options, cold, observers
+        self.driver = driver
+        self.options = options
+        self.cold = cold
+        self.observers = observers
         self.on_begin: Callable[[str], object] = on_begin or (lambda words: None)
         self.on_point: Callable[[Point], object] = on_point or (lambda point: None)
         self.takes_pool, self.takes_start = "pool" in fields, "start" in fields
@@ -226,7 +229,8 @@ class _Walk:
             start = support(pool, problem, best) if best and self.takes_start else None
             if start is not None:
                 given["start"] = start
-            n_carried, spent = len(pool), time.perf_counter() - began
+            n_carried = len(pool)
+            spent = time.perf_counter() - began
             result = self._solve(problem, given)
             pool = pool if result.pool is None else result.pool
             result = dataclasses.replace(result, pool=None)  # many points, one pool
