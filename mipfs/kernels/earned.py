@@ -26,11 +26,15 @@ earned = compiled(nogil=True)(bound.earned)
 
 @compiled(nogil=True)
 def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
-    """Round α into its box [0, top] on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits."""
+    """Round α into its box [0, top] on a grid 2^−q, k (n,) in `whole`; returns q. Its largest entry has `bits` bits.
+
+    top : (n,), or (0,) where the box is open above, so that nothing is held for it
+    """
     n = alpha.size
+    has_top = top.size > 0
     size = 0.0
     for i in range(n):
-        size = max(size, min(alpha[i], top[i]))
+        size = max(size, min(alpha[i], top[i]) if has_top else alpha[i])
     # The largest q at which the largest entry, times 2^q, is at most 2^bits.
     q = min(np.int64(FINEST), bits - np.int64(math.ceil(math.log2(size if size > 0.0 else 1.0))))
     unit = 2.0**q
@@ -38,7 +42,7 @@ def to_grid(alpha, top, bits, whole):  # type: ignore[no-untyped-def]
         value = np.rint(alpha[i] * unit)
         if not value > 0.0:
             value = 0.0
-        whole[i] = min(value, np.floor(top[i] * unit))
+        whole[i] = min(value, np.floor(top[i] * unit)) if has_top else value
     return q
 
 
@@ -74,7 +78,7 @@ def remove(whole, top, q, y, sign, surplus):  # type: ignore[no-untyped-def]
         for i in range(n):
             if surplus == 0:
                 return
-            inside = whole[i] < np.floor(top[i] * unit)
+            inside = top.size == 0 or whole[i] < np.floor(top[i] * unit)
             if y[i] * sign > 0.0 and whole[i] > 0 and (inside or sweep == 1):
                 step = min(surplus, whole[i])
                 whole[i] -= step

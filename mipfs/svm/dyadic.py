@@ -72,8 +72,7 @@ def reduced(k: Integers, surplus: int) -> Integers:
     from mipfs.kernels.structures import given
 
     one = given(np.ones(k.size))
-    open_end = given(np.full(k.size, np.inf))
-    earned.remove(k, open_end, 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
+    earned.remove(k, one[:0], 0, one, 1.0, max(surplus, 0))  # what is not there may be beyond 64 bits
     return k
 
 
@@ -82,7 +81,7 @@ def _to_grid(alpha: Array, top: Array, whole: npt.NDArray[Any], y: Array | None 
     from mipfs.kernels import earned
     from mipfs.kernels.structures import given
 
-    ends = given(top)
+    ends = given(top if np.isfinite(top[0]) else top[:0])
     q = int(earned.to_grid(given(alpha), ends, finest(alpha.size), whole))
     if y is not None:
         earned.balance(whole, ends, q, given(y))

@@ -15,7 +15,7 @@ import mipfs
 from mipfs.data.instance import Instance, Row
 from mipfs.drivers import conic
 from mipfs.errors import UsageError
-from mipfs.formulation import Formulation, declared, load
+from mipfs.formulation import Formulation, load, program
 from mipfs.models import nmmkl, reduced_mkl
 from mipfs.problem import Problem
 from mipfs.result.result import Status, StopReason
@@ -165,7 +165,7 @@ def test_infeasible_rows_and_programs_that_are_too_large() -> None:
     never = make(0, (Row("no", {"x1": 1.0}, 2.0, np.inf),))
     result = solve(never)
     assert (result.status, result.conflict) == (Status.INFEASIBLE, ("no",))
-    with pytest.raises(declared.TooLargeError, match="too large for a conic solver"):
+    with pytest.raises(program.TooLargeError, match="too large for a conic solver"):
         solve(make(0), settings=ConicSettings(max_work=10.0))
 
 

@@ -28,6 +28,7 @@ from mipfs.proof import single
 from mipfs.proof.cuts import Cut
 from mipfs.proof.multipliers import inner_below
 from mipfs.proof.proof import Proof
+from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.rows import Rows
 from mipfs.selection.selection import Selection, lagrangian_bound
 from tests.kernels.test_bound import KINDS, check, exactly, numbers
@@ -62,7 +63,12 @@ def drawn(kind: str, seed: int, rows: int | None = None) -> Iterator[Any]:
         room = p if M is None else M - len(inside)
         g = float(r.choice([0.0, 1.0, 0.5 * scores.sum(), np.sort(scores)[-1]]))
         problem = SimpleNamespace(
-            penalty=penalty, selection=selection, M=M, atoms=SimpleNamespace(count=p), data=SimpleNamespace(n_samples=1)
+            penalty=penalty,
+            selection=selection,
+            M=M,
+            atoms=SimpleNamespace(count=p),
+            data=SimpleNamespace(n_samples=1),
+            regulariser=RIDGE,
         )
         cut = Cut(g, scores, NO_DUAL)
         yield SimpleNamespace(

@@ -10,14 +10,15 @@ import numpy.typing as npt
 import pytest
 
 from mipfs.kernels import boolean_newton as kernels
-from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, loss_slope, loss_terms, stationarity, working_set
+from mipfs.kernels.boolean_newton import CLEAR, PRUNED, SOLVED, stationarity, working_set
 from mipfs.kernels.columns import both_ways
 from mipfs.kernels.face_descent import Model
-from mipfs.kernels.kinds import HINGE, LOGISTIC, SQUARED_HINGE
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, best_gain, classify, phi
-from mipfs.kernels.structures import NEWTON, Goal, InPlay, Point, Samples, given
+from mipfs.kernels.structures import NEWTON, STEERING, Goal, InPlay, Point, Samples, given, steering_of
 from mipfs.pointers import Step
+from mipfs.settings import NodeSettings
+from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 from tests.record_cases import named
 
 Array = npt.NDArray[np.float64]
@@ -36,6 +37,7 @@ class Case(NamedTuple):
     point: Point
     state: Any
     step: Step
+    kind: int
 
 
 def case(seed: int, kind: int, *, bias: bool = True) -> Case:
@@ -46,8 +48,9 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     c, forced = r.uniform(0.5, 1.0, N), seed % 3
     cols = r.permutation(K)[: K - seed % 2].astype(np.int64)
     penalty = 0.2 * r.random(cols.size) * (seed % 2)
-    samples = Samples(given(y), given(c), kind, bias)
-    goal = Goal(np.inf, 1e-7, 0.0, -np.inf, np.zeros(1, np.int8))
+    samples = Samples(given(y), given(c), made(kind), bias)
+    steering = named(np.array([tuple(steering_of(NodeSettings()))], STEERING))[0]
+    goal = Goal(np.inf, 1e-7, 0.0, -np.inf, np.zeros(1, np.int8), steering)
     alpha = c * np.where(y > 0, 0.3, 0.3)
     alpha[y > 0] *= alpha[y < 0].sum() / alpha[y > 0].sum()
     point = Point(0.3 * r.normal(size=cols.size), np.minimum(alpha, c), np.empty(N))
@@ -56,7 +59,7 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0)
     step = Step.of(minimise_model, model, 0.0, 0, point.w).made()
     in_play = InPlay(cols, forced, 2, penalty)
-    return Case(A, both_ways(A, A.size), samples, in_play, goal, point, state, step)
+    return Case(A, both_ways(A, A.size), samples, in_play, goal, point, state, step, kind)
 
 
 def losses(kind: int, m: Array) -> tuple[Array, Array]:
@@ -70,7 +73,7 @@ def losses(kind: int, m: Array) -> tuple[Array, Array]:
 
 def smoothed(at: Case, m: Array) -> float:
     """The loss that the steps see: of the hinge the augmented Lagrangian."""
-    kind, c, rho, alpha = at.samples.kind, at.samples.c, float(at.state.rho), at.point.alpha
+    kind, c, rho, alpha = at.kind, at.samples.c, float(at.state.rho), at.point.alpha
     if kind != HINGE:
         return float(c @ losses(kind, m)[0])
     v = alpha + rho * (1.0 - m)
@@ -87,7 +90,7 @@ def value(at: Case, w: Array, b: float) -> float:
     """The objective of the node."""
     m = at.A[:, at.in_play.cols] @ w + at.samples.y * b * at.samples.bias
     base = float(at.in_play.penalty[: at.in_play.forced].sum())
-    return phi_of(at, w) + float(at.samples.c @ losses(at.samples.kind, m)[0]) + base
+    return phi_of(at, w) + float(at.samples.c @ losses(at.kind, m)[0]) + base
 
 
 def least(at: Case) -> float:
@@ -98,34 +101,8 @@ def least(at: Case) -> float:
     loss = {HINGE: cp.pos(1 - m), SQUARED_HINGE: 0.5 * cp.square(cp.pos(1 - m)), LOGISTIC: cp.logistic(-m)}
     terms = sum(cp.quad_over_lin(w[j], sigma[j]) for j in range(q))
     rows = [sigma >= 0, sigma <= 1, sigma[:forced] == 1, cp.sum(sigma[forced:]) <= at.in_play.room]
-    cost = 0.5 * terms + at.in_play.penalty @ sigma + at.samples.c @ loss[at.samples.kind]
+    cost = 0.5 * terms + at.in_play.penalty @ sigma + at.samples.c @ loss[at.kind]
     return float(cp.Problem(cp.Minimize(cost), rows).solve(solver=cp.CLARABEL))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [0, 1, 15])
-def test_losses_and_their_slopes(n: int, kind: int) -> None:
-    r = np.random.default_rng(n)
-    m, q, c = 2.0 * r.normal(size=n), r.normal(size=n), r.uniform(0.5, 1.0, n)
-    alpha, rho = c * r.random(n), 0.7
-    beta, curve, inner = np.empty(n), np.full(n, -1.0), np.empty(n, np.int64)
-    count, loss, dual = loss_terms(kind, m, alpha, c, rho, beta, curve, inner)
-    whole, slope = losses(kind, m)
-    assert loss == pytest.approx(float(c @ whole), rel=1e-12)
-    if kind == HINGE:
-        v = alpha + rho * (1.0 - m)
-        np.testing.assert_allclose(beta, np.clip(v, 0.0, c))
-        wanted, bend, conjugate = np.flatnonzero((v > 0.0) & (v < c)), np.full(n, rho), beta.sum()
-    else:
-        np.testing.assert_allclose(beta, c * slope)
-        bend = c * (m < 1.0) if kind == SQUARED_HINGE else c * slope * (1.0 - slope)
-        wanted, conjugate = np.flatnonzero(bend), float(c @ whole + m @ beta)
-    np.testing.assert_array_equal(inner[:count], wanted)
-    np.testing.assert_allclose(curve[wanted], bend[wanted], rtol=1e-9)
-    assert dual == pytest.approx(conjugate, rel=1e-12)
-    at = m + 0.4 * q
-    now = np.clip(alpha + rho * (1.0 - at), 0.0, c) if kind == HINGE else c * losses(kind, at)[1]
-    assert loss_slope(kind, 0.4, m, q, alpha, c, rho) == pytest.approx(-float(now @ q), abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -183,7 +160,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     at = case(seed, kind, bias=bias)
     Z, samples, in_play, goal, point, state = at.Z, at.samples, at.in_play, at.goal, at.point, at.state
     w, y, cols, X = point.w.copy(), samples.y, in_play.cols, at.A[:, in_play.cols]
-    path = kernels.begin(Z, samples, in_play, point, state)
+    path = kernels.begin(Z, samples, in_play, goal, point, state)
     np.testing.assert_allclose(path.m, X @ w + bias * y * 0.05, atol=1e-13)
     assert (state.lower, state.upper, state.why, state.steps) == (-np.inf, np.inf, 0, 0)
     kernels.look(Z, samples, in_play, goal, point, path, state)
@@ -206,7 +183,7 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
         assert state.why == why
     if kind == HINGE:
         state.steps, state.moved, state.rose, rho, prox = 1, 1, 1, state.rho, state.prox
-        kernels.let_go(point, path, state)
+        kernels.let_go(goal.steering, point, path, state)
         np.testing.assert_array_equal(point.alpha, path.beta)
         assert (state.rho, state.prox) == (2.0 * rho, 0.5 * prox)
     ids = np.arange(cols.size)
@@ -242,35 +219,13 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     h = 1e-7
     assert state.first == pytest.approx((along(h) - along(0.0)) / h, rel=1e-3, abs=1e-4)
     assert state.first < 0.0
-    t = kernels.search(samples, in_play, point.alpha, path, face, state)
+    ahead = (smoothed(at, path.m + h * path.move) - smoothed(at, path.m)) / h
+    assert kernels.slope_of_loss(samples, point.alpha, path, state, 0.0) == pytest.approx(ahead, rel=1e-3, abs=1e-4)
+    t = kernels.search(samples, in_play, goal, point.alpha, path, face, state)
     assert 0.0 < t <= 1.0
     assert along(t) < along(0.0)
     before, b = path.m.copy(), state.intercept
-    kernels.advance(samples, in_play, point, path, face, state)
+    kernels.advance(samples, in_play, goal, point, path, face, state)
     np.testing.assert_allclose(path.m, before + t * path.move, atol=1e-13)
     np.testing.assert_allclose(face.w, w + t * face.d[: w.size], atol=1e-13)
     assert state.intercept == pytest.approx(b + (t * face.d[-1] if bias else 0.0))
-
-
-@pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
-def test_a_minimisation_lowers_the_function_and_its_gradient(seed: int, kind: int) -> None:
-    at = case(seed, kind)
-    path = kernels.begin(at.Z, at.samples, at.in_play, at.point, at.state)
-    kernels.look(at.Z, at.samples, at.in_play, at.goal, at.point, path, at.state)
-    face = kernels.face_of(at.step, at.in_play, at.point, np.arange(at.in_play.cols.size), True)
-    before = smoothed(at, path.m) + phi_of(at, face.w)
-    first = kernels.gradient(at.samples, at.in_play, path, face, at.state)
-    kernels.minimise(at.Z, at.samples, at.in_play, at.goal, at.point, path, face, at.state)
-    far = 0.5 * at.state.prox * float((face.w - face.center) @ (face.w - face.center))
-    assert smoothed(at, path.m) + phi_of(at, face.w) + far < before
-    assert kernels.gradient(at.samples, at.in_play, path, face, at.state) < first
-    at.state.why = 0
-    assert not kernels.is_decided(at.samples, at.in_play, at.goal, at.point, path, face, at.state)
-    low = at.goal._replace(cutoff=-1e9)
-    assert kernels.is_decided(at.samples, at.in_play, low, at.point, path, face, at.state)
-    at.state.why, clear = 0, at.goal._replace(cutoff=at.state.upper + 1.0, share=1e9, known=-1e9)
-    assert not kernels.is_decided(at.samples, at.in_play, clear, at.point, path, face, at.state), (
-        "it goes on to its end"
-    )

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import pytest
 from scipy import sparse
 
-from mipfs.kernels.earned import balance, pack, scores_above, to_grid, value_below
-from mipfs.kernels.kinds import HINGE, LOGISTIC, SQUARED_HINGE
+from mipfs.kernels.earned import balance, pack, remove, scores_above, to_grid, value_below
 from mipfs.kernels.structures import given
+from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 
 Array = npt.NDArray[np.float64]
 KINDS = (HINGE, SQUARED_HINGE, LOGISTIC)
@@ -33,8 +33,9 @@ def drawn(seed: int, kind: int) -> tuple[Array, Array, Array]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_grid_is_in_the_box_and_near(seed: int, kind: int) -> None:
     alpha, top, _ = drawn(seed, kind)
+    top = given(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
     whole = np.empty(alpha.size, np.int64)
-    q = int(to_grid(alpha, top, kind, 20 + seed % 20, whole))
+    q = int(to_grid(alpha, top, 20 + seed % 20, whole))
     unit = Fraction(2) ** -q
     for a, t, k in zip(alpha.tolist(), top.tolist(), whole.tolist(), strict=True):
         assert k >= 0
@@ -48,14 +49,27 @@ def test_the_grid_is_in_the_box_and_near(seed: int, kind: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_balance_is_exact_and_only_takes_away(seed: int, kind: int) -> None:
     alpha, top, y = drawn(seed, kind)
+    top = given(np.full(top.size, np.inf)) if kind == SQUARED_HINGE else top
     whole = np.empty(alpha.size, np.int64)
-    q = to_grid(alpha, top, kind, 30, whole)
+    q = to_grid(alpha, top, 30, whole)
     before = whole.copy()
-    balance(whole, top, kind, q, y)
+    balance(whole, top, q, y)
     assert int((whole * y.astype(np.int64)).sum()) == 0
     assert ((whole >= 0) & (whole <= before)).all()
     positive, negative = before[y > 0].sum(), before[y < 0].sum()
     assert whole.sum() == 2 * min(positive, negative), "no more than the surplus is taken"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_surplus_is_taken_off_one_class_alone(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    n = 1 + seed
+    whole, y = r.integers(0, 1000, n), np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    before, surplus = whole.copy(), int(r.integers(0, whole[y > 0].sum() + 1))
+    remove(whole, np.full(n, np.inf), 0, y, 1.0, surplus)
+    assert before[y > 0].sum() - whole[y > 0].sum() == surplus
+    assert ((whole >= 0) & (whole <= before)).all()
+    np.testing.assert_array_equal(whole[y < 0], before[y < 0])
 
 
 def exact_value(alpha: Array, c: Array, kind: int) -> Fraction:
@@ -78,7 +92,7 @@ def exact_value(alpha: Array, c: Array, kind: int) -> Fraction:
 def test_values_are_below_the_exact_one_and_near(seed: int, kind: int) -> None:
     alpha, c, _ = drawn(seed, kind)
     alpha = np.clip(alpha, 0.0, c)
-    exact, found = exact_value(alpha, c, kind), Fraction(float(value_below(alpha, c, kind)))
+    exact, found = exact_value(alpha, c, kind), Fraction(float(value_below(alpha, c, made(kind))))
     assert found <= exact
     assert exact - found <= Fraction(1e-12) * Fraction(float(c.sum()))
 
@@ -109,9 +123,9 @@ def test_what_is_packed_can_be_read(seed: int, weighted: bool) -> None:
     """Bits: who is not zero, of these who is at its top; then the others, `width` bytes each, the lowest first."""
     alpha, top, _ = drawn(seed, HINGE)
     n, whole = alpha.size, np.empty(alpha.size, np.int64)
-    q = to_grid(alpha, top, HINGE, 8 + 3 * (seed % 12), whole)
+    q = to_grid(alpha, top, 8 + 3 * (seed % 12), whole)
     out, at = np.full(40 + 12 * n, 255, np.uint8), seed % 5
-    end, level, width = pack(whole, given(top), HINGE, q, weighted, out, at)
+    end, level, width = pack(whole, given(top), q, weighted, out, at)
     bits = np.unpackbits(out[at:])
     there = np.flatnonzero(bits[:n])
     flags = -(-n // 8)

@@ -13,7 +13,7 @@ import pytest
 from mipfs.data.instance import Instance
 from mipfs.inner.boolean_node import NO_ROWS, Relaxation, Warm
 from mipfs.inner.propagation import Propagation
-from mipfs.kernels import node, subtree
+from mipfs.kernels import node
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE
 from mipfs.kernels.structures import Piece, Work
 from mipfs.problem import Problem
@@ -137,81 +137,3 @@ def test_a_rounded_dual_vector_is_feasible_exactly(seed: int) -> None:
     for k, a, c in zip(whole.tolist(), alpha.tolist(), at.grid.c.tolist(), strict=True):
         assert 0 <= Fraction(k) / 2 ** int(q) == Fraction(a) <= Fraction(c)
     np.testing.assert_array_equal(v, alpha * at.samples.y)
-
-
-@pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("has_rows", [False, True])
-@pytest.mark.parametrize("seed", range(6))
-def test_a_node_is_entered_relaxed_and_its_bound_earned(seed: int, has_rows: bool) -> None:
-    r = np.random.default_rng([seed, 7])
-    states = r.choice([FREE, FREE, FREE, INSIDE, OUTSIDE], K).astype(np.int8)
-    if has_rows and (states[:2] == INSIDE).all():
-        states[1] = OUTSIDE
-    at = ready(seed, has_rows=has_rows, states=states)
-    if at.least(states) == np.inf:
-        return
-    subtree.plant(at.piece)
-    at.work.alphas[0] = at.work.first[0]
-    node.enter(at.alive, at.grid, at.sides, at.piece, at.work, 0)
-    now, inside, free = at.work.now[0], np.flatnonzero(states == INSIDE), np.flatnonzero(states == FREE)
-    full = at.problem.M is not None and inside.size >= at.problem.M
-    free = free[:0] if full else free
-    assert at.work.columns[: now.count].tolist() == [*inside.tolist(), *free.tolist()]
-    assert (now.forced, now.is_leaf, now.bound) == (inside.size, free.size == 0, -np.inf)
-    np.testing.assert_array_equal(at.work.priced, at.problem.penalty)
-    node.relax_node(at.steps, at.alive, at.samples, at.grid, at.limit, at.piece, at.work, 0)
-    bound = node.earn(at.alive, at.samples, at.grid, at.work, 1)
-    assert bound <= at.least(states) * (1 + 1e-12)
-    assert bound == pytest.approx(at.grid.size * now.lower, rel=2e-2), "an unbalanced dual vector counts for less"
-    node.enter(at.alive, at.grid, at.sides, at.piece, at.work, 0)
-    node.solve(at.steps, at.alive, at.samples, at.grid, at.sides, at.limit, at.piece, at.work)
-    assert now.bound <= at.least(states) * (1 + 1e-12)
-    assert now.bound >= bound - 1e-9 * abs(bound), "a step of the prices is taken where it helps"
-    if now.is_leaf and now.bound < at.limit.cutoff:  # else it is given up on the way
-        assert now.bound == pytest.approx(at.least(states), rel=1e-3)
-
-
-@pytest.mark.usefixtures("interpreted")
-def test_a_relaxation_goes_on_in_slices() -> None:
-    """A stalled slice is followed by another, the best dual vector of all is kept."""
-    at = ready(1)
-    subtree.plant(at.piece)
-    at.work.alphas[0] = at.work.first[0]
-    node.enter(at.alive, at.grid, at.sides, at.piece, at.work, 0)
-    node.relax_node(at.steps, at.alive, at.samples, at.grid, at.limit, at.piece, at.work, 0)
-    now = at.work.now[0]
-    in_play = node.InPlay(at.work.columns[:K], 0, now.room, at.work.costs[:K])
-    wanted = now.lower
-    at.work.w[:], now.lower, now.upper = 0.0, -np.inf, np.inf
-    goal = node.Goal(np.inf, 1e-9, 0.0, -np.inf, at.work.stop)
-    alpha = at.work.first[0] / at.grid.size
-    node.relax_in_slices(at.steps, at.alive.Z, at.samples, in_play, goal, at.work, alpha)
-    assert now.lower == pytest.approx(wanted, rel=1e-6)
-    assert now.lower <= now.upper * (1 + 1e-12)
-    assert now.steps > 0
-
-
-@pytest.mark.usefixtures("interpreted")
-def test_prices_a_step_further_mostly_lift_the_bound() -> None:
-    """x1 and x2 exclude each other: multipliers of that row are at most 0. Any step is a bound; one may be too long."""
-    rose = []
-    for seed in range(6):
-        at = ready(seed, has_rows=True, factor=100.0)
-        subtree.plant(at.piece)
-        at.work.alphas[0] = at.work.first[0]
-        node.enter(at.alive, at.grid, at.sides, at.piece, at.work, 0)
-        node.relax_node(at.steps, at.alive, at.samples, at.grid, at.limit, at.piece, at.work, 0)
-        now, where = at.work.now[0], at.work.columns.tolist()
-        before = node.earn(at.alive, at.samples, at.grid, at.work, 1)
-        assert at.problem.M is not None
-        node.price_further(
-            at.alive.Z, at.samples, at.sides, at.work, K, bool(now.sum >= at.problem.M - 1e-6), 1, at.grid.size
-        )
-        assert (now.gain > 0.0) == (at.work.sigma[where.index(0)] + at.work.sigma[where.index(1)] > 1.0 + 2e-6)
-        assert at.work.y_next[0] <= 1e-12
-        now.constant = node.price(at.sides, at.work.y_next, at.alive.penalty, at.work.priced, at.work.dense)
-        node.relax_node(at.steps, at.alive, at.samples, at.grid, at.limit, at.piece, at.work, 1)
-        after = node.earn(at.alive, at.samples, at.grid, at.work, 2)
-        assert after <= at.least(at.piece.states[0]) * (1 + 1e-12)
-        rose.append(after > before or now.gain == 0.0)
-    assert sum(rose) >= 5

@@ -10,15 +10,12 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels.columns import both_ways
-from mipfs.kernels.kinds import HINGE, LOGISTIC, SQUARED_HINGE
-from mipfs.kernels.newton import smooth_terms
 from mipfs.kernels.prices import (
     HELD,
     INNER,
     Binding,
     Relaxed,
     binding,
-    curvature_weights,
     drop_idle,
     missed,
     price,
@@ -27,6 +24,7 @@ from mipfs.kernels.prices import (
 )
 from mipfs.kernels.propagation import INSIDE
 from mipfs.kernels.structures import RowSides, Samples, given
+from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 from tests.kernels.test_propagation import drawn as drawn_rows
 from tests.kernels.test_propagation import selections
 
@@ -103,22 +101,6 @@ def test_missed_and_binding_rows(seed: int) -> None:
         np.testing.assert_allclose(one[:count], other, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [HINGE, SQUARED_HINGE, LOGISTIC])
-def test_curvature_at_a_dual_vector_is_that_at_its_margins(kind: int) -> None:
-    r = np.random.default_rng(0)
-    m, c = r.normal(size=12), r.random(12) + 0.1
-    if kind == HINGE:
-        beta, wanted = c * r.choice([0.0, 0.3, 1.0], 12), None
-        wanted = np.where((beta > 0.0) & (beta < c), 0.7, 0.0)
-    else:
-        terms = [smooth_terms(kind, float(a), float(b)) for a, b in zip(m, c, strict=True)]
-        beta, wanted = np.array([one[1] for one in terms]), np.array([one[2] for one in terms])
-    inner, weights = np.empty(12, np.int64), np.empty(12)
-    count = curvature_weights(kind, beta, c, 0.7, inner, weights)
-    np.testing.assert_array_equal(inner[:count], np.flatnonzero(wanted))
-    np.testing.assert_allclose(weights[:count], wanted[wanted > 0.0], rtol=1e-9)
-
-
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("seed", range(15))
 def test_changes_solve_the_system_of_the_rows_that_stay(seed: int, first: int) -> None:
@@ -156,7 +138,7 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     ends = R @ whole - r.normal(size=rows)
     y, after = r.normal(size=rows), np.empty(rows)
     relaxed = Relaxed(cols, forced, full, w, sigma, beta, rho, size)
-    samples = Samples(given(y_label), given(c), kind, bias)
+    samples = Samples(given(y_label), given(c), made(kind), bias)
     gain = step(both_ways(A, A.size), samples, sides_of(R, ends, ends), relaxed, y, np.empty(K, np.int64), after)
     part = np.array([t for t in range(q) if t < forced or sigma[t] > 0.0])
     fractional = np.array([t >= forced and sigma[t] < 1.0 for t in part])

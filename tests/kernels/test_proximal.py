@@ -12,7 +12,6 @@ from scipy import sparse
 
 from mipfs.kernels import group_descent
 from mipfs.kernels.group_descent import Blocks
-from mipfs.kernels.kinds import LOGISTIC, SQUARED_HINGE
 from mipfs.kernels.proximal import (
     Groups,
     Iterates,
@@ -29,6 +28,8 @@ from mipfs.kernels.proximal import (
     threshold,
 )
 from mipfs.kernels.simplex_qp import PROXIMAL_WEIGHT, maximise
+from mipfs.kernels.structures import given
+from tests.kernels.loss_cases import LOGISTIC, SQUARED_HINGE, made
 
 Array = npt.NDArray[np.float64]
 TIGHT = {"solver": cp.CLARABEL, "tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -124,7 +125,7 @@ def test_losses_and_their_slopes(n: int) -> None:
         (LOGISTIC, np.logaddexp(0.0, -m), 1.0 / (1.0 + np.exp(m))),
     ):
         alpha = np.empty(n)
-        assert loss_and_dual(kind, m, c, alpha) == pytest.approx(float(c @ value), rel=1e-12)
+        assert loss_and_dual(made(kind), m, given(c), alpha, np.empty(2)) == pytest.approx(float(c @ value), rel=1e-12)
         np.testing.assert_allclose(alpha, c * slope, rtol=1e-12)
 
 
@@ -140,7 +141,7 @@ def test_the_reduced_problem_is_minimised(kind: int, is_sparse: bool, room: floa
     x, old, kept, alpha = np.zeros(6), np.zeros(6), np.empty((2, n)), np.empty(n)
     state = np.array([1.0, 0.0, 0.0, np.inf, 1.0])
     at = Iterates(x, old, kept, state, alpha)
-    loss = Smooth(triple(A) if is_sparse else A, y, c, kind, True, 1.0)
+    loss = Smooth(triple(A) if is_sparse else A, y, given(c), made(kind), True, 1.0)
     for _ in range(60):
         accelerated(loss, Groups(pointer, columns, scale, room), at, 1e-12, -1.0, 100)
         if state[1] == 1.0:

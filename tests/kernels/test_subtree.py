@@ -12,10 +12,10 @@ from mipfs.branching import RULES, get_rule
 from mipfs.compiled import compiled
 from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
-from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
-from mipfs.kernels.structures import LIMITS, Piece, RelaxedNode, Work
+from mipfs.kernels.structures import LIMITS, Piece, RelaxedNode, Work, steering_of
 from mipfs.pointers import Step
+from mipfs.settings import NodeSettings
 from tests.kernels.test_node import K as N_COLUMNS
 from tests.kernels.test_node import Ready, ready
 from tests.kernels.test_propagation import drawn as drawn_rows
@@ -139,7 +139,7 @@ def plain(at: Ready) -> tuple[Piece, Work]:
         return array.view(np.dtype(array.dtype.descr)) if array.dtype.names else array
 
     return Piece(*(own(one)[None] for one in at.piece)), at.work._replace(
-        now=own(at.work.now), newton=own(at.work.newton)
+        now=own(at.work.now), newton=own(at.work.newton), steering=steering_of(NodeSettings())
     )
 
 
@@ -167,95 +167,12 @@ def test_an_exploration_loses_no_selection_below_the_cutoff(seed: int, has_rows:
     assert total["floor"] >= cutoff * (1 - 1e-12)
 
 
-@pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("has_rows", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_compiled_and_interpreted_explorations_are_the_same(seed: int, has_rows: bool) -> None:
-    """All steps as the Python that they are written in, and in one piece of compiled code."""
-    compiled_at, at = (ready(seed, has_rows=has_rows, factor=1.3) for _ in range(2))
-    pieces, work = plain(compiled_at)
-    limits = np.zeros(1, LIMITS)
-    limits[0] = tuple(at.limit)
-    subtree.explore(at.steps, at.alive, at.samples, at.grid, at.sides, limits, pieces, work)
-    at.work.alphas[0] = at.work.first[0]
-    subtree.explore_below(at.steps, at.alive, at.samples, at.grid, at.sides, at.limit, at.piece, at.work)
-    total, other = pieces.totals[0, 0], at.piece.totals[0]
-    for name in ("places", "nodes", "duals", "offers", "solved"):
-        assert total[name] == other[name], name
-    count = int(total["nodes"])
-    np.testing.assert_array_equal(pieces.states[0, :count], at.piece.states[:count])
-    np.testing.assert_allclose(pieces.nodes[0, :count]["bound"], at.piece.nodes[:count]["bound"], rtol=1e-6)
-    for name in ("feature", "outside", "inside", "dual", "cause"):
-        places = int(total["places"])
-        np.testing.assert_array_equal(pieces.places[0, :places][name], at.piece.places[:places][name])
-
-
-@pytest.mark.usefixtures("interpreted")
-@pytest.mark.parametrize("has_rows", [False, True])
-@pytest.mark.parametrize("seed", range(6))
-def test_the_steps_of_a_node(seed: int, has_rows: bool) -> None:
-    """Solved, its dual vector kept, its weights offered, its fate, what is fixed, and its two children."""
-    at = ready(seed, has_rows=has_rows, factor=1.3)
-    piece, work, total = at.piece, at.work, at.piece.totals[0]
-    work.alphas[0] = work.first[0]
-    subtree.plant(piece)
-    assert subtree.has_room(at.sides, piece, total)
-    root, now = piece.nodes[0], work.now[0]
-    node.enter(at.alive, at.grid, at.sides, piece, work, 0)
-    node.solve(at.steps, at.alive, at.samples, at.grid, at.sides, at.limit, piece, work)
-    subtree.keep_dual(at.samples, at.grid, piece, work)
-    assert (total.solved, total.duals, now.is_better, root.parent) == (1, 2, 1, 1)
-    assert root.bound == now.bound
-    assert total.bytes == piece.duals[1].end > 0
-    assert now.fixes == np.count_nonzero(work.fixed[: now.count] != FREE)
-    subtree.offer(at.grid, piece, work)
-    size = np.abs(work.w[: now.count]) * np.sqrt(at.grid.size) + subtree.DUST * work.sigma[: now.count]
-    np.testing.assert_allclose(piece.offers[0, work.columns[: now.count]], size, rtol=1e-6)
-    assert piece.sums[0] == now.sum
-    assert subtree.fate(at.grid, at.limit, work, root) == subtree.OPEN
-    now.is_leaf = True
-    assert subtree.fate(at.grid, at.limit, work, root) == subtree.LEAF
-    now.is_leaf, work.newton[0].why, now.upper = False, STALLED, now.edge / at.grid.size + 1e9
-    assert subtree.fate(at.grid, at.limit, work, root) == subtree.STUCK
-    subtree.hand_down(at.grid, piece, work)
-    np.testing.assert_allclose(
-        piece.weights[0, work.columns[: now.count]], work.w[: now.count] * np.sqrt(at.grid.size), rtol=1e-6
-    )
-    assert root.rho == max(node.RHO_LEAST, node.BACK * work.newton[0].rho)
-    before, fixed = piece.states[0].copy(), work.fixed.copy()
-    if now.fixes:
-        is_left = subtree.fix(at.alive, at.sides, at.limit, piece, work)
-        screened = piece.places[0]
-        assert (screened.feature, screened.dual, screened.outside) == (N_COLUMNS, 1, 1)
-        for t in range(now.count):
-            if fixed[t] != FREE:
-                assert piece.states[0, work.columns[t]] == fixed[t]
-        for states in (before, piece.states[0]):
-            assert at.least(states) == at.least(before), "what is fixed is worse than the cutoff"
-        assert is_left or at.least(before) == np.inf
-    inside, free = (int(np.count_nonzero(piece.states[0] == state)) for state in (INSIDE, FREE))
-    assert subtree.is_decided(at.alive, piece, work) == (free == 0 or inside >= at.alive.M)
-    if free == 0 or inside >= at.alive.M or root.place < 0:
-        return
-    whole, place = piece.states[0].copy(), piece.places[root.place]
-    subtree.split(at.steps, at.alive, at.sides, at.limit, piece, work)
-    assert (total.nodes, root.age) == (2, 1)
-    j = int(place.feature)
-    assert whole[j] == FREE
-    assert (piece.states[0, j], piece.states[1, j]) == (OUTSIDE, INSIDE)
-    least = [at.least(states) for t, states in enumerate(piece.states[:2]) if piece.nodes[t].place >= 0]
-    assert min(least, default=np.inf) == at.least(whole)
-    fresh = int(total.places)
-    assert subtree.open_place(piece) == fresh
-    assert (piece.places[fresh].feature, piece.places[fresh].value) == (-1, -np.inf)
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_what_rows_fix_is_a_chain_of_refuted_places(seed: int) -> None:
     A, sides, states, M = drawn_rows(seed)
     piece = planted(A.shape[0])
     piece.states[0] = states
-    work = Work.of(3, K, A.shape[0], 9, 1, np.zeros(1, np.int8))
+    work = Work.of(3, K, A.shape[0], 9, 1, np.zeros(1, np.int8), steering_of(NodeSettings()))
     atoms, causes, after = np.empty(K, np.int64), np.empty(K, np.int64), states.copy()
     found, broken = propagate(sides, M, after, atoms, causes)
     assert subtree.settle(sides, M, piece, work, 0) == (broken < 0)
