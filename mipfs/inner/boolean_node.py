@@ -179,6 +179,7 @@ class Relaxation:
         self.stop = stop
         self.rule = rule
         self.settings = settings
+        self._steering = steering_of(settings)
         self._made: dict[bool, Steps] = {}
         self.M = problem.M
         self.loss = get_loss(problem.loss)
@@ -294,9 +295,7 @@ class Relaxation:
         most = -1 if self.M is None else self.M
         alive = Columns(self._Z, self._raw, given(self.penalty), given(self.center), given(self.norms), most)
         grid = Grid(given(c), given(self.top), self.size, bool(np.any(c != c[0])), self.bits, float(self.coarse))
-        work = Work.of(
-            c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, steering_of(self.settings)
-        )
+        work = Work.of(c.size, self.alive.size, sides.indptr.size - 1, self.budget, count, self.stop, self._steering)
         return alive, self._unmade, grid, sides, np.empty(count, LIMITS), pieces, work
 
     def _steps(self, handed: Handed) -> Steps:

@@ -124,7 +124,7 @@ def lower(g: float, gains: Array, inside: Any, free: Any, M: int | None) -> floa
     held = gains[inside]
     mine = gains[free]
     room = mine.size if M is None else M - held.size
-    return earned(g, held.tolist(), np.sort(largest(mine, room))[::-1].tolist(), room, math.inf)[0]
+    return added(g, -held, -largest(mine, room))
 
 
 def largest(values: Array, count: int) -> Array:

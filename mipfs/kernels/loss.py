@@ -7,6 +7,7 @@ one inside a loop over them. A new loss compiles its four functions only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from numba import types
@@ -83,6 +84,12 @@ class LossKernels:
 
     @property
     def made(self) -> LossSteps:
-        """The functions in machine code, which is compiled now where none is kept."""
-        at_margins, slope, curvature, dual = (step.made().address for step in self.steps)
-        return LossSteps(at_margins, slope, curvature, dual, self.is_smoothed, self.is_steady)
+        """The functions in machine code, which is compiled at the first call where none is kept."""
+        return _made(self)
+
+
+@cache
+def _made(kernels: LossKernels) -> LossSteps:
+    """The addresses of a loss's functions, looked up once a process: that takes numba's lock and 150 µs."""
+    at_margins, slope, curvature, dual = (step.made().address for step in kernels.steps)
+    return LossSteps(at_margins, slope, curvature, dual, kernels.is_smoothed, kernels.is_steady)

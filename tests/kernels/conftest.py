@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mipfs.kernels import boolean_newton, node, subtree
+from mipfs.kernels import boolean_newton
 from mipfs.losses import get_loss
 from mipfs.pointers import Step
 from tests.kernels.loss_cases import NAMES, made
@@ -17,7 +17,7 @@ from tests.kernels.loss_cases import NAMES, made
 
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In three modules, what is inlined is its Python, and a step that is called by its address is called by name.
+    """Of a relaxation, what is inlined is its Python, and a step that is called by its address is called by name.
 
     Columns, dense ones, are added by NumPy.
     """
@@ -41,9 +41,7 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(boolean_newton, name, by_address(name))
     monkeypatch.setattr(boolean_newton, "width", lambda Z: Z[0].shape[1])
     monkeypatch.setattr(boolean_newton, "add_columns", add_columns)
-    for module in (boolean_newton, node, subtree):
-        for name, value in vars(module).copy().items():
-            if getattr(value, "targetoptions", {}).get("inline") == "always":
-                monkeypatch.setattr(module, name, value.py_func)
-        if hasattr(module, "call"):
-            monkeypatch.setattr(module, "call", call)
+    monkeypatch.setattr(boolean_newton, "call", call)
+    for name, value in vars(boolean_newton).copy().items():
+        if getattr(value, "targetoptions", {}).get("inline") == "always":
+            monkeypatch.setattr(boolean_newton, name, value.py_func)

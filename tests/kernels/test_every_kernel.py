@@ -24,7 +24,7 @@ WITHIN = frozenset(
     f"{module}.{name}"
     for module, names in {
         "boolean_newton": "minimise is_decided",
-        "node": "enter solve price_further relax_node relax_in_slices earn round_dual rounded_of",
+        "node": "enter solve price_further relax_node relax_in_slices earn",
         "subtree": "explore_below has_room keep_dual offer fate hand_down fix is_decided split open_place",
     }.items()
     for name in names.split()
