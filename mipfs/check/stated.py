@@ -1,8 +1,8 @@
-"""What a loss is to the checker: a class `Stated` in the loss's own file, of which the checker runs nothing else.
+"""What a loss or a regulariser is to the checker: the class `Stated` of its own file, of which nothing else is run.
 
 The class is taken out of the file's text, with what the file imports of `math`, `numpy`, `fractions` and
 `mipfs.stated`, and is run apart: a statement that uses anything else of its file, or of the package, meets a name
-that is not there, and nothing is accepted. So the file of a loss is one, and its checker still shares no code with
+that is not there, and nothing is accepted. So the file is one, is not imported, and its checker shares no code with
 its solver.
 """
 
@@ -13,24 +13,42 @@ import importlib.util
 from functools import lru_cache
 from typing import Any
 
-from mipfs.check.rounding import Rejected, require
+from mipfs.check.rounding import Rejected
 from mipfs.losses import LOSSES
+from mipfs.regularisers import REGULARISERS
 from mipfs.stated import Array, StatedLoss
 
+TABLES = {"loss": LOSSES, "regulariser": REGULARISERS}
+"""The files, by kind and name."""
 VOCABULARY = ("__future__", "typing", "math", "fractions", "numpy", "numpy.typing", "mipfs.stated")
 """What a statement may be written in: modules that a file imports, as they are or names of them."""
 
 
 def stated_loss(name: str) -> StatedLoss:
-    """The statement of a loss by its name, from the file that `mipfs.losses.LOSSES` names."""
-    require(name in LOSSES, f"no certificate is known for the loss {name!r}")
-    spec = importlib.util.find_spec(LOSSES[name])
-    source = spec.loader.get_source(spec.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
-    found = None if source is None else _class_of(source, str(LOSSES[name]))
-    if found is None:
-        raise Rejected(f"no certificate is known for the loss {name!r}")
-    stated: StatedLoss = found()
+    """The statement of a loss by its name."""
+    stated: StatedLoss = statement_of("loss", name)()
     return stated
+
+
+def statement_of(kind: str, name: str) -> Any:
+    """The class that states a loss or a regulariser, from the file that its table names."""
+    table = TABLES[kind]
+    unknown = f"no certificate is known for the {kind} {name!r}"
+    if name not in table:
+        raise Rejected(f"{unknown}; a {kind} of your own is entered first, on the command line by --module")
+    spec = importlib.util.find_spec(table[name])
+    source = spec.loader.get_source(spec.name) if spec is not None and spec.loader is not None else None  # type: ignore[attr-defined]
+    found = None if source is None else _class_of(source, table[name])
+    if found is None:
+        raise Rejected(f"{unknown}: {table[name]} has no class Stated")
+    return found
+
+
+def believed(params: Any) -> list[str]:
+    """What a problem names that does not come with the package, and is believed as its file states it, in words."""
+    given = {"loss": params["loss"], "regulariser": (params.get("regulariser") or {}).get("name")}
+    files = [(kind, name, TABLES[kind].get(name, "mipfs.")) for kind, name in given.items()]
+    return [f"the {kind} {name!r}, as {file} states it" for kind, name, file in files if not file.startswith("mipfs.")]
 
 
 @lru_cache

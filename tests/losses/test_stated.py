@@ -28,7 +28,7 @@ def test_it_is_the_loss(name: str) -> None:
     np.testing.assert_allclose(stated.losses(short), one, rtol=1e-14, atol=0)
     h = 1e-6
     assert np.all(stated.losses(short) - stated.losses(short - h) <= h * stated.steepest(short) + 1e-14 * (1 + one))
-    assert (stated.target, stated.has_top, stated.has_rho) == (loss.target, loss.has_top, loss.has_rho)
+    assert (stated.target, stated.max_slope, stated.has_rho) == (loss.target, loss.max_slope, loss.has_rho)
     c = np.exp(r.standard_normal(50))
     alpha = c * r.random((7, 50)) * (1.0 if loss.has_top else 2.0)
     sums = np.array([float(sum(map(Fraction, row.tolist()), Fraction(0))) for row in alpha])
