@@ -361,6 +361,63 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
 
 
+def test_modules_of_ones_own_on_the_command_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Solved by a loss and a rule of their own, verified with the loss; without it refused, with the remedy."""
+    from mipfs.cli import main
+
+    data = make()
+    samples = ["label," + ",".join(data.feature_names)]
+    samples += [",".join(map(repr, [int(y), *x])) for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True)]
+    (place / "data.csv").write_text("\n".join(samples))
+    source, saved = str(place / "data.csv"), str(place / "r.json")
+    loss, rule = str(place / "toy_loss.py"), str(place / "toy_branching.py")
+    solve = [
+        "solve",
+        "fsp-m",
+        source,
+        "-p",
+        "M=2",
+        "-p",
+        "C=2",
+        "-p",
+        "loss=huber-hinge",
+        "--gap",
+        "1e-6",
+        "--json",
+        saved,
+    ]
+    entered = (losses.LOSSES, "huber-hinge"), (branching.RULES, "toy-branching")
+    try:
+        assert main(solve) == 2
+        assert "'huber-hinge' is not known" in capsys.readouterr().err
+        assert main([*solve, "--module", loss, "--module", rule, "-o", "branching=toy-branching"]) == 0
+        assert main(["verify", saved, source, "--module", loss]) == 0
+        assert "the loss 'huber-hinge', as toy_loss states it" in capsys.readouterr().out
+        found = json.loads(Path(saved).read_text())
+        supports = [[*s] for size in range(3) for s in itertools.combinations(range(7), size)]
+        assert found["objective"] == pytest.approx(min(huber(data.X[:, s], data.y, 2.0) for s in supports), rel=1e-6)
+        del losses.LOSSES["huber-hinge"]
+        assert main(["verify", saved, source]) == 1
+        assert "entered first, on the command line by --module" in capsys.readouterr().err
+        (place / "hinge_again.py").write_text("class LOSS:\n    name = 'hinge'\n")
+        (place / "broken.py").write_text("x = 1 / 0\n")
+        (place / "json.py").write_text("")
+        for given, message in (
+            (str(place / "hinge_again.py"), "the name 'hinge' is that of mipfs.losses.hinge"),
+            (str(place / "broken.py"), "broken.py:1: ZeroDivisionError"),
+            (str(place / "json.py"), "Python knows another module 'json'; rename the file"),
+            (str(place / "none.py"), "no such file"),
+            ("no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ):
+            assert main(["verify", saved, source, "--module", given]) == 2
+            error = capsys.readouterr().err
+            assert message in error
+            assert error.count("\n") == 1
+    finally:
+        for table, name in entered:
+            table.pop(name, None)
+
+
 def best_of_all(problem: Problem, C: float, M: int) -> float:
     """The least hinge objective over all supports, by Clarabel."""
     from tests.oracles import brute_force
@@ -402,6 +459,18 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="decorate choose of toy_baseline"):
         mipfs.solve(problem, "branch", branching="plain")
     monkeypatch.delitem(branching.RULES, "plain")
+    for number, (body, message) in enumerate((
+        ("0", "choose of wrong_rule_0 must return int64, not Literal"),
+        ("relaxed.w[places[0]]", "choose of wrong_rule_1 must return int64, not float64"),
+        ("relaxed.weights[places[0]]", "choose of wrong_rule_2 does not compile: .*'weights'.*wrong_rule_2.py"),
+        ("places[0] + 1000", "must return one of the places that it is given"),
+    )):  # fmt: skip
+        text = EXAMPLES["toy_branching"].replace("return first", f"return {body}")
+        (place / f"wrong_rule_{number}.py").write_text(text)
+        monkeypatch.setitem(branching.RULES, "wrong", f"wrong_rule_{number}")
+        with pytest.raises(UsageError, match=message):
+            mipfs.solve(problem, "branch", branching="wrong")
+    monkeypatch.delitem(branching.RULES, "wrong")
     known = "one of largest-weight, most-fractional, first"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")

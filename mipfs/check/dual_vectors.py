@@ -54,7 +54,6 @@ class Duals:
     def top(self) -> Array | None:
         """The upper ends of the box, (n,), None where it is open: k·2^−q ≤ tc exactly, for k·2^−q is a float."""
         slope = self.statement.stated.max_slope
-        require(slope > 0, f"the steepest slope of the loss is stated as {slope!r}")
         if slope == math.inf:
             return None
         weights, kind = np.unique(self.statement.c, return_inverse=True)

@@ -13,7 +13,9 @@ import importlib.util
 from functools import lru_cache
 from typing import Any
 
-from mipfs.check.rounding import Rejected
+import numpy as np
+
+from mipfs.check.rounding import Rejected, require
 from mipfs.losses import LOSSES
 from mipfs.regularisers import REGULARISERS
 from mipfs.stated import Array, StatedLoss
@@ -23,11 +25,34 @@ TABLES = {"loss": LOSSES, "regulariser": REGULARISERS}
 VOCABULARY = ("__future__", "typing", "math", "fractions", "numpy", "numpy.typing", "mipfs.stated")
 """What a statement may be written in: modules that a file imports, as they are or names of them."""
 
+MARGINS = (-1e6, -1e3, -30.0, -3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 3.0, 30.0, 1e3)
+SHARES, OPEN = (0.001, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0), 64.0
+"""Where a statement is tried: margins, and shares of the top of its box, or of a number where it is open."""
+AGREEMENT = 1e-8
+"""What rounding may change, relative to the terms."""
+
 
 def stated_loss(name: str) -> StatedLoss:
-    """The statement of a loss by its name."""
+    """The statement of a loss by its name, whose dual was found to lie below it at a few numbers."""
     stated: StatedLoss = statement_of("loss", name)()
+    _try(stated, name)
     return stated
+
+
+def _try(stated: StatedLoss, name: str) -> None:
+    """Reject a loss that states g(α) > ℓ(m) + αm somewhere in its box, as a box that is too large does: no proof."""
+    t, m = stated.max_slope, np.array(MARGINS)
+    require(t > 0, f"the steepest slope of the loss {name!r} is stated as {t!r}")
+    alpha = (t if t < np.inf else OPEN) * np.array(SHARES)[:, None]
+    losses, size = stated.losses(stated.target - m), np.abs(alpha * m)
+    g = stated.dual_below(alpha, alpha[:, 0], np.ones(1))[:, None]
+    above = np.argwhere(~(g <= losses + alpha * m + AGREEMENT * (losses + size + np.abs(g))))
+    if len(above):
+        a, k = above[0]
+        raise Rejected(
+            f"the loss {name!r} is stated wrongly: its dual is {g[a, 0]:g} at alpha = {alpha[a, 0]:g}, c = 1, "
+            f"but loss + alpha·margin {losses[k] + alpha[a, 0] * m[k]:g} at margin {m[k]:g}; see max_slope = {t!r}"
+        )
 
 
 def statement_of(kind: str, name: str) -> Any:

@@ -106,6 +106,8 @@ class Loss(ABC):
         """The upper ends of the dual box, (n,): tc, inf where it is open; never above the exact product."""
         if not self.has_top:
             return np.broadcast_to(np.inf, c.shape)
+        if self.max_slope == 1.0:
+            return c
         top = self.max_slope * c
         return top if np.frexp(self.max_slope)[0] == 0.5 else np.nextafter(top, 0.0)  # powers of two round nothing
 

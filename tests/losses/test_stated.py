@@ -85,6 +85,27 @@ def test_a_statement_cannot_call_what_it_checks(body: str, tmp_path: Path, monke
     assert stated_loss("case").losses(np.array([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("max_slope = 1.5", "its dual is 1.125 at alpha = 1.125, c = 1, but loss .* at margin -1e.06"),
+        ("max_slope = float('inf')", "its dual is"),
+        ("max_slope = float('nan')", "is stated as nan"),
+        ("max_slope = 0.0", "is stated as 0.0"),
+        ("target = 0.0", "its dual is"),
+    ],
+)
+def test_a_dual_that_lies_above_its_loss_is_refused(
+    change: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = FILE.format(body="np.maximum(0.0, short)").replace('words = "w"', f'words = "w"\n    {change}')
+    (tmp_path / "stated_wrong.py").write_text(text)
+    monkeypatch.setitem(losses.LOSSES, "case", "stated_wrong")
+    with pytest.raises(Rejected, match=message):
+        stated_loss("case")
+
+
 @pytest.mark.parametrize("text", [None, "x = 1\n"])
 def test_what_states_nothing_is_refused(text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
