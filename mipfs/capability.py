@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.losses import LOSSES
+from mipfs.losses import LOSSES, get_loss, laws
 from mipfs.regularisers import REGULARISERS
 
 if TYPE_CHECKING:
@@ -150,7 +150,11 @@ def check(
     Raises
     ------
     UsageError
+        What is lacking, or a loss that breaks its laws.
     """
+    loss = get_loss(problem.loss)
+    if loss.pointwise:
+        laws.check(loss)
     lacking = own.lacking(problem)
     if not lacking:
         return

@@ -17,6 +17,8 @@ from numba.core import cgutils, errors, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
 
+from mipfs.errors import UsageError
+
 
 class StepType(types.Type):
     """The type of the address of a compiled function of some argument types, and of what it returns."""
@@ -56,14 +58,25 @@ class Step:
         return cls(function, StepType(tuple(typeof(value) for value in arguments), returns))
 
     def made(self) -> Step:
-        """The step in machine code, which is compiled now where none is kept."""
+        """The step in machine code, which is compiled now where none is kept.
+
+        Raises
+        ------
+        UsageError
+            It is a user's own, and does not compile, or returns something else.
+        """
+        name = f"{self.function.__name__} of {self.function.py_func.__module__}"
         with global_compiler_lock:
-            self.function.compile(self.type.arguments)
+            try:
+                self.function.compile(self.type.arguments)
+            except errors.NumbaError as error:
+                if self.function.py_func.__module__.startswith("mipfs."):
+                    raise
+                said = [line.strip() for line in str(error).splitlines() if line.strip()]
+                raise UsageError(f"{name} does not compile: {' '.join(said[1:3])}") from error
             code = self.function.overloads[self.type.arguments]
             if code.signature.return_type != self.type.returns:
-                name = self.function.__name__
-                found = code.signature.return_type
-                raise TypeError(f"{name} must return {self.type.returns}, not {found}")
+                raise UsageError(f"{name} must return {self.type.returns}, not {code.signature.return_type}")
             return Step(self.function, self.type, code.library.get_pointer_to_function(code.fndesc.llvm_func_name))
 
 

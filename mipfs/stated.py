@@ -1,5 +1,6 @@
 """The words in which a loss's own file states the loss once more for the checker, which runs that class and no more.
 
+A regulariser's file does likewise, in rational numbers alone (`mipfs.check.regulariser.Stated` says what).
 Below every room: what the solver and the checker have in common are these words, and no line of what they compute.
 """
 
@@ -22,13 +23,13 @@ class StatedLoss(ABC):
     Attributes
     ----------
     words : str, L as the checker says it
-    has_top : bool, whether α ≤ c in the dual set
+    max_slope : float, the steepest slope t of ℓ: the dual set is 0 ≤ α ≤ tc, exactly; inf where there is none
     has_rho : bool, whether there is a ρ-form
     target : float, what margins fall short of, in units of the margin: 1, or 0 for a loss of the margin itself
     """
 
     words: str
-    has_top = True
+    max_slope = 1.0
     has_rho = False
     target = 1.0
 

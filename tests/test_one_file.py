@@ -33,6 +33,8 @@ from mipfs.data.made import MadeMatrix
 from mipfs.errors import DataError, UsageError
 from mipfs.inner.boolean import Boolean
 from mipfs.lab import baselines, sketch
+from mipfs.losses.base import Loss
+from mipfs.losses.hinge import Hinge
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.readers import files
@@ -116,6 +118,124 @@ def test_a_loss(place: Path, monkeypatch: pytest.MonkeyPatch, is_compiled: bool)
     ), rel=1e-6)  # fmt: skip
     with pytest.raises(UsageError, match="no conic form"):
         mipfs.solve(problem, "conic")
+
+
+STEEP = {
+    "0.0 < beta[i] < (1.0 - 1e-9) * c[i]": "0.0 < beta[i] < (1.0 - 1e-9) * T * c[i]",
+    "beta[i] = c[i] * steep": "beta[i] = T * c[i] * steep",
+    "first -= c[i]": "first -= T * c[i]",
+    "second += c[i]": "second += T * c[i]",
+    "curve[i] = c[i]": "curve[i] = T * c[i]",
+    "(2.0 * c[i])": "(2.0 * T * c[i])",
+    "(2.0 * c)": "(2.0 * T * c)",
+    "1.0 - self.alpha / self.c, 1.0 / self.c": "1.0 - self.alpha / (T * self.c), 1.0 / (T * self.c)",
+    "float(c @ ": "float(T * c @ ",
+    "return c * np.minimum(short, 1.0), c *": "return T * c * np.minimum(short, 1.0), T * c *",
+    "return np.where(short < 1.0": "return T * np.where(short < 1.0",
+    "return np.clip": "return T * np.clip",
+    'words = "': 'max_slope = T\n    words = "T times ',
+    'name, terms = "huber-hinge",': 'max_slope = T\n    name, terms = "huber-hinge",',
+}
+"""The toy loss times T: L(m) = T Σ c ℓ(m), 0 ≤ α ≤ Tc, g(α) = Σ α − α²/(2Tc)."""
+
+
+def steep(place: Path, T: float, *, left: str = "") -> None:
+    """The file of that loss; what contains `left` stays as it was."""
+    text = EXAMPLES["toy_loss"]
+    for old, new in STEEP.items():
+        assert old in text, old
+        text = text if left and left in new else text.replace(old, re.sub(r"\bT\b", repr(T), new))
+    (place / "toy_loss.py").write_text(text)
+
+
+@pytest.mark.parametrize(("T", "is_compiled"), [(2.0, True), (2.0, False), (0.7, True)])
+def test_a_loss_of_another_slope(place: Path, monkeypatch: pytest.MonkeyPatch, T: float, is_compiled: bool) -> None:
+    """Tℓ at C is ℓ at TC: exact by every driver, with a regulariser of its own and with weights; certified."""
+    monkeypatch.setitem(losses.LOSSES, "huber-hinge", "toy_loss")
+    steep(place, T)
+    loss = importlib.import_module("toy_loss").LOSS
+    if not is_compiled:
+        monkeypatch.setattr(type(loss), "kernels", None)
+    weights = np.where(np.arange(40) % 3, 1.0, 2.0)
+    data, C, M = make(), 0.3, 2
+    twice = np.repeat(np.arange(40), weights.astype(int))
+    heavy = Instance.from_arrays(data.X, data.y, sample_weight=weights)
+    supports = [[*s] for size in range(M + 1) for s in itertools.combinations(range(7), size)]
+    best = min(huber(data.X[:, s], data.y, T * C) for s in supports)
+    of_heavy = min(huber(data.X[twice][:, s], data.y[twice], T * C) for s in supports)
+    for driver, given, right in (("branch", data, best), ("gbd", data, best), ("branch", heavy, of_heavy)):
+        result = mipfs.solve(Problem(given, loss="huber-hinge", M=M, C=C), driver, gap=1e-7)
+        assert result.status is mipfs.Status.OPTIMAL, driver
+        assert result.objective == pytest.approx(right, rel=1e-6)
+        assert result.bound <= right * (1 + 1e-7)
+        report = mipfs.verify(result, given)
+        assert report.accepted, report.reason
+        assert f"{T!r} times C Σ" in report.statement[0]
+        assert "the loss 'huber-hinge', as toy_loss states it" in report.unchecked
+        assert result.claim is not None
+        document = json.loads(result.to_json()) | dict(result.stated) | {"certificate": result.claim.entry()}
+        arrays = result.claim.proof.arrays()
+        higher = document["bound"] * 1.001
+        raised = document | {"bound": higher, "gap": 0.0, "certificate": document["certificate"] | {"bound": higher}}
+        assert not check(raised, arrays, given).accepted
+        lifted = arrays | {"dual_level": np.where(arrays["dual_level"] > 0, arrays["dual_level"] * 2, -1)}
+        assert not check(document, lifted, given).accepted or given is heavy  # of weights the level is not read
+    relaxed = mipfs.solve(Problem(data, loss="huber-hinge", M=M, C=C), "kelley", gap=1e-6)
+    assert relaxed.bound <= best * (1 + 1e-7)
+    assert mipfs.verify(relaxed, data).accepted
+    signed = Problem(data, loss="huber-hinge", M=M, C=C, regulariser=regularisers.get_regulariser("box", low=0.0))
+    found = mipfs.solve(signed, "branch", gap=1e-7)
+    assert found.status is mipfs.Status.OPTIMAL
+    assert mipfs.verify(found, data).accepted
+    # The file that states less of its box to the checker has no certificate that holds there.
+    if T > 1.0:
+        monkeypatch.setitem(sys.modules, "toy_loss", sys.modules["toy_loss"])
+        steep(place, T, left="times")
+        importlib.invalidate_caches()
+        assert "leaves its box" in mipfs.verify(result, given).reason
+
+
+def test_the_top_of_a_dual_box_is_exact() -> None:
+    """The checker's is the largest float that is not above tc; the solver's is not above that."""
+    from mipfs.check.dual_vectors import Duals
+
+    c = np.exp(np.random.default_rng(0).normal(0.0, 20.0, 200))
+    for t in (1.0, 2.0, 0.7, 3.0, 1e-3, np.inf):
+        loss: Any = type("Case", (Hinge,), {"max_slope": t})()
+        case: Any = type("Case", (), {"statement": type("S", (), {"c": c, "stated": loss})})()
+        top = Duals.top.func(case)  # type: ignore[attr-defined]
+        if t == np.inf:
+            assert top is None
+            assert np.all(loss.top(c) == np.inf)
+            continue
+        for one, own, weight in zip(top.tolist(), loss.top(c).tolist(), c.tolist(), strict=True):
+            exact = Fraction(t) * Fraction(weight)
+            assert Fraction(own) <= Fraction(one) <= exact < Fraction(math.nextafter(one, math.inf))
+            assert own >= one * (1 - 1e-15)
+
+
+def test_a_loss_that_breaks_its_laws_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(losses.LOSSES, "huber-hinge", "toy_loss")
+    problem = Problem(make(), M=2)
+    steep(place, 2.0, left="terms =")
+    for change, message in (
+        (
+            {},
+            "'huber-hinge' falls with a slope of 2, above max_slope = 1: .* say max_slope = 2, in its class",
+        ),
+        ({"max_slope": math.inf}, "dual_value is .* above value .* at margin -1e.06: no bound would hold"),
+        (
+            {"max_slope": 2.0, "dual_value": lambda self, alpha, c: float(alpha.sum())},
+            "dual_value is 1 at alpha = 1 .* 0.75 at margin 0.5",
+        ),
+        ({"max_slope": 2.0, "derivatives": Loss.derivatives, "kernels": None}, "neither kernels nor derivatives"),
+    ):
+        monkeypatch.delitem(sys.modules, "toy_loss", raising=False)
+        Huber = importlib.import_module("toy_loss").Huber
+        for name, value in change.items():
+            setattr(Huber, name, value)
+        with pytest.raises(UsageError, match=message):
+            mipfs.solve(problem.replace(loss="huber-hinge"), "gbd")
 
 
 def shrunk(Z: Array, y: Array, C: float, loss: str, bias: bool, mu: float) -> float:
@@ -241,6 +361,63 @@ def test_a_driver(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mipfs.solve(problem.replace(forced_in=("x1",)), "enumerate")
 
 
+def test_modules_of_ones_own_on_the_command_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Solved by a loss and a rule of their own, verified with the loss; without it refused, with the remedy."""
+    from mipfs.cli import main
+
+    data = make()
+    samples = ["label," + ",".join(data.feature_names)]
+    samples += [",".join(map(repr, [int(y), *x])) for x, y in zip(data.X.tolist(), data.y.tolist(), strict=True)]
+    (place / "data.csv").write_text("\n".join(samples))
+    source, saved = str(place / "data.csv"), str(place / "r.json")
+    loss, rule = str(place / "toy_loss.py"), str(place / "toy_branching.py")
+    solve = [
+        "solve",
+        "fsp-m",
+        source,
+        "-p",
+        "M=2",
+        "-p",
+        "C=2",
+        "-p",
+        "loss=huber-hinge",
+        "--gap",
+        "1e-6",
+        "--json",
+        saved,
+    ]
+    entered = (losses.LOSSES, "huber-hinge"), (branching.RULES, "toy-branching")
+    try:
+        assert main(solve) == 2
+        assert "'huber-hinge' is not known" in capsys.readouterr().err
+        assert main([*solve, "--module", loss, "--module", rule, "-o", "branching=toy-branching"]) == 0
+        assert main(["verify", saved, source, "--module", loss]) == 0
+        assert "the loss 'huber-hinge', as toy_loss states it" in capsys.readouterr().out
+        found = json.loads(Path(saved).read_text())
+        supports = [[*s] for size in range(3) for s in itertools.combinations(range(7), size)]
+        assert found["objective"] == pytest.approx(min(huber(data.X[:, s], data.y, 2.0) for s in supports), rel=1e-6)
+        del losses.LOSSES["huber-hinge"]
+        assert main(["verify", saved, source]) == 1
+        assert "entered first, on the command line by --module" in capsys.readouterr().err
+        (place / "hinge_again.py").write_text("class LOSS:\n    name = 'hinge'\n")
+        (place / "broken.py").write_text("x = 1 / 0\n")
+        (place / "json.py").write_text("")
+        for given, message in (
+            (str(place / "hinge_again.py"), "the name 'hinge' is that of mipfs.losses.hinge"),
+            (str(place / "broken.py"), "broken.py:1: ZeroDivisionError"),
+            (str(place / "json.py"), "Python knows another module 'json'; rename the file"),
+            (str(place / "none.py"), "no such file"),
+            ("no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ):
+            assert main(["verify", saved, source, "--module", given]) == 2
+            error = capsys.readouterr().err
+            assert message in error
+            assert error.count("\n") == 1
+    finally:
+        for table, name in entered:
+            table.pop(name, None)
+
+
 def best_of_all(problem: Problem, C: float, M: int) -> float:
     """The least hinge objective over all supports, by Clarabel."""
     from tests.oracles import brute_force
@@ -282,6 +459,18 @@ def test_a_branching_rule(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="decorate choose of toy_baseline"):
         mipfs.solve(problem, "branch", branching="plain")
     monkeypatch.delitem(branching.RULES, "plain")
+    for number, (body, message) in enumerate((
+        ("0", "choose of wrong_rule_0 must return int64, not Literal"),
+        ("relaxed.w[places[0]]", "choose of wrong_rule_1 must return int64, not float64"),
+        ("relaxed.weights[places[0]]", "choose of wrong_rule_2 does not compile: .*'weights'.*wrong_rule_2.py"),
+        ("places[0] + 1000", "must return one of the places that it is given"),
+    )):  # fmt: skip
+        text = EXAMPLES["toy_branching"].replace("return first", f"return {body}")
+        (place / f"wrong_rule_{number}.py").write_text(text)
+        monkeypatch.setitem(branching.RULES, "wrong", f"wrong_rule_{number}")
+        with pytest.raises(UsageError, match=message):
+            mipfs.solve(problem, "branch", branching="wrong")
+    monkeypatch.delitem(branching.RULES, "wrong")
     known = "one of largest-weight, most-fractional, first"
     with pytest.raises(UsageError, match=f"branching = 'best' is not known; it is {known}"):
         mipfs.solve(problem, "branch", branching="best")

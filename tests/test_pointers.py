@@ -10,6 +10,7 @@ import pytest
 from numba import float64, int64, njit
 from numba.core.errors import TypingError
 
+from mipfs.errors import UsageError
 from mipfs.pointers import Step, call
 
 
@@ -82,7 +83,7 @@ def test_a_step_returns_what_it_is_said_to_return() -> None:
     assert twice_the_total(step, values, 2) == 28.0
     with pytest.raises(ZeroDivisionError):
         twice_the_total(step, values, -1)
-    with pytest.raises(TypeError, match="total must return int64, not float64"):
+    with pytest.raises(UsageError, match=r"total of \S+ must return int64, not float64"):
         Step.of(total, values, 1, returns=int64).made()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from scipy import sparse
 
 from mipfs.check.made import MadeAtoms
 from mipfs.check.regulariser import twice_above
-from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, require
+from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, below, require
 from mipfs.check.statement import Atoms, Statement
 from mipfs.readers import duals as stored
 
@@ -47,6 +49,15 @@ class Duals:
             widths += (statement.data.n_features, 0 if atoms.members is None else atoms.members.size)
         self.per_block = max(1, NUMBERS_PER_BLOCK // max(self.n, *widths))
         self._columns: dict[int, Columns] = {}
+
+    @cached_property
+    def top(self) -> Array | None:
+        """The upper ends of the box, (n,), None where it is open: k·2^−q ≤ tc exactly, for k·2^−q is a float."""
+        slope = self.statement.stated.max_slope
+        if slope == math.inf:
+            return None
+        weights, kind = np.unique(self.statement.c, return_inverse=True)
+        return np.array([below(Fraction(slope) * Fraction(one)) for one in weights.tolist()])[kind]
 
     def blocks(self) -> Iterator[tuple[range, list[float], Array]]:
         """`costs` of block after block."""
@@ -95,10 +106,11 @@ class Duals:
         # Entries that a float holds, and n of which add up in 64 bits.
         wide = np.any((k < 0) | (k > min(2**53, 2**62 // self.n)), axis=1)
         require(not wide.any(), f"dual vector {ids[wide.argmax()]} is negative somewhere, or too wide for exact sums")
-        if self.statement.stated.has_top:
-            for row, i in np.argwhere(k > np.floor(np.ldexp(self.statement.c, q[:, None])))[:1]:
+        if self.top is not None:
+            for row, i in np.argwhere(k > np.floor(np.ldexp(self.top, q[:, None])))[:1]:
+                times = "" if self.statement.stated.max_slope == 1 else f"{self.statement.stated.max_slope!r} times "
                 raise Rejected(
-                    f"dual vector {ids[row]} leaves its box at sample {i + 1}: it exceeds C times the weight"
+                    f"dual vector {ids[row]} leaves its box at sample {i + 1}: it exceeds {times}C times the weight"
                 )
         balance = k @ self.y.astype(np.int64)
         off = int(np.argmax(balance != 0))

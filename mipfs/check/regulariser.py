@@ -2,13 +2,12 @@
 
     v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) ≥ g(α) − Σ_j σ_j h_j(ω_j),   h(ω) = max over w of ωw − r(w)
 
-What r and h are is stated by the class ``STATED`` of the regulariser's file, which uses rational numbers and nothing
-else: `mipfs.regularisers` imports nothing of the solver's, and of its files only the one that is named is loaded.
+What r and h are is stated by the class `Stated` of the regulariser's file, in rational numbers: see
+`mipfs.check.stated`, which runs it apart from that file.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
@@ -16,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mipfs.check.rounding import Array, Integers, Rejected, above, require
-from mipfs.regularisers import REGULARISERS
+from mipfs.check.stated import statement_of
 
 
 class Stated(Protocol):
@@ -33,17 +32,16 @@ class Stated(Protocol):
         """h_j(ω)."""
 
 
-def stated(params: Mapping[str, Any]) -> Stated | None:
+def stated_regulariser(params: Mapping[str, Any]) -> Stated | None:
     """The regulariser of a problem; None for ½w²."""
     given = params.get("regulariser")
     if given is None:
         return None
     require(isinstance(given, Mapping) and isinstance(given.get("name"), str), "the regulariser has no name")
     name = given["name"]
-    require(name in REGULARISERS, f"no certificate is known for the regulariser {name!r}")
     own = {key: value for key, value in given.items() if key != "name"}
     try:
-        found: Stated = importlib.import_module(REGULARISERS[name]).STATED(**own)
+        found: Stated = statement_of("regulariser", name)(**own)
     except (TypeError, ValueError, OverflowError) as error:
         raise Rejected(f"the regulariser {name!r} is not stated as it must be: {error}") from None
     return found

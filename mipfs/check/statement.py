@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from mipfs.check.made import MadeAtoms, Remade
-from mipfs.check.regulariser import stated as stated_regulariser
+from mipfs.check.regulariser import stated_regulariser
 from mipfs.check.rounding import (
     NEAR,
     NORMAL,

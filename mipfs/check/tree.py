@@ -44,6 +44,7 @@ from mipfs.check.monomials import Monomials
 from mipfs.check.near import NearOptimal
 from mipfs.check.relaxed import check_relaxation, unshown
 from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
+from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
 from mipfs.data.instance import Instance
@@ -164,7 +165,7 @@ def _check(
         found["unchecked"] += ("the words of columns of words, which this data does not have as such",)
     if certificate.get("found") is not None:
         found["unchecked"] += ("the bound that the run itself found, before its certificate was cut to a size",)
-    found["unchecked"] += unshown(document)
+    found["unchecked"] += (*unshown(document), *believed(document["params"]))
     near = document.get("near_optimal")
     if near is not None and any(entry.get("ties") for entry in near["supports"]):
         found["unchecked"] += ("how many larger supports only add features of weight 0",)

@@ -25,6 +25,7 @@ from mipfs.cli.options import (
     parse_params,
     read_options,
 )
+from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def solve(
         str | None,
         typer.Option("--write", metavar="FILE", help="Write the declared model too: FILE.lp, FILE.mps or FILE.nl."),
     ] = None,
+    module: Module = None,
     scale: Scale = None,
     label: Label = None,
     positive: Positive = None,
@@ -119,8 +121,9 @@ def solve(
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
     params = parse_params(param or ())
     model_file = model if model.endswith(".py") else None
-    check_target(json, data_file, subject_to, validation, model_file, pair=True)
-    inputs = (data_file, subject_to, validation, model_file)
+    inputs = (data_file, subject_to, validation, model_file, *files_of(module))
+    check_target(json, *inputs, pair=True)
+    enter(module or ())
     check_page(report, *inputs, resume, outputs=(json, write, checkpoint))
     if write is not None:
         written.check_suffix(Path(write))

@@ -23,6 +23,7 @@ from mipfs.cli.options import (
     parse_params,
     read_options,
 )
+from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.errors import LabelError, UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def verify(
     subject_to: SubjectTo = None,
     model: Model = None,
     param: Param = None,
+    module: Module = None,
     json: Json = None,
     quiet: Quiet = False,
     seed: Seed = 0,
@@ -55,7 +57,8 @@ def verify(
     """Check a result against DATA: status, objective, bound, what predict uses; and print the problem in words.
 
     With --subject-to the rows of the result must be those of the data and of that file, and no others. Where a .py file
-    declared rows too, --model and its -p say so.
+    declared rows too, --model and its -p say so. A loss of your own is entered by --module; of its file nothing is
+    believed but its class Stated.
     """
     import mipfs
     from mipfs.check.tree import Report
@@ -63,7 +66,8 @@ def verify(
     from mipfs.cli.output import check_target, write_json
     from mipfs.result.result import Result
 
-    check_target(json, result_file, data_file, subject_to, model)
+    check_target(json, result_file, data_file, subject_to, model, *files_of(module))
+    enter(module or ())
     if param and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     result = Result.load(result_file)

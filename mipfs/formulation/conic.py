@@ -171,12 +171,12 @@ class Dual:
 
 
 def dual_of(problem: Problem) -> Dual:
-    """A and g of the problem's loss: 0 ≤ α (≤ C_i), and yᵀα = 0 with a free bias."""
+    """A and g of the problem's loss: 0 ≤ α ≤ its top, and yᵀα = 0 with a free bias."""
     loss = get_loss(problem.loss)
     alpha = cp.Variable(problem.data.n_samples, name="alpha")
     rows = [alpha >= 0]
     if loss.has_top:
-        rows.append(alpha <= problem.c_i)
+        rows.append(alpha <= loss.top(problem.c_i))
     if problem.bias:
         rows.append(problem.data.y @ alpha == 0)
     return Dual(alpha, cp.multiply(problem.data.y, alpha), loss.conic_dual(cp, alpha, problem.c_i), rows)

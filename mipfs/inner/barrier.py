@@ -1,7 +1,7 @@
 """v(σ) by Newton's method on the dual with a barrier and a line search: it descends through any kinks of h'.
 
-    F(α) = −g(α) + Σ σ_j h_j(ω_j(α)) − μ Σ [log α_i + log(c_i − α_i)]  over y'α = 0,   μ → 0
-    F' = −g'(α) + Zw − μ/α + μ/(c − α),   w = σh'(ω),   F'' = diag(D) + Z diag(σh''(ω)) Z'
+    F(α) = −g(α) + Σ σ_j h_j(ω_j(α)) − μ Σ [log α_i + log(top_i − α_i)]  over y'α = 0,   μ → 0
+    F' = −g'(α) + Zw − μ/α + μ/(top − α),   w = σh'(ω),   F'' = diag(D) + Z diag(σh''(ω)) Z'
 
 F is convex and its slope Lipschitz: there is always a step that falls. The interior point (`mipfs.inner.interior`) is
 faster, and takes steps that nothing ensures to fall: where it circles between two sides of a kink, this takes over.
@@ -52,26 +52,31 @@ class Dual:
     share: Array
     bias: bool
 
+    @property
+    def top(self) -> Array:
+        """The upper ends of the box, (n,)."""
+        return self.loss.top(self.c)
+
     def value(self, alpha: Array, mu: float) -> float:
         """F(α)."""
         with np.errstate(divide="ignore", invalid="ignore"):  # at the boundary F is inf, and no step is taken
             inside = float(np.log(alpha).sum())
             if self.loss.has_top:
-                inside += float(np.log(self.c - alpha).sum())
+                inside += float(np.log(self.top - alpha).sum())
         worth = float(self.share @ self.regulariser.conjugate(self.Z.T @ alpha))
         return worth - float(self.loss.dual_value(alpha, self.c)) - mu * inside
 
     def step(self, alpha: Array, mu: float) -> tuple[Array, Array, float, float]:
         """Newton's step, the weights at α, the intercept (the multiplier of y'α = 0) and the decrease it promises."""
-        terms = self.loss.terms(self.c, alpha)
+        terms = self.loss.terms_at(self.c, alpha)
         margins, D = terms.bend()
         omega = self.Z.T @ alpha
         w = self.share * self.regulariser.weight(omega)
         slope = self.Z @ w - margins - mu / alpha
         D = D + mu / np.square(alpha)
         if self.loss.has_top:
-            slope = slope + mu / (self.c - alpha)
-            D = D + mu / np.square(self.c - alpha)
+            slope = slope + mu / terms.beta
+            D = D + mu / np.square(terms.beta)
         kappa = self.share * self.regulariser.curvature(omega)
         root = self.Z[:, kappa > 0.0] * np.sqrt(kappa[kappa > 0.0])
         M = np.eye(root.shape[1]) + root.T @ (root / D[:, None])
@@ -111,7 +116,7 @@ def _searched(F: Callable[[Array], float], dual: Dual, alpha: Array, direction: 
     """A step length that falls enough, inside the box; 0 where rounding shows none."""
     room = [np.where(direction < 0.0, -alpha / np.minimum(direction, -1e-300), np.inf)]
     if dual.loss.has_top:
-        room.append(np.where(direction > 0.0, (dual.c - alpha) / np.maximum(direction, 1e-300), np.inf))
+        room.append(np.where(direction > 0.0, (dual.top - alpha) / np.maximum(direction, 1e-300), np.inf))
     length = min(1.0, BACK * float(np.min(room)))
     before = F(alpha)
     for _ in range(50):

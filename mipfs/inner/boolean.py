@@ -133,7 +133,8 @@ class Boolean:
         inside, free = np.flatnonzero(self.low > 0.5), np.flatnonzero((self.low < 0.5) & (self.high > 0.5))
         if self.problem.M is not None and inside.size >= self.problem.M:
             free = free[:0]
-        start = _uniform(self.c, self.y, self.problem.bias)
+        start = self.loss.middle(self.c)
+        start = balanced(start, self.y) if self.problem.bias else start
         best, steps = self._earn(start, np.zeros(self.row_lb.size)), 0
         working = self._first(best.cut.slopes, free)
         goal = self.settings.loose if working.size < free.size else 0.5 * tol
@@ -324,7 +325,7 @@ class Boolean:
         watch = Watch(
             problem, Z, self.y, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal, enough=enough
         )
-        loss = self.loss.terms(self.c, 0.5 * self.c) if last is None else last[0].loss
+        loss = self.loss.terms_at(self.c) if last is None else last[0].loss
         gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
         kind = IterativeInteriorPoint if gradients else InteriorPoint
         method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser)
@@ -393,12 +394,3 @@ class Earned:
     y: Array
     factor: float
     prices: Prices
-
-
-def _uniform(c: Array, y: Array, bias: bool) -> Array:
-    """Half of every weight, balanced between the classes."""
-    share = np.full(c.size, 0.5)
-    if bias:
-        positive, negative = float(c[y > 0].sum()), float(c[y < 0].sum())
-        share = share * np.where(y > 0, min(1.0, negative / positive), min(1.0, positive / negative))
-    return share * c

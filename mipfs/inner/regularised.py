@@ -73,7 +73,7 @@ class RegularisedSolver:
         regulariser = self.problem.regulariser.at(ids).scaled(self.size)
         seen = Seen(self, Dense(Z, self.must_stop), regulariser, share, NEARER * tol)
         method = InteriorPoint(
-            seen.Z, self.y, self.loss.terms(self.c, 0.5 * self.c), self.problem.bias, np.full(ids.size, -1),
+            seen.Z, self.y, self.loss.terms_at(self.c), self.problem.bias, np.full(ids.size, -1),
             np.zeros(0), cardinality(0, None), regulariser=regulariser, share=share,
         )  # fmt: skip
         with suppress(Interrupted):
@@ -85,7 +85,7 @@ class RegularisedSolver:
 
     def _descended(self, seen: Seen) -> int:
         """Go on by steps that descend, where the interior point's led nowhere; their number."""
-        share = 0.5 * self.c
+        share = self.loss.middle(self.c)
         if self.problem.bias:
             share = balanced(share, self.y)
         dual = Dual(seen.Z.Z, self.y, self.c, self.loss, seen.regulariser, seen.share, self.problem.bias)

@@ -43,8 +43,9 @@ class LossSteps(NamedTuple):
 class LossKernels:
     """The functions that make a loss known to the kernels, decorated with `mipfs.compiled.compiled`.
 
-    All vectors have an entry for every sample; c are the loss weights, and `sums` (2,) receives what is summed. α and ρ
-    are for losses that are smoothed: others do not read them.
+    All vectors have an entry for every sample; c are the loss weights. A function returns nothing: what it finds of
+    every sample it writes to vectors, and one or two sums over the samples to `sums` (2,), in the order given below. α
+    and ρ are for losses that are smoothed: others do not read them.
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class LossKernels:
     dual : dual(alpha, c, sums)
         sums: g(α), and the sum of the absolute terms that it is the sum of. No fastmath: the bound rests on it.
     is_smoothed : bool
-        Whether ℓ' jumps: then β = clip(α + ρ(1 − m), 0, c), of an augmented Lagrangian.
+        Whether ℓ' jumps: then β, of an augmented Lagrangian, is the nearest to α + ρ(target − m) of what may be −cℓ' at
+        a kink; of the hinge clip(α + ρ(1 − m), 0, c).
     is_steady : bool
         Whether the curvature hardly changes from one Newton step to the next.
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from mipfs.compiled import compiled
+from mipfs.errors import UsageError
 from mipfs.kernels.boolean_newton import STALLED
 from mipfs.kernels.earned import balance, earned, gains, rounded_down, scores_above, to_grid, value_below
 from mipfs.kernels.order import falling
@@ -216,7 +217,7 @@ def place_to_split(branch, relaxed, states):  # type: ignore[no-untyped-def]
             break
     t = call(branch, relaxed, places[:count])
     if t < 0 or t >= relaxed.atoms.size or states[relaxed.atoms[t]] != FREE:
-        raise ValueError("a branching rule must return one of the places that it is given")
+        raise UsageError("a branching rule must return one of the places that it is given")
     return t
 
 

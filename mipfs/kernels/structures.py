@@ -292,10 +292,12 @@ class Work(NamedTuple):
 
 
 class RelaxedNode(NamedTuple):
-    """What a branching rule (`mipfs.branching`) knows of a relaxed node, over its q atoms in play.
+    """What a branching rule (`mipfs.branching`) knows of a relaxed node, over its q atoms in play, those not fixed out.
 
-    atoms : (q,) their numbers;  w : (q,) weights, or norms of the weights of atoms of several columns, up to a factor
-    sigma : (q,) σ of the relaxation
+    atoms : (q,) int64, their numbers among those that the search holds, in the order of the data
+    w : (q,) weights of the relaxation, or norms of the weights of atoms of several columns: up to one factor for all,
+        which kernels and the interior point have each their own, so that they are compared with one another only
+    sigma : (q,) σ of the relaxation, from 0 to 1
     bound, cutoff : the bound that the node earned, and the one from which on it would be pruned
     """
 

@@ -1,6 +1,7 @@
 """What a loss is: one object that says all that the package asks of it. A new one is a file and a line in `LOSSES`.
 
-L(m) = Σ c_i ℓ(m_i),   g(α) = min over m of Σ α_i m_i + L(m),   A = {0 ≤ α (≤ c)}, and y'α = 0 with a free bias
+L(m) = Σ c_i ℓ(m_i),   g(α) = min over m of Σ α_i m_i + L(m),   A = {0 ≤ α ≤ tc}, t the steepest slope of ℓ, and y'α = 0
+with a free bias
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Loss(ABC):
     ----------
     name : str, as users write it
     pointwise : bool, whether it is a sum over the samples
-    has_top : bool, whether α ≤ c
+    max_slope : float, t = sup −ℓ': the dual box is 0 ≤ α ≤ tc; inf where ℓ grows without a steepest slope
     dual_depends_on_c : bool, whether g does, beside α
     has_rho : bool, whether the problem has a ρ-form (Tan 2010, (1)): ℓ must be homogeneous of degree 2 in 1 − m
     is_smooth : bool, whether ℓ' is continuous
@@ -48,7 +49,7 @@ class Loss(ABC):
 
     name: str
     pointwise = True
-    has_top = True
+    max_slope = 1.0
     dual_depends_on_c = True
     has_rho = False
     is_smooth = True
@@ -59,6 +60,11 @@ class Loss(ABC):
     target = 1.0
     has_free_slacks = False
     says_sign = True
+
+    @property
+    def has_top(self) -> bool:
+        """Whether the dual box is closed above."""
+        return self.max_slope < np.inf
 
     @property
     def solver_class(self) -> type[Solver]:
@@ -94,11 +100,24 @@ class Loss(ABC):
 
     def derivatives(self, margins: Array, c: Array) -> tuple[Array, Array]:
         """−L'(m) and L''(m) (of one side where it jumps), both (n,)."""
-        raise NotImplementedError
+        raise UsageError(f"the loss {self.name!r} has neither kernels nor derivatives: its SVMs cannot be solved")
 
     def top(self, c: Array) -> Array:
-        """The upper ends of the dual box, (n,)."""
-        return c if self.has_top else np.broadcast_to(np.inf, c.shape)
+        """The upper ends of the dual box, (n,): tc, inf where it is open; never above the exact product."""
+        if not self.has_top:
+            return np.broadcast_to(np.inf, c.shape)
+        if self.max_slope == 1.0:
+            return c
+        top = self.max_slope * c
+        return top if np.frexp(self.max_slope)[0] == 0.5 else np.nextafter(top, 0.0)  # powers of two round nothing
+
+    def middle(self, c: Array) -> Array:
+        """An α (n,) inside the box: half of c, or of its top where that is less."""
+        return 0.5 * min(1.0, self.max_slope) * c
+
+    def terms_at(self, c: Array, alpha: Array | None = None) -> Terms:
+        """Its terms at a dual vector (n,) inside the box, by default the middle."""
+        return self.terms(c, self.middle(c) if alpha is None else alpha, self.top(c))
 
     def feasible_dual(self, alpha: Array, c: Array, y: Array, bias: bool) -> tuple[Integers, int]:
         """α on a grid on which its box and y'α = 0 are integer identities; see `mipfs.svm.dyadic`."""

@@ -78,8 +78,6 @@ def dual(alpha, c, sums):  # type: ignore[no-untyped-def]
 class SquaredHingeTerms(Terms):
     """½ max(0, 1 − m)²: b = 1 − α/c."""
 
-    has_top = False
-
     def bend(self) -> tuple[Array, Array]:
         return 1.0 - self.alpha / self.c, 1.0 / self.c
 
@@ -89,7 +87,7 @@ class SquaredHinge(base.Loss):
 
     name = "squared-hinge"
     formula = "(C/2) Σ max(0, 1 − mᵢ)²"
-    has_top = False
+    max_slope = np.inf
     has_rho = True
     says_sign = False
     vanishes = True
@@ -139,7 +137,7 @@ class Stated(StatedLoss):
     """As the checker states it."""
 
     words = "(C/2) Σ max(0, 1 − m_i)²"
-    has_top = False
+    max_slope = np.inf
     has_rho = True
 
     def losses(self, short: Array) -> Array:

@@ -1,6 +1,6 @@
 """The losses as an interior point sees them: margins, dual variables in a box, and slacks between the two.
 
-    m + ξ − s = b(α),   α s = μ,   (c − α) ξ = μ,   b(α) = −d/dα of the conjugate: the margin at which α is the slope
+    m + ξ − s = b(α),   α s = μ,   (top − α) ξ = μ,   b(α) = −d/dα of the conjugate: the margin at which α is the slope
 
     hinge: b = 1;   squared hinge: b = 1 − α/c and no ξ, for the box has no top;   logistic: b = log((c − α)/α)
 
@@ -19,19 +19,20 @@ Array = npt.NDArray[np.float64]
 class Terms:
     """A loss Σ c_i ℓ(m_i): dual variables, slacks, and the D and γ of dα = D(γ − dm).
 
+    A loss's own class says `bend` alone, from ``self.c``, ``self.alpha`` and ``self.beta``, the room up to the top.
+
     Parameters
     ----------
     c : (n,) weights > 0
     alpha : (n,) where to begin, inside the box
+    top : (n,) upper ends of the box, as `mipfs.losses.base.Loss.top` says them, inf where it is open
     """
 
-    has_top = True
-    """Whether α ≤ c."""
-
-    def __init__(self, c: Array, alpha: Array) -> None:
+    def __init__(self, c: Array, alpha: Array, top: Array) -> None:
         self.c = c
         self.alpha = alpha
-        self.beta = c - alpha
+        self.beta = top - alpha
+        self.has_top = bool(np.isfinite(top[0]))
         self.d_alpha, self.ds, self.d_xi = np.zeros(c.size), np.zeros(c.size), np.zeros(c.size)
         # Slacks of one, or more where a small weight would leave its product below the others.
         level = float(np.mean(np.minimum(alpha, self.beta))) if self.has_top else float(np.mean(alpha))
@@ -45,7 +46,7 @@ class Terms:
             self.xi = np.maximum(self.xi, mu / self.beta)
 
     def bend(self) -> tuple[Array | float, Array | float]:
-        """b(α) and −b'(α) ≥ 0."""
+        """b(α), the margin at which −cℓ' is α, and −b'(α) ≥ 0: (n,) each, or a number where all are one."""
         raise NotImplementedError
 
     def linearise(self, m: Array) -> Array:

@@ -1,13 +1,15 @@
-"""A user's own formulation: a Python file that defines ``build(data, **params)``."""
+"""A user's own Python: a formulation, a file that defines ``build(data, **params)``, or a module to import."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,6 +25,8 @@ def build_of(path: Path) -> Callable[..., Any]:
     UsageError
         One line: no such file, an error while it ran, or no such function.
     """
+    if not os.path.isfile(path):
+        raise UsageError(f"{path}: no such file; give the path of a .py file that defines build(data, **params)")
     build = getattr(_run(path), "build", None)
     if not callable(build):
         raise UsageError(f"{path}: defines no function build(data, **params)")
@@ -41,16 +45,47 @@ def one_line(error: BaseException, path: Path) -> UsageError:
 
 def _run(path: Path) -> ModuleType:
     """Run a user's file as a module of its own."""
-    if not os.path.isfile(path):
-        raise UsageError(f"{path}: no such file; give the path of a .py file that defines build(data, **params)")
     spec = importlib.util.spec_from_file_location(f"_mipfs_user_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Registered before it runs, as an import would: dataclasses and pickling look their module up.
     sys.modules[spec.name] = module
-    try:
+    with _errors_in_one_line(path):
         spec.loader.exec_module(module)
+    return module
+
+
+def imported(text: str) -> ModuleType:
+    """Import a module by its name, or by the path of a .py file, beside which others are then found too.
+
+    By its own name, unlike a formulation: other processes compile its functions, and the checker reads its text.
+
+    Raises
+    ------
+    UsageError
+        One line: no such module, an error while it ran, or another module of that name.
+    """
+    path = Path(text)
+    if path.suffix != ".py":
+        with _errors_in_one_line(path):
+            return importlib.import_module(text)
+    if not os.path.isfile(path):
+        raise UsageError(f"{path}: no such file; give the path of a .py file, or the name of a module")
+    folder = str(path.resolve().parent)
+    sys.path += [] if folder in sys.path else [folder]
+    with _errors_in_one_line(path):
+        module = importlib.import_module(path.stem)
+    if Path(str(module.__file__)).resolve() != path.resolve():
+        raise UsageError(f"{path}: Python knows another module {path.stem!r}; rename the file")
+    return module
+
+
+@contextmanager
+def _errors_in_one_line(path: Path) -> Iterator[None]:
+    """Errors of a user's file, one line each."""
+    try:
+        yield
     except SyntaxError as error:
         where = path if error.lineno is None else f"{error.filename}:{error.lineno}"
         raise UsageError(f"{where}: {error.msg}") from error
@@ -58,4 +93,3 @@ def _run(path: Path) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:
         raise one_line(error, path) from error
-    return module

@@ -1,7 +1,7 @@
 """The regularisers, one file each: the term r(w) of a weight, in one object (`base.Regulariser`).
 
-The room imports nothing of the solver's, so that the checker, which looks in this table for what a result names, loads
-a regulariser's own file and nothing else: see `mipfs.regularisers.base`.
+The room imports nothing of the solver's. The checker looks in this table for what a result names, and runs the class
+`Stated` of that file apart (`mipfs.check.stated`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mipfs.regularisers.base import Regulariser
 
 REGULARISERS = {"ridge": "mipfs.regularisers.ridge", "box": "mipfs.regularisers.box"}
-"""The module of every regulariser, by its name: ``KIND`` is its class there, ``STATED`` what the checker has of it."""
+"""The module of every regulariser, by its name: ``KIND`` is its class there, `Stated` what the checker has of it."""
 
 
 def get_regulariser(given: Any, **parameters: Any) -> Regulariser:

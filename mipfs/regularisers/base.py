@@ -6,7 +6,7 @@
 Laws that proofs rest on: r is convex, r(0) = 0 and r(w) − ½w² is convex too, so that r ≥ ½w², 0 ≤ h(ω) ≤ ½ω² and
 0 ≤ h'' ≤ 1. So no value of (P) is negative, v falls in σ, and a feature of weight w is worth ½w² at least.
 
-A file has two classes that know nothing of one another: ``KIND``, a `Regulariser`, is the solver's; ``STATED`` says the
+A file has two classes that know nothing of one another: ``KIND``, a `Regulariser`, is the solver's; `Stated` says the
 same to the checker in rational numbers, and uses nothing but them. This room imports nothing of the solver's.
 """
 

@@ -131,4 +131,3 @@ class Stated:
 
 
 KIND = Box
-STATED = Stated

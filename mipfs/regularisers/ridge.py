@@ -61,5 +61,4 @@ class Stated:
 
 
 KIND = Ridge
-STATED = Stated
 RIDGE = Ridge()

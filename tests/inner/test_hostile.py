@@ -210,7 +210,7 @@ def test_the_dual_of_a_loss_is_that_of_its_margins(loss: str) -> None:
     """b(α) is the margin at which −α is the loss's slope, by finite differences, and bend's second part is −b'."""
     alpha = np.array([0.1, 0.4, 0.7])
     c = np.array([1.0, 0.5, 2.0])
-    point = get_loss(loss).terms(c, alpha)
+    point = get_loss(loss).terms_at(c, alpha)
     m = np.broadcast_to(np.asarray(point.bend()[0]), 3)
     value: dict[str, Callable[[Array], Any]] = {
         "hinge": lambda m: np.maximum(0.0, 1.0 - m),
@@ -221,5 +221,7 @@ def test_the_dual_of_a_loss_is_that_of_its_margins(loss: str) -> None:
     left, right = (c * (value[loss](m + s) - value[loss](m + s - step)) / step for s in (0.0, step))
     assert np.all(-left >= alpha - 1e-5)
     assert np.all(-right <= alpha + 1e-5)
-    above, below = (np.broadcast_to(np.asarray(get_loss(loss).terms(c, alpha + s).bend()[0]), 3) for s in (step, -step))
+    above, below = (
+        np.broadcast_to(np.asarray(get_loss(loss).terms_at(c, alpha + s).bend()[0]), 3) for s in (step, -step)
+    )
     assert np.allclose((below - above) / (2 * step), point.bend()[1], rtol=1e-5, atol=1e-8)

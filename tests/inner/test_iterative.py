@@ -142,7 +142,7 @@ def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> 
         for bias in (True, False):
             points = []
             for kind in (IterativeInteriorPoint, InteriorPoint):
-                loss = get_loss("hinge").terms(np.ones(n), np.full(n, 0.5))
+                loss = get_loss("hinge").terms_at(np.ones(n), np.full(n, 0.5))
                 method = kind(Z, y, loss, bias, np.arange(k), np.zeros(k), polytope, regulariser=RIDGE)
                 for _ in range(4):
                     assert method.step()

@@ -28,7 +28,7 @@ def test_it_is_the_loss(name: str) -> None:
     np.testing.assert_allclose(stated.losses(short), one, rtol=1e-14, atol=0)
     h = 1e-6
     assert np.all(stated.losses(short) - stated.losses(short - h) <= h * stated.steepest(short) + 1e-14 * (1 + one))
-    assert (stated.target, stated.has_top, stated.has_rho) == (loss.target, loss.has_top, loss.has_rho)
+    assert (stated.target, stated.max_slope, stated.has_rho) == (loss.target, loss.max_slope, loss.has_rho)
     c = np.exp(r.standard_normal(50))
     alpha = c * r.random((7, 50)) * (1.0 if loss.has_top else 2.0)
     sums = np.array([float(sum(map(Fraction, row.tolist()), Fraction(0))) for row in alpha])
@@ -83,6 +83,27 @@ def test_a_statement_cannot_call_what_it_checks(body: str, tmp_path: Path, monke
         stated_loss("case").losses(np.ones(2))
     (tmp_path / "stated_case.py").write_text(FILE.format(body="np.maximum(0.0, short)"))
     assert stated_loss("case").losses(np.array([-1.0, 2.0])).tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("max_slope = 1.5", "its dual is 1.125 at alpha = 1.125, c = 1, but loss .* at margin -1e.06"),
+        ("max_slope = float('inf')", "its dual is"),
+        ("max_slope = float('nan')", "is stated as nan"),
+        ("max_slope = 0.0", "is stated as 0.0"),
+        ("target = 0.0", "its dual is"),
+    ],
+)
+def test_a_dual_that_lies_above_its_loss_is_refused(
+    change: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    text = FILE.format(body="np.maximum(0.0, short)").replace('words = "w"', f'words = "w"\n    {change}')
+    (tmp_path / "stated_wrong.py").write_text(text)
+    monkeypatch.setitem(losses.LOSSES, "case", "stated_wrong")
+    with pytest.raises(Rejected, match=message):
+        stated_loss("case")
 
 
 @pytest.mark.parametrize("text", [None, "x = 1\n"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from mipfs import regularisers
-from mipfs.check.regulariser import stated, terms_above, twice_above
+from mipfs.check.regulariser import stated_regulariser, terms_above, twice_above
 from mipfs.check.rounding import Rejected
 from tests.test_one_file import EXAMPLES
 
@@ -44,7 +43,7 @@ def numbers(seed: int, count: int = 60) -> Any:
 def each() -> Iterator[tuple[Any, Any]]:
     for name, parameters in CASES:
         made = regularisers.get_regulariser(name, **parameters)
-        exact = stated({"regulariser": made.stated})
+        exact = stated_regulariser({"regulariser": made.stated})
         assert exact is not None
         yield made, exact
 
@@ -139,6 +138,6 @@ def test_what_is_not_stated_as_it_must_be_is_refused() -> None:
         {"name": "shrunk", "mu": float("nan")},
     ):
         with pytest.raises(Rejected):
-            stated({"regulariser": given})
-    assert stated({}) is None
-    assert importlib.import_module("toy_regulariser").STATED(1.0).words
+            stated_regulariser({"regulariser": given})
+    assert stated_regulariser({}) is None
+    assert stated_regulariser({"regulariser": {"name": "shrunk", "mu": 1.0}})
