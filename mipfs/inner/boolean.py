@@ -20,7 +20,7 @@ from scipy import sparse
 from mipfs.data.matrix import equal_rows
 from mipfs.inner.designs import Dense, Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint, Point, iterate
-from mipfs.inner.iterative import MOST_ROWS, IterativeInteriorPoint, worthwhile
+from mipfs.inner.iterative import IterativeInteriorPoint, worthwhile
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
@@ -193,7 +193,7 @@ class Boolean:
         problem = self.problem
         data = self.problem.data
         implicit = problem.bias or not np.any(data.center)
-        few = 2 * self.row_lb.size <= MOST_ROWS and problem.selects_features
+        few = 2 * self.row_lb.size <= self.settings.interior.rows and problem.selects_features
         return bool(few and implicit and data.block().stays_sparse(DENSE_ROWS_ABOVE))
 
     def _work(self, count: int) -> float:
@@ -326,9 +326,12 @@ class Boolean:
             problem, Z, self.y, self.c, columns, penalty, polytope, regulariser=regulariser, goal=goal, enough=enough
         )
         loss = self.loss.terms_at(self.c) if last is None else last[0].loss
-        gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u))
+        settings = self.settings.interior
+        gradients = self._gradients and isinstance(Z, Sparse) and worthwhile(Z.shape, len(polytope.u), settings)
         kind = IterativeInteriorPoint if gradients else InteriorPoint
-        method = kind(Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser)
+        method = kind(
+            Z, self.y, loss, problem.bias, columns.atom, penalty, polytope, regulariser=regulariser, settings=settings
+        )
         if last is not None:
             method.resume(last[0], *columns.among(last[1], polytope.low.size), self._excess)
         self._last = method, columns

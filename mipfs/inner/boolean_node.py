@@ -301,7 +301,7 @@ class Relaxation:
     def _steps(self, handed: Handed) -> Steps:
         """The steps that `explore` calls by their address, not compiled yet."""
         alive, samples, _, sides, _, _, work = handed
-        model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0)
+        model = Model(np.empty((1, 1)), work.w, work.w, 0.0, work.w, 0, 0, samples.bias, 0.0, work.steering)
         minimise = Step.of(minimise_model, model, 0.0, 0, work.w)
         in_play = structures.InPlay(work.columns, 0, 0, work.costs)
         goal = structures.Goal(0.0, 0.0, 0.0, 0.0, self.stop, work.steering)

@@ -25,22 +25,17 @@ import numpy.typing as npt
 from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
 from mipfs.losses.terms import Terms, to_boundary
 from mipfs.regularisers.base import Regulariser
+from mipfs.settings import InteriorSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-BOUNDARY_SHARE = 0.99
-"""Share of the way to the boundary that a step may go."""
 EXTRA_PROXIMAL_WEIGHT = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
 LEAST_END_DISTANCE = 1e-15
 """Least distance of a point that is begun from to the ends of its box, relative to their distance."""
-NEWCOMER_SHARE = 0.1
-"""σ of an atom that comes in later, as a share of the mean of those that are there."""
 LEAST_CURVATURE = 1e-8
 """h'' counts as this much at least: where it vanishes (a weight held at 0, or at an end) κ must not."""
-MAX_STEPS = 200
-"""Steps after which the numbers are taken as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +101,7 @@ class InteriorPoint(ReducedSystem):
     polytope : Polytope of x
     regulariser : Regulariser of the k columns
     share : (k,) σ of the columns where it is fixed, by default 1
+    settings : InteriorSettings, optional
     """
 
     def __init__(
@@ -120,6 +116,7 @@ class InteriorPoint(ReducedSystem):
         *,
         regulariser: Regulariser,
         share: Array | None = None,
+        settings: InteriorSettings = InteriorSettings(),
     ) -> None:
         self.Z = Z
         self.y = y
@@ -128,6 +125,7 @@ class InteriorPoint(ReducedSystem):
         self.regulariser, self.share = regulariser, np.ones(Z.shape[1]) if share is None else share
         self.polytope = polytope
         self.penalty = penalty
+        self.settings = settings
         self.free = np.flatnonzero(atom >= 0)
         self.atom = atom[self.free]
         n, k = Z.shape
@@ -187,7 +185,7 @@ class InteriorPoint(ReducedSystem):
         self.w[columns], self.omega = last.w, self.Z.pull(self.loss.alpha)
         self.omega[columns] = last.omega
         held = last.x[last.atom] - last.below[last.atom]
-        self.x[:] = self.below + NEWCOMER_SHARE * float(held.sum()) / max(1, held.size)
+        self.x[:] = self.below + self.settings.newcomer * float(held.sum()) / max(1, held.size)
         self.x[places] = last.x
         # The last point may have come so near to an end that rounding put it there.
         both = self.has_low & self.has_high
@@ -247,7 +245,7 @@ class InteriorPoint(ReducedSystem):
         self.r = self.r + reach * last.r
         self.loss.move(reach)
         self.steps += 1
-        return reach > 1e-9 and self.steps < MAX_STEPS
+        return reach > 1e-9 and self.steps < self.settings.steps
 
     def _linearised(self) -> Residuals | None:
         """Factor the system at the point; what its equations lack there, or None where it cannot be factored."""
@@ -330,7 +328,7 @@ class InteriorPoint(ReducedSystem):
         return Direction(dw, db, d_omega, dx, dz, dv, d_tau, dr)
 
     def _longest(self, left: Residuals, d: Direction) -> float:
-        """How far one may go along a direction: `BOUNDARY_SHARE` of the way to the boundary, at most 1."""
+        """How far one may go along a direction: a share of the way to the boundary, at most 1."""
         low = self.has_low
         high = self.has_high
         unequal = ~self.polytope.equal
@@ -342,7 +340,7 @@ class InteriorPoint(ReducedSystem):
             (self.tau[unequal], d.tau[unequal]),
             (self.r[unequal], d.r[unequal]),
         )
-        return min(1.0, BOUNDARY_SHARE * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
+        return min(1.0, self.settings.boundary * min(self.loss.longest(), *(to_boundary(a, b) for a, b in pairs)))
 
 
 def iterate(method: InteriorPoint, look: Callable[[Point], bool]) -> Point:

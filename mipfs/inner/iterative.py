@@ -18,29 +18,15 @@ import numpy.typing as npt
 from mipfs.inner.designs import Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint
 from mipfs.inner.reduced_system import Factor
+from mipfs.settings import InteriorSettings
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-CORE_RATIO = 10.0
-"""A column is in the core where its part of K is above this multiple of what the diagonal says."""
-CORE_WORK_PER_NUMBER = 7e3
-"""Multiplications of the core's factor at most, for every stored number of Z: some dozens of products with it."""
-MOST_ITERATIONS = 200
-"""Iterations of one solution at most."""
-ROUGHEST_RESIDUAL, RESIDUAL_SHARE, FINEST_RESIDUAL = 1e-4, 1e-2, 1e-9
-"""Relative residual of a solution: `RESIDUAL_SHARE` of the mean product μ, between these ends."""
-LEAST_SIZE = 500
-"""Samples and columns up to which one factor is cheaper."""
-MOST_ROWS = 32
-"""Rows of the polytope at most."""
-PATIENCE_STEPS, SLOW_SHARE, LATE_MU = 10, 0.7, 1e-6
-"""Steps that leave more than the second number's share of a μ below the third: the numbers then allow no more."""
 
-
-def worthwhile(shape: tuple[int, int], rows: int) -> bool:
+def worthwhile(shape: tuple[int, int], rows: int, settings: InteriorSettings) -> bool:
     """Whether many samples meet many sparse columns, one to a σ, and few rows of the polytope."""
-    return min(shape) > LEAST_SIZE and rows <= MOST_ROWS
+    return min(shape) > settings.least and rows <= settings.rows
 
 
 class IterativeInteriorPoint(InteriorPoint):
@@ -61,18 +47,18 @@ class IterativeInteriorPoint(InteriorPoint):
         self.squares = self.Z.by_columns.power(2)
         self._squares_turned = self.squares.T
         self.lone = np.diff(self.Z.by_columns.indptr) <= 1
-        self.most = int(np.cbrt(3.0 * CORE_WORK_PER_NUMBER * max(1, self.Z.by_columns.nnz)))
+        self.most = int(np.cbrt(3.0 * self.settings.core_work * max(1, self.Z.by_columns.nnz)))
         self.products = 0
         self._levels: list[float] = []
 
     def step(self) -> bool:
         """One predictor and corrector; False when the numbers allow no more, or the steps lead nowhere."""
         went_on = super().step()
-        levels = self._levels
+        levels, settings = self._levels, self.settings
         levels.append(self.mu)
-        if len(levels) <= PATIENCE_STEPS or levels[-1 - PATIENCE_STEPS] > LATE_MU:
+        if len(levels) <= settings.patience or levels[-1 - settings.patience] > settings.late:
             return went_on
-        return went_on and self.mu <= SLOW_SHARE * levels[-1 - PATIENCE_STEPS]
+        return went_on and self.mu <= settings.slow * levels[-1 - settings.patience]
 
     def _factor_dual(self, D: Array, S: Array) -> bool:
         k = self.w.size
@@ -80,7 +66,7 @@ class IterativeInteriorPoint(InteriorPoint):
         # What a column adds to the diagonal of K, relative to D⁻¹; a column of one entry is exact there.
         part = (self._squares_turned @ D) / self.E
         part[self.lone] = 0.0
-        core = np.flatnonzero(part > CORE_RATIO)
+        core = np.flatnonzero(part > self.settings.core)
         if core.size > self.most:
             core = np.sort(np.argpartition(-part, self.most)[: self.most])
         self.core, size = core, core.size
@@ -127,6 +113,7 @@ class IterativeInteriorPoint(InteriorPoint):
         """B dw − Z'dα = f and y'dα = −rb hold; what is left of dα = D(γ − dm) is as small as the step needs."""
         y = self.y
         Z = self.Z
+        settings = self.settings
         db = 0.0
         base = self._apply_inverse(f)
         d_alpha = np.zeros(y.size)
@@ -134,11 +121,11 @@ class IterativeInteriorPoint(InteriorPoint):
         if self.bias:
             d_alpha = -rb / float(self.D_hat.sum()) * (self.D_hat * y)
             r = r - self._applied(d_alpha)
-        enough = max(FINEST_RESIDUAL, min(ROUGHEST_RESIDUAL, RESIDUAL_SHARE * self.mu))
+        enough = max(settings.finest, min(settings.roughest, settings.residual * self.mu))
         first = 0.0
         last = 1.0
         p = np.zeros(y.size)
-        for turn in range(MOST_ITERATIONS):
+        for turn in range(settings.products):
             z, shift = self._preconditioned(r)
             r = r - shift * y
             db = db + shift

@@ -4,7 +4,7 @@
 
 A Newton step builds the loss's curvature matrix once, minimises model + Φ (`mipfs.kernels.model_step`), and searches
 on the slope of the true function along the step, so every step descends. A loss whose slope jumps is smoothed as in
-`mipfs.kernels.newton` (augmented Lagrangian, β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
+`mipfs.kernels.augmented_lagrangian` (β_i = clip(α_i + ρ(1 − m_i), 0, c_i)), and w is held near the last one by
 a proximal term ½·prox·‖w − w̄‖², both let go from one minimisation to the next; the other losses need no smoothing.
 Every iterate yields β in the box of the dual set and with it a bound, so a node stops as soon as it can be pruned
 or clearly cannot.
@@ -344,7 +344,7 @@ def minimise(Z, samples, in_play, goal, point, path, face, state):  # type: igno
             model(Z, samples, path, face, state)
         local = Model(
             face.H, face.g, face.w, state.intercept, face.costs, in_play.forced, in_play.room, samples.bias,
-            max(state.damping, 1e-10) * state.lift,
+            max(state.damping, 1e-10) * state.lift, goal.steering,
         )  # fmt: skip
         call(face.minimise_model, local, 0.3 * error, state.inner, face.d)
         state.steps += 1

@@ -20,18 +20,13 @@ from mipfs.kernels.newton import cholesky, cholesky_solve
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, threshold_level
 from mipfs.kernels.vectors import copy_to
 
-SWEEPS, ROUNDS = 3, 3
-"""Sweeps before every step on a face, and rounds of both at most: the next Newton step has a better model."""
-TIGHT = 0.3
-"""Share of the asked accuracy to which a model is minimised: its steps are cheap beside those of the function."""
-
 
 class Model(NamedTuple):
     """g'd + ½d'Hd + Φ(w + d_w) over a working set of k features, the forced ones first.
 
     H, g : (k, k) and (k,), with one more place at the end for b where `bias` says so;  w, b : the point
     c, forced, K : prices, how many features are forced in, and how many of the others may be in
-    damping : added to the diagonal of a face's system
+    damping : added to the diagonal of a face's system;  steering : STEERING
     """
 
     H: npt.NDArray[Any]
@@ -43,6 +38,7 @@ class Model(NamedTuple):
     K: int
     bias: bool
     damping: float
+    steering: Any
 
 
 @compiled(nogil=True, fastmath=True)
@@ -198,16 +194,17 @@ def slopes(g, pulled, x, cls, tau, b, grad, sign):  # type: ignore[no-untyped-de
 @compiled(nogil=True)
 def descend(model, tol, out):  # type: ignore[no-untyped-def]
     """Minimise a `Model` over d, the prices c of the free features all one number ≥ 0; d goes to `out`."""
-    H, g, w, b, c, forced, K, bias, damping = model
+    H, g, w, b, c, forced, K, bias, damping, steering = model
+    limits = steering.model
     k, size = w.size, g.size
     x, cls, tau, sign = w.copy(), np.empty(k, np.int64), np.empty(k), np.empty(k)
     moved, pulled, grad, d = np.zeros(size), np.zeros(size), np.empty(size), np.empty(size)
     level, sweeps = 0.0, 0  # without a free feature Newton's step is the minimum
     if forced < k:
-        level, sweeps = np.sqrt(2.0 * c[forced]), SWEEPS + size // 32
+        level, sweeps = np.sqrt(2.0 * c[forced]), limits.sweeps + size // 32
     best = phi(x, c, forced, K, cls, tau)
     out[:] = 0.0
-    for turn in range(ROUNDS):
+    for turn in range(limits.rounds):
         for _ in range(sweeps):
             classify(x, c, forced, K, cls, tau)
             sweep(model, x, level, cls, moved, pulled)
@@ -217,7 +214,7 @@ def descend(model, tol, out):  # type: ignore[no-untyped-def]
             best = value
             copy_to(moved, out)
         error = slopes(g, pulled, x, cls, tau, b, grad, sign)
-        if error <= TIGHT * tol or turn == ROUNDS - 1:
+        if error <= limits.tight * tol or turn == limits.rounds - 1:
             break
         mu = threshold_level(tau, c, forced)
         for attempt in range(2):

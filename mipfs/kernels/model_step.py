@@ -3,28 +3,49 @@
 Where the free features share one price: `mipfs.kernels.face_descent`. Else by an active set, as follows.
 On fixed classes Φ is quadratic: the identity on *in*, and on *fractional* the rank one a a'/Σ|w_j|τ_j⁻³,
 a_j = ±1/τ_j, because μ moves with w. So a step of the active set is one Cholesky factor of the face's size.
+
+    repeat  lack        how far the point is from stationary, on its face and outside
+            enter       features that are out come in where |gradient| > τ
+            direct      Newton's direction on the face; who would cross zero at once leaves it
+            backtrack   the step is halved until the model falls, weights that change sign cut off at zero
+            stop_short  where no length pays, it ends at the least of the model before the first change of sign
+
+Throughout, model is a `Model` over k features, `here` and `there` are a `Place` each, `way` is a `Way`.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.compiled import compiled
 from mipfs.kernels.face_descent import descend, face_direction, linear, multiply
 from mipfs.kernels.perspective import FRACTIONAL, IN, OUT, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.vectors import copy_to
 
-MODEL_STEPS = 4
-"""Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are
-best, 40 take three times as long."""
-WIDE, WIDE_STEPS = 64, 16
-"""Features from which on another model costs more than active-set steps on it, and these steps at most."""
-HALF, SHORT = 0.5, 0.02
-"""A step that does not pay is shortened by this factor, cut off at zero again, down to so short a one."""
-JAM = 0.05
-"""After a shorter step features enter one at a time, and only where the face is solved."""
-BLOCKED = 1e-9
-"""A step to zero shorter than this share of the direction is made at once, at no cost."""
+
+class Place(NamedTuple):
+    """A point of a model.
+
+    x, cls, tau : (k,) weights, their classes and thresholds
+    moved, pulled : d and Hd, d = x − w and what the intercept has moved by
+    """
+
+    x: npt.NDArray[Any]
+    cls: npt.NDArray[Any]
+    tau: npt.NDArray[Any]
+    moved: npt.NDArray[Any]
+    pulled: npt.NDArray[Any]
+
+
+class Way(NamedTuple):
+    """A step from a point: gradient of the quadratic, direction, and (k,) the signs that the weights are to have."""
+
+    grad: npt.NDArray[Any]
+    d: npt.NDArray[Any]
+    sign: npt.NDArray[Any]
 
 
 @compiled(nogil=True)
@@ -46,136 +67,229 @@ def minimise_model(model, tol, count, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]  # noqa: C901  # one state of ten arrays
-    """Minimise a `Model` by a monotone active set on the classes, whatever the prices.
+def is_firm(price, tau):  # type: ignore[no-untyped-def]
+    """Whether a free feature is in whatever its weight, which may then change its sign."""
+    return tau == 0.0 and price < 0.0
 
-    A step that changes signs is cut off at zero; where no length pays, it ends at the first change.
+
+@compiled(nogil=True, inline="always")
+def lack(model, here, way):  # type: ignore[no-untyped-def]
+    """The gradient and the signs, in `way`; how far the point is from stationary, in units of the objective.
+
+    Returns that of the face and that outside; the feature that is out whose gradient exceeds τ most (−1 for none), and
+    by how much; how many free features are not out.
     """
-    H, g, w, b, c, forced, K, bias, damping = model
-    k, size = w.size, g.size
-    x, cls, tau = w.copy(), np.empty(k, np.int64), np.empty(k)
-    trial, trial_cls, trial_tau = np.empty(k), np.empty(k, np.int64), np.empty(k)
-    moved, trial_moved, pulled, trial_pulled = np.zeros(size), np.zeros(size), np.zeros(size), np.empty(size)
-    grad, d, sign = np.empty(size), np.empty(size), np.empty(k)
-    value = phi(x, c, forced, K, cls, tau)
-    many = True
-    most = MODEL_STEPS if k < WIDE else max(MODEL_STEPS, min(WIDE_STEPS, 2 * count // k))
-    for _ in range(most):
-        mu = threshold_level(tau, c, forced)
-        nonzero, error, outside, best, excess = 0, 0.0, 0.0, -1, 0.0
-        for r in range(size):
-            total = g[r] + pulled[r]
-            grad[r] = total
-            if r == k:
-                error += abs(total) * (1.0 + abs(b))
-            elif cls[r] == OUT:
-                over = abs(total) - tau[r]
-                if over > 0.0:
-                    outside += over * (tau[r] + over)
-                if over > excess:
-                    best, excess = r, over
+    x, cls, tau, _, pulled = here
+    grad, _, sign = way
+    g = model.g
+    k = x.size
+    face, outside, best, excess, count = 0.0, 0.0, -1, 0.0, 0
+    for r in range(g.size):
+        total = g[r] + pulled[r]
+        grad[r] = total
+        if r == k:
+            face += abs(total) * (1.0 + abs(model.b))
+        elif cls[r] == OUT:
+            over = abs(total) - tau[r]
+            if over > 0.0:
+                outside += over * (tau[r] + over)
+            if over > excess:
+                best, excess = r, over
+        else:
+            count += r >= model.forced
+            sign[r] = 1.0 if x[r] > 0.0 else -1.0
+            if cls[r] == IN:
+                face += 0.5 * (total + x[r]) ** 2
             else:
-                nonzero += r >= forced
-                sign[r] = 1.0 if x[r] > 0.0 else -1.0
-                if cls[r] == IN:
-                    error += 0.5 * (total + x[r]) ** 2
-                else:
-                    error += abs(x[r]) * abs(total + sign[r] * tau[r])
-        if error + outside <= tol:
-            break
-        # After a jam the face is solved before a feature enters.
-        if not many and error > 0.1 * outside:
-            best = -1
-        room = K - nonzero
-        entered = 0
-        for t in range(forced, k):
-            # Features that are out come in where |gradient| > τ, unless that is far less than the largest excess.
-            wanted = best >= 0 and cls[t] == OUT and abs(grad[t]) - tau[t] > 0.01 * excess
-            if wanted and (t == best or (many and (tau[t] > 0.0 or entered + 1 < room))):
-                cls[t] = IN if tau[t] <= 0.0 else FRACTIONAL
-                sign[t] = -1.0 if grad[t] > 0.0 else 1.0
-                entered += 1
-        # features that the direction would push through zero at once leave the face (of the entering: all but the best)
-        for attempt in range(k + 1):
-            face_direction(H, grad, x, cls, tau, sign, mu, damping, d)
-            blocked = 0
-            for t in range(forced, k):
-                held = (t == best and error <= 0.1 * outside) or (tau[t] == 0.0 and c[t] < 0.0)
-                if cls[t] != OUT and not held and d[t] * sign[t] <= 0.0 and abs(x[t]) <= BLOCKED * abs(d[t]):
-                    x[t] = 0.0
+                face += abs(x[r]) * abs(total + sign[r] * tau[r])
+    return face, outside, best, excess, count
+
+
+@compiled(nogil=True, inline="always")
+def enter(forced, here, way, best, least, room):  # type: ignore[no-untyped-def]
+    """Take in the feature `best`, and the others that are out where |gradient| − τ > `least`, in `room` places.
+
+    Those with a threshold are fractional, and take no whole place.
+    """
+    x, cls, tau, _, _ = here
+    grad, _, sign = way
+    entered = 0
+    for t in range(forced, x.size):
+        if cls[t] != OUT:
+            continue
+        is_wanted = abs(grad[t]) - tau[t] > least and (tau[t] > 0.0 or entered + 1 < room)
+        if t == best or is_wanted:
+            cls[t] = IN if tau[t] <= 0.0 else FRACTIONAL
+            sign[t] = -1.0 if grad[t] > 0.0 else 1.0
+            entered += 1
+
+
+@compiled(nogil=True, inline="always")
+def direct(model, here, way, mu, best, keeps):  # type: ignore[no-untyped-def]
+    """Newton's direction on the face, without the features that it would push through zero at once.
+
+    The feature `best` stays where `keeps` says so; after three turns all that have weight zero leave, but for it.
+    """
+    x, cls, tau, _, _ = here
+    grad, d, sign = way
+    H, c, forced = model.H, model.c, model.forced
+    share = model.steering.model.blocked
+    for attempt in range(x.size + 1):
+        face_direction(H, grad, x, cls, tau, sign, mu, model.damping, d)
+        blocked = 0
+        for t in range(forced, x.size):
+            stays = (t == best and keeps) or is_firm(c[t], tau[t])
+            if cls[t] != OUT and not stays and d[t] * sign[t] <= 0.0 and abs(x[t]) <= share * abs(d[t]):
+                x[t] = 0.0
+                cls[t] = OUT
+                blocked += 1
+        if blocked == 0:
+            return
+        if attempt == 2:
+            for t in range(forced, x.size):
+                if x[t] == 0.0 and t != best and not is_firm(c[t], tau[t]):
                     cls[t] = OUT
-                    blocked += 1
-            if blocked == 0:
-                break
-            if attempt == 2:
-                for t in range(forced, k):
-                    if x[t] == 0.0 and t != best and not (tau[t] == 0.0 and c[t] < 0.0):
-                        cls[t] = OUT
-        # Backtracking on the model, weights that change sign cut off at zero; `end`: where the first one would.
-        end, length, found = 1.0, 1.0, value
-        while length > max(end, SHORT) or length == 1.0:
-            for t in range(k):
-                trial[t] = x[t] + length * d[t]
-                if t < forced or (tau[t] == 0.0 and c[t] < 0.0):  # in whatever the weight: it may change its sign
-                    continue
-                if trial[t] * sign[t] < 0.0 or cls[t] == OUT:
-                    if x[t] != 0.0 and cls[t] != OUT:
-                        end = min(end, -x[t] / d[t])
-                    trial[t] = 0.0
-            for t in range(k):
-                trial_moved[t] = trial[t] - w[t]
-            if bias:
-                trial_moved[k] = moved[k] + length * d[k]
-            multiply(H, trial_moved, trial_pulled)
-            found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
-            if found < value - 1e-3 * length * (error + outside):
-                break
-            length *= HALF
-        if not found < value - 1e-3 * length * (error + outside):
-            # No length pays: along d the model's slope is followed to its zero, up to the first change of sign.
-            multiply(H, d, trial_pulled)
-            base, bend = 0.0, 0.0
-            for r in range(size):
-                base += grad[r] * d[r]
-                bend += trial_pulled[r] * d[r]
-            low, high, t_step = 0.0, end, end
-            for attempt in range(8):
-                slope = base + t_step * bend + phi_slope(x, d, t_step, c, forced, K, trial_cls, trial_tau, trial)
-                if slope <= 0.0:
-                    low = t_step
-                else:
-                    high = t_step
-                if high - low <= 0.1 * high or (slope <= 0.0 and t_step == end):
-                    break
-                if attempt == 0:
-                    first = base + phi_slope(x, d, 0.0, c, forced, K, trial_cls, trial_tau, trial)
-                    t_step = end * min(0.9, max(0.05, first / (first - slope)))
-                else:
-                    t_step = 0.5 * (low + high)
-            t_step = low if low > 0.0 else t_step
-            many = many and t_step > JAM
-            dropped = 0
-            for t in range(k):
-                trial[t] = x[t] + t_step * d[t] if cls[t] != OUT else 0.0
-                firm = t < forced or (tau[t] == 0.0 and c[t] < 0.0)
-                if not firm and cls[t] != OUT and x[t] != 0.0 and trial[t] * sign[t] <= 1e-12 * abs(x[t]):
-                    trial[t] = 0.0
-                    dropped += 1
-                trial_moved[t] = trial[t] - w[t]
-            if bias:
-                trial_moved[k] = moved[k] + t_step * d[k]
-            multiply(H, trial_moved, trial_pulled)
-            found = phi(trial, c, forced, K, trial_cls, trial_tau) + linear(g, trial_pulled, trial_moved)
+
+
+@compiled(nogil=True)
+def valued(model, here, there, way, length):  # type: ignore[no-untyped-def]
+    """The model's value at the weights of a place a step further, whose other parts are filled in."""
+    x, cls, tau, moved, pulled = there
+    w = model.w
+    k = x.size
+    for t in range(k):
+        moved[t] = x[t] - w[t]
+    if model.bias:
+        moved[k] = here.moved[k] + length * way.d[k]
+    multiply(model.H, moved, pulled)
+    return phi(x, model.c, model.forced, model.K, cls, tau) + linear(model.g, pulled, moved)
+
+
+@compiled(nogil=True, inline="always")
+def cut_off(model, here, there, way, length):  # type: ignore[no-untyped-def]
+    """Weights a step further, those that change sign cut off at zero; the length at which the first one does, or 1."""
+    x, cls, tau, _, _ = here
+    _, d, sign = way
+    c, forced, y = model.c, model.forced, there.x
+    end = 1.0
+    for t in range(x.size):
+        y[t] = x[t] + length * d[t]
+        if t < forced or is_firm(c[t], tau[t]):
+            continue
+        if y[t] * sign[t] < 0.0 or cls[t] == OUT:
+            if x[t] != 0.0 and cls[t] != OUT:
+                end = min(end, -x[t] / d[t])
+            y[t] = 0.0
+    return end
+
+
+@compiled(nogil=True, inline="always")
+def backtrack(model, here, there, way, value, asked):  # type: ignore[no-untyped-def]
+    """Shorten the step until the model falls by 1e-3 of what was `asked` for a whole one.
+
+    Returns the value there, whether it fell by that, and up to where no weight changes its sign.
+    """
+    end, length, found = 1.0, 1.0, value
+    while length > max(end, model.steering.model.shortest) or length == 1.0:
+        end = min(end, cut_off(model, here, there, way, length))
+        found = valued(model, here, there, way, length)
+        if found < value - 1e-3 * length * asked:
+            break
+        length *= model.steering.model.shorten
+    return found, found < value - 1e-3 * length * asked, end
+
+
+@compiled(nogil=True, inline="always")
+def least_before(model, here, there, way, end):  # type: ignore[no-untyped-def]
+    """How far along the direction the model falls, at most up to `end`, before which no weight changes its sign."""
+    point, cls, tau, _, pulled = there
+    grad, d, _ = way
+    x, c, forced, K = here.x, model.c, model.forced, model.K
+    multiply(model.H, d, pulled)
+    base, bend = 0.0, 0.0
+    for r in range(d.size):
+        base += grad[r] * d[r]
+        bend += pulled[r] * d[r]
+    low, high, t = 0.0, end, end
+    for attempt in range(8):
+        slope = base + t * bend + phi_slope(x, d, t, c, forced, K, cls, tau, point)
+        if slope <= 0.0:
+            low = t
+        else:
+            high = t
+        if high - low <= 0.1 * high or (slope <= 0.0 and t == end):
+            break
+        if attempt == 0:
+            # The zero of the straight line through the slopes at 0 and at the end.
+            first = base + phi_slope(x, d, 0.0, c, forced, K, cls, tau, point)
+            t = end * min(0.9, max(0.05, first / (first - slope)))
+        else:
+            t = 0.5 * (low + high)
+    return low if low > 0.0 else t
+
+
+@compiled(nogil=True, inline="always")
+def stop_short(model, here, there, way, length):  # type: ignore[no-untyped-def]
+    """Go so far along the direction; weights that reach zero there leave. Returns the value, and whether any left."""
+    x, cls, tau, _, _ = here
+    _, d, sign = way
+    c, forced, y = model.c, model.forced, there.x
+    dropped = False
+    for t in range(x.size):
+        y[t] = x[t] + length * d[t] if cls[t] != OUT else 0.0
+        reaches = cls[t] != OUT and x[t] != 0.0 and y[t] * sign[t] <= 1e-12 * abs(x[t])
+        if reaches and t >= forced and not is_firm(c[t], tau[t]):
+            y[t] = 0.0
+            dropped = True
+    return valued(model, here, there, way, length), dropped
+
+
+@compiled(nogil=True)
+def place_of(k, size):  # type: ignore[no-untyped-def]
+    """Room for a point of k weights, and one more entry in `size` for an intercept."""
+    return Place(np.empty(k), np.empty(k, np.int64), np.empty(k), np.zeros(size), np.zeros(size))
+
+
+@compiled(nogil=True)
+def most_steps(steering, k, count):  # type: ignore[no-untyped-def]
+    """Steps on a model of k features and `count` samples at most; where these are many, another model costs more."""
+    if k < steering.wide:
+        return steering.steps
+    return max(steering.steps, min(steering.wide_steps, 2 * count // k))
+
+
+@compiled(nogil=True)
+def by_classes(model, tol, count, out):  # type: ignore[no-untyped-def]
+    """Minimise a `Model` by a monotone active set on the classes, whatever the prices."""
+    k, size = model.w.size, model.g.size
+    here, there = place_of(k, size), place_of(k, size)
+    way = Way(np.empty(size), np.empty(size), np.empty(k))
+    copy_to(model.w, here.x)
+    value = phi(here.x, model.c, model.forced, model.K, here.cls, here.tau)
+    # After a jam, a step that is cut short, features enter one at a time, and only where the face is solved.
+    many = True
+    for _ in range(most_steps(model.steering.model, k, count)):
+        mu = threshold_level(here.tau, model.c, model.forced)
+        face, outside, best, excess, taken = lack(model, here, way)
+        if face + outside <= tol:
+            break
+        is_solved = face <= 0.1 * outside
+        if best >= 0 and (many or is_solved):
+            enter(model.forced, here, way, best, 0.01 * excess if many else np.inf, model.K - taken)
+        else:
+            best = -1
+        direct(model, here, way, mu, best, is_solved)
+        found, pays, end = backtrack(model, here, there, way, value, face + outside)
+        if not pays:
+            length = least_before(model, here, there, way, end)
+            many = many and length > model.steering.model.jam
+            found, dropped = stop_short(model, here, there, way, length)
             if not (found < value or (dropped and found <= value + 1e-13 * abs(value))):
                 if not many:
                     break
                 many = False
-                classify(x, c, forced, K, cls, tau)
+                classify(here.x, model.c, model.forced, model.K, here.cls, here.tau)
                 continue
-        copy_to(trial, x)
-        copy_to(trial_cls, cls)
-        copy_to(trial_tau, tau)
-        copy_to(trial_moved, moved)
-        copy_to(trial_pulled, pulled)
+        here, there = there, here
         value = found
-    copy_to(moved, out)
+    copy_to(here.moved, out)

@@ -1,18 +1,12 @@
-"""Semismooth Newton on the augmented Lagrangian of the hinge SVM: the numba kernels.
+"""Newton's method on an SVM: its rows, its linear algebra, and the whole of it for a smooth loss.
 
-With the rows a_i = y_i (z_i, 1) and u = (w, b), the SVM is min ½‖w‖² + Σ c_i max(0, 1 − a_i'u). Dualising
-z_i = 1 − a_i'u with multipliers α and step ρ leaves
+With the rows a_i = y_i (z_i, 1), u = (w, b) and m = Au, the SVM is min ½‖w‖² + Σ c_i ℓ(m_i). Newton's matrix is
+diag(1, …, 1, 0) + Σ_J h_i a_i a_i' over the rows J whose loss has a curvature h_i = c_i ℓ''(m_i): a step costs one pass
+over the rows and the smaller of two systems. The hinge has none and is smoothed first
+(`mipfs.kernels.augmented_lagrangian`). A is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
 
-    φ(u) = ½‖w‖² + Σ ψ_i(1 − a_i'u),   ψ_i'(r) = β_i = clip(α_i + ρ r, 0, c_i),
-
-once differentiable and piecewise quadratic. Newton's matrix is diag(1, …, 1, 0) + ρ A_J'A_J over the
-rows J with 0 < β_i < c_i, so a step costs one pass over the rows and one small system; between the
-minimisations α ← β and ρ grows (Hestenes 1969, Powell 1969; for machine learning: Li, Sun, Toh 2018).
-Rows that are clearly on one side are put aside (shrinking) and checked with a full pass before a
-minimisation counts. A is dense and row-major, or the triple (data, indices, indptr) of a CSR matrix.
-
-Throughout, m (n,) are the margins a_i'u, q (n,) how a direction moves them, alpha, beta and c (n,) multipliers, dual
-vector and loss weights, g (d,) a gradient, `rows` and `inner` positions of rows, and H (d, d) a lower triangle.
+Throughout, m (n,) are the margins, q (n,) how a direction moves them, alpha, beta and c (n,) multipliers, dual vector
+and loss weights, g (d,) a gradient, `rows` and `inner` positions of rows, and H (d, d) a lower triangle.
 """
 
 from __future__ import annotations
@@ -30,8 +24,6 @@ from mipfs.kernels.loss import slope as slope_of_loss
 
 ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
-EASY_STEPS, HARD_STEPS = 12, 30
-"""A minimisation of at most EASY_STEPS steps lets ρ grow; one of more than HARD_STEPS takes it back."""
 
 
 class Rows(NamedTuple):
@@ -44,38 +36,6 @@ class Rows(NamedTuple):
     A: Any
     c: npt.NDArray[Any]
     k: int
-
-
-class Pace(NamedTuple):
-    """How far a call goes.
-
-    tol : relative gap to reach;  until : dual value that is enough, whatever the gap;  steps : Newton steps at most
-    grow : factor of ρ from one minimisation to the next
-    shrink : whether to put rows aside from the first pass on (warm starts) or after the first minimisation
-    """
-
-    tol: float
-    until: float
-    steps: int
-    grow: float
-    shrink: bool
-
-
-class Line(NamedTuple):
-    """φ along a direction, from a point of margins m.
-
-    rows : those that are in play;  q : how the direction moves the margins;  alpha, c, rho : multipliers, weights, step
-    a0, a1 : slope and curvature of what is not the loss
-    """
-
-    rows: npt.NDArray[Any]
-    m: npt.NDArray[Any]
-    q: npt.NDArray[Any]
-    alpha: npt.NDArray[Any]
-    c: npt.NDArray[Any]
-    rho: float
-    a0: float
-    a1: float
 
 
 def n_rows(A: Any) -> int:
@@ -187,45 +147,6 @@ def combine(A, rows, beta, out):  # type: ignore[no-untyped-def]
         i = rows[r]
         if beta[i] != 0.0:
             add_row(A, i, beta[i], out)
-
-
-@compiled(fastmath=True)
-def slope(t, line):  # type: ignore[no-untyped-def]
-    """First and second derivative of φ at t along a `Line`."""
-    rows, m, q, alpha, c, rho, a0, a1 = line
-    first, second = a0 + a1 * t, a1
-    for r in range(rows.size):
-        i = rows[r]
-        # β_i = clip(v, 0, c_i): at either end the smoothed loss is linear and has no curvature.
-        v = alpha[i] + rho * (1.0 - m[i] - t * q[i])
-        if v >= c[i]:
-            first -= c[i] * q[i]
-        elif v > 0.0:
-            first -= v * q[i]
-            second += rho * q[i] * q[i]
-    return first, second
-
-
-@compiled()
-def line_search(line, f0):  # type: ignore[no-untyped-def]
-    """A step at which |φ'| is at most a tenth of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
-    t, low, high = 1.0, 0.0, np.inf
-    for _ in range(60):
-        first, second = slope(t, line)
-        if abs(first) <= 0.1 * abs(f0):
-            break
-        if first > 0:
-            high = t
-        else:
-            low = t
-        # Newton's step on φ'; without a point beyond the minimum it grows, with one it stays between both.
-        step = t - first / max(second, 1e-300)
-        if high == np.inf:
-            step = min(max(step, 2.0 * t), 10.0 * t)
-        elif not low < step < high:
-            step = 0.5 * (low + high)
-        t = step
-    return t
 
 
 @compiled(fastmath=True)
@@ -351,188 +272,6 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
     for r in range(count):
         for j in range(k):
             out[j] -= lam[r] * R[r, j]
-
-
-@compiled()
-def inner_set(rows, m, alpha, c, rho, beta, inner):  # type: ignore[no-untyped-def]
-    """β over `rows`; returns how many rows were written to `inner` (0 < β_i < c_i)."""
-    count = 0
-    for r in range(rows.size):
-        i = rows[r]
-        v = alpha[i] + rho * (1.0 - m[i])
-        if v <= 0.0:
-            beta[i] = 0.0
-        elif v >= c[i]:
-            beta[i] = c[i]
-        else:
-            beta[i] = v
-            inner[count] = i
-            count += 1
-    return count
-
-
-@compiled()
-def choose_rows(m, alpha, c, target, rows):  # type: ignore[no-untyped-def]
-    """The rows that stay: 0 < α_i < c_i, and about `target` margins nearest to 1. Returns their number."""
-    n = m.size
-    low, high = 0.0, 0.0
-    for i in range(n):
-        high = max(high, abs(1.0 - m[i]))
-    width = high
-    # Bisection on the distance to the margin 1 within which `target` to 1.5·`target` rows lie.
-    for _ in range(20 if target < n else 0):
-        width = 0.5 * (low + high)
-        near = 0
-        for i in range(n):
-            near += abs(1.0 - m[i]) <= width
-        if near < target:
-            low = width
-        elif near > 1.5 * target:
-            high = width
-        else:
-            break
-    count = 0
-    for i in range(n):
-        if 0.0 < alpha[i] < c[i] or abs(1.0 - m[i]) <= width:
-            rows[count] = i
-            count += 1
-    return count
-
-
-@compiled(nogil=True)
-def augmented_lagrangian(given, u, alpha, state, pace, work):  # type: ignore[no-untyped-def]  # noqa: C901  # three nested loops, one state
-    """Run at most `pace.steps` Newton steps; call again to go on.
-
-    Parameters
-    ----------
-    given : Rows
-    u : (d,) in and out
-    alpha : (n,) in and out, in the box
-    state : (3,) in and out: ρ, 1.0 when converged, Newton steps so far
-    pace : Pace
-    work : (7, n + d) scratch
-    """
-    A, c, k = given
-    tol, until, max_steps, grow, shrink = pace
-    n, d = n_rows(A), u.size
-    m, beta, q, curve = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
-    g, fixed, direction = work[4, :d], work[5, :d], work[6, :d]
-    inner, rows = np.empty(n, np.int64), np.empty(n, np.int64)
-    aside = np.empty(n, np.bool_)
-    block = np.empty((min(ROWS_PER_BLOCK, n), d))
-    rho, steps = state[0], 0
-    margins(A, u, m)
-    for i in range(n):
-        inner[i] = i
-    combine(A, inner, alpha, g)
-    # The duality gap of the start: ½‖w‖² + Σ c_i max(0, 1 − m_i) − Σα_i + ½‖Σ α_i a_i‖² over the weights.
-    primal, gap = 0.0, 0.0
-    for j in range(k):
-        primal += 0.5 * u[j] * u[j]
-        gap += 0.5 * g[j] * g[j]
-    for i in range(n):
-        primal += c[i] * max(0.0, 1.0 - m[i])
-        gap -= alpha[i]
-    gap = abs(primal + gap)
-    first = True
-    while steps < max_steps:
-        # ψ_i'' = ρ wherever 0 < β_i < c_i.
-        curve[:] = rho
-        target = n
-        if shrink or not first:
-            target = max(6 * d + 64, n // 10)
-        first = False
-        count = choose_rows(m, alpha, c, target, rows)
-        # rows put aside keep β_i = α_i, which is 0 or c_i
-        aside[:] = True
-        for r in range(count):
-            aside[rows[r]] = False
-        fixed[:] = 0.0
-        for i in range(n):
-            if aside[i]:
-                beta[i] = alpha[i]
-                if alpha[i] != 0.0:
-                    add_row(A, i, alpha[i], fixed)
-        tries, settled = 0, False
-        while not settled:
-            moves = 0
-            while True:
-                n_inner = inner_set(rows[:count], m, alpha, c, rho, beta, inner)
-                combine(A, rows[:count], beta, g)
-                # ∇φ = (w, 0) − Σ β_i a_i, of the rows in play and of those put aside.
-                curvature = 0.0
-                for j in range(d):
-                    g[j] = -g[j] - fixed[j]
-                    if j < k:
-                        g[j] += u[j]
-                        curvature += g[j] * g[j]
-                error = 0.5 * curvature
-                if d > k:
-                    error += abs(g[k]) * (1.0 + abs(u[k]))
-                # Inexact minimisation: to a share of the gap that the last multipliers left.
-                if moves > 0 and error <= max(0.1 * gap, 0.2 * tol * primal):
-                    break
-                if steps >= max_steps:
-                    state[0] = rho
-                    state[2] += steps
-                    return
-                newton_direction(A, inner[:n_inner], curve, g, k, direction, block)
-                for r in range(count):
-                    q[rows[r]] = dot_row(A, rows[r], direction)
-                a0, a1, f0 = 0.0, 0.0, 0.0
-                for j in range(d):
-                    f0 += g[j] * direction[j]
-                    a0 -= fixed[j] * direction[j]
-                    if j < k:
-                        a0 += u[j] * direction[j]
-                        a1 += direction[j] * direction[j]
-                steps += 1
-                tries += 1
-                moves += 1
-                # Newton's direction descends, but for round-off or where the gradient is zero.
-                if not f0 < 0.0:
-                    break
-                t = line_search(Line(rows[:count], m, q, alpha, c, rho, a0, a1), f0)
-                for j in range(d):
-                    u[j] += t * direction[j]
-                for r in range(count):
-                    m[rows[r]] += t * q[rows[r]]
-            margins(A, u, m)
-            # Shrinking is checked on all rows: who is on the wrong side for its multiplier comes back into play.
-            back = count
-            for i in range(n if count < n else 0):
-                if aside[i] and ((alpha[i] == 0.0 and m[i] < 1.0) or (alpha[i] == c[i] and m[i] > 1.0)):
-                    aside[i] = False
-                    rows[back] = i
-                    back += 1
-                    if alpha[i] != 0.0:
-                        add_row(A, i, -alpha[i], fixed)
-            settled = back == count
-            count = back
-        inner_set(rows[:count], m, alpha, c, rho, beta, inner)
-        combine(A, rows[:count], beta, g)
-        # Both values at u and β, which lies in the box; by how much y'β = 0 is missed, `slack` charges.
-        norm, dual_norm, loss, linear = 0.0, 0.0, 0.0, 0.0
-        for j in range(k):
-            norm += u[j] * u[j]
-            dual_norm += (g[j] + fixed[j]) ** 2
-        for i in range(n):
-            loss += c[i] * max(0.0, 1.0 - m[i])
-            linear += beta[i]
-        primal = 0.5 * norm + loss
-        gap = abs(primal - linear + 0.5 * dual_norm)
-        slack = abs(g[k] + fixed[k]) * (1.0 + abs(u[k])) if d > k else 0.0
-        for i in range(n):
-            alpha[i] = beta[i]
-        if gap + slack <= tol * max(primal, 1e-300) or linear - 0.5 * dual_norm - slack >= until:
-            state[1] = 1.0
-            break
-        if tries <= EASY_STEPS:
-            rho *= grow
-        elif tries > HARD_STEPS:
-            rho /= grow
-    state[0] = rho
-    state[2] += steps
 
 
 @compiled()

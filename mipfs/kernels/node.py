@@ -118,7 +118,7 @@ def price_further(Z, samples, sides, work, count, full, slot, size):  # type: ig
     at = Relaxed(
         work.columns[:count], now.forced, full, work.w[:count], work.sigma[:count], beta, work.newton[0].rho, size
     )
-    now.gain = price_step(Z, samples, sides, at, work.y, work.atoms, work.y_next)
+    now.gain = price_step(Z, samples, sides, at, work.y, work.steering.prices, work.atoms, work.y_next)
 
 
 @compiled(nogil=True)

@@ -30,12 +30,6 @@ from mipfs.kernels.vectors import copy_to
 
 WHOLE = 1e-6
 """Distance from 0 or 1 up to which σ_j counts as integral, and of a row from its end up to which it binds."""
-HELD, INNER = 0.2, 0.3
-"""Shares of a row's curvature, over its fractional features and over its inner ones, that damp its multiplier."""
-TURNS = 3
-"""Solves at most to find the rows whose multipliers stay positive."""
-MOST = 512
-"""Features, and rows that bind, of a step at most: its time is their number cubed."""
 
 
 class Binding(NamedTuple):
@@ -160,15 +154,16 @@ def binding(sides, y, size, at, sigma, found):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-def]
+def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-untyped-def]
     """Changes of multipliers that stay at least zero where they must: S dλ = −short on the rows that stay positive.
 
     S (m, m) has the cardinality row in front, if it binds: `first` is 1 then.
+    turns : solves at most to find the rows that stay
     """
     active = short.size
     kept = np.ones(active, np.bool_)
     places = np.empty(S.shape[0], np.int64)
-    for _turn in range(TURNS):
+    for _turn in range(turns):
         size = first
         places[0] = 0
         for a in range(active):
@@ -204,7 +199,7 @@ def steps_of(S, short, held, equal, first, change):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True)
-def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-def]
+def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no-untyped-def]
     """Multipliers after a Newton step, in `after`, and by how much the bound should rise.
 
     Parameters
@@ -212,6 +207,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
     Z, samples, sides : as in `mipfs.kernels.structures`
     relaxed : Relaxed
     y : (count,) multipliers, positive at the lower end
+    steering : the part of STEERING for prices
     at : (k,) int64, scratch; after : (count,) out
     """
     label, c, loss, bias = samples
@@ -233,7 +229,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
         if part[n_part] or t < forced or sigma[t] >= 1.0 - WHOLE:
             J[n_part], at[cols[t]] = t, n_part
             n_part += 1
-    if active == 0 or n_part == 0 or active + n_part > MOST:
+    if active == 0 or n_part == 0 or active + n_part > steering.most:
         return 0.0
     first = 1 if full else 0
     m, whole = first + active, n_part + (1 if bias else 0)
@@ -265,7 +261,7 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
             bend[r] = length / max(tau**3, 1e-300)
             G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
         elif J[r] >= forced:
-            stiff[r] = INNER / max(length, 1e-12) ** 2
+            stiff[r] = steering.inner / max(length, 1e-12) ** 2
     cholesky(H)
     S, x = np.empty((m, m)), np.empty(whole)
     for a in range(m):
@@ -275,10 +271,10 @@ def step(Z, samples, sides, relaxed, y, at, after):  # type: ignore[no-untyped-d
             # W + G (H + I_in)⁻¹ G'.
             S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
     for a in range(m):
-        damping = (A[a] * A[a] * (HELD * bend + stiff)).sum()
+        damping = (A[a] * A[a] * (steering.held * bend + stiff)).sum()
         S[a, a] += damping if damping > 0.0 else 1.0
     change = np.empty(active)
-    steps_of(S, short[:active], held[:active], equal[:active], first, change)
+    steps_of(S, short[:active], held[:active], equal[:active], first, steering.turns, change)
     # The quadratic model of D at its maximum: ½ dλ'(Ãσ − u).
     gain = -0.5 * size * (change * short[:active]).sum()
     if not np.isfinite(gain):

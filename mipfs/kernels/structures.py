@@ -157,9 +157,14 @@ of the curvature; slope along a step, its proximal part and that one's bend; ste
 working set, rows with curvature, and rows whose curvature the model holds."""
 
 
-STEERING = np.dtype(
-    [(one.name, np.int64 if isinstance(one.default, int) else np.float64) for one in dataclasses.fields(NodeSettings)]
-)
+def _kind(default: Any) -> Any:
+    """How kernels read a setting; a record of settings as a record."""
+    if dataclasses.is_dataclass(default):
+        return np.dtype([(one.name, _kind(one.default)) for one in dataclasses.fields(default)])
+    return np.dtype(np.int64 if isinstance(default, int) else np.float64)
+
+
+STEERING = _kind(NodeSettings())
 """The numbers of `mipfs.settings.NodeSettings`, as kernels read them."""
 
 

@@ -85,7 +85,7 @@ class HingeTerms(Terms):
 
 
 class Solver(solver.Solver):
-    """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.kernels.newton`)."""
+    """The hinge SVM by semismooth Newton on the augmented Lagrangian (`mipfs.kernels.augmented_lagrangian`)."""
 
     def start(self) -> tuple[Array, float]:
         """α = 0, and a hinge smoothed over a width of 2."""
@@ -95,7 +95,8 @@ class Solver(solver.Solver):
         self, A: Any, c: Array, k: int, u: Array, alpha: Array, *, rho: float, tol: float, warm: bool, careful: bool
     ) -> tuple[float, int]:
         """Minimise over u = (w, b), in place."""
-        from mipfs.kernels.newton import Pace, Rows, augmented_lagrangian
+        from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
+        from mipfs.kernels.newton import Rows
 
         np.minimum(alpha, c, out=alpha)
         if u.size == 0:

@@ -18,15 +18,16 @@ from typing import Annotated, Any
 from mipfs.branching import check_rule
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
-from mipfs.settings.inner import LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
+from mipfs.settings.inner import InteriorSettings, LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
 from mipfs.settings.kinds import Part, Tolerance
-from mipfs.settings.nodes import NodeSettings
+from mipfs.settings.nodes import ModelSettings, NodeSettings, PriceSettings
 
 __all__ = [
-    "BranchSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings", "KelleySettings",
-    "LayerSettings", "ListSettings", "MasterSettings", "NodeSettings", "OracleSettings", "Part", "ProximalSettings",
-    "RelaxationSettings", "RootSettings", "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings",
-    "Tolerance", "TreeSettings", "TwoLayerSettings", "ViolatedSettings", "restored",
+    "BranchSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings", "InteriorSettings",
+    "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings", "NodeSettings",
+    "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
+    "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings", "Tolerance", "TreeSettings",
+    "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
 
 

@@ -5,8 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
 from mipfs.settings.kinds import Part, Tolerance
+
+
+@dataclass(frozen=True)
+class InteriorSettings(Declared):
+    """The interior point of a relaxation (`mipfs.inner.interior`), and its conjugate gradients on many sparse columns
+    (`mipfs.inner.iterative`)."""
+
+    boundary: Tolerance = 0.99
+    """Share of the way to the boundary that a step may go."""
+    newcomer: Tolerance = 0.1
+    """σ of an atom that comes in later, as a share of the mean of those that are there."""
+    steps: Count = 200
+    """Steps after which the numbers are taken as they are."""
+    least: Natural = 500
+    """Samples and columns up to which one factor is cheaper than conjugate gradients."""
+    rows: Natural = 32
+    """Rows of the polytope up to which there are conjugate gradients."""
+    core: Excess = 10.0
+    """A column is in the core, which is factored, where its part of the system is above this multiple of what the
+    diagonal says."""
+    core_work: Positive = 7e3
+    """Multiplications of the core's factor at most, for every stored number: some dozens of products with the data."""
+    products: Count = 200
+    """Conjugate gradients of one solution at most."""
+    residual: Tolerance = 1e-2
+    """Relative residual of a solution, as a share of the mean product μ, but no less than `finest` and no more than
+    `roughest`."""
+    roughest: Tolerance = 1e-4
+    """The largest relative residual that is asked for."""
+    finest: Tolerance = 1e-9
+    """The smallest relative residual that is asked for."""
+    patience: Count = 10
+    """Steps over which μ must fall once it is below `late`: else the numbers allow no more."""
+    slow: Tolerance = 0.7
+    """It must fall to this share."""
+    late: Tolerance = 1e-6
+    """Before μ is as small, slow steps are no sign of the end."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.finest > self.roughest:
+            raise UsageError(f"finest must not exceed roughest, {self.roughest}, not {self.finest}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +84,8 @@ class RelaxationSettings(Declared):
     """Share of the gap over all atoms to which a working set is solved while it is still growing."""
     merge_above: Natural = 500
     """Samples from which on equal ones are looked for: fewer cost less than the look."""
+    interior: InteriorSettings = InteriorSettings()
+    """Its interior point."""
 
 
 @dataclass(frozen=True)

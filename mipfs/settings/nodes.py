@@ -15,6 +15,48 @@ Bits = Annotated[int, Within(8, 50)]
 
 
 @dataclass(frozen=True)
+class ModelSettings(Declared):
+    """The model of a Newton step: by an active set (`mipfs.kernels.model_step`), or where all features share one price
+    by sweeps over the coordinates (`mipfs.kernels.face_descent`)."""
+
+    steps: Count = 4
+    """Active-set steps on one model at most: the next Newton step has a better model. 3 to 6 are best, 40 take three
+    times as long."""
+    wide: Natural = 64
+    """Features from which on another model costs more than active-set steps on it."""
+    wide_steps: Count = 16
+    """Active-set steps on so wide a model at most."""
+    shorten: Tolerance = 0.5
+    """A step that does not pay is shortened by this factor."""
+    shortest: Tolerance = 0.02
+    """Down to so short a one; then it ends at the first change of sign."""
+    jam: Part = 0.05
+    """After a step that ends before this, features enter one at a time, and only where the face is solved."""
+    blocked: Part = 1e-9
+    """A weight that is at most this share of its direction leaves at once, at no cost, where it is led to zero."""
+    sweeps: Natural = 3
+    """Sweeps before every step on a face, and one more for every 32 features."""
+    rounds: Count = 3
+    """Rounds of sweeps and a step on the face at most: the next Newton step has a better model."""
+    tight: Tolerance = 0.3
+    """Share of the asked accuracy to which sweeps minimise a model: its steps cost less than those of the function."""
+
+
+@dataclass(frozen=True)
+class PriceSettings(Declared):
+    """A step of the prices of the user's rows (`mipfs.kernels.prices`)."""
+
+    held: Excess = 0.2
+    """Share of a row's curvature over its fractional features that damps its multiplier."""
+    inner: Excess = 0.3
+    """That share over the features that are in: a row that meets no fractional one is held by what moves these."""
+    turns: Count = 3
+    """Solves at most to find the rows whose multipliers stay positive."""
+    most: Natural = 512
+    """Features, and rows that bind, of a step at most: its time is their number cubed."""
+
+
+@dataclass(frozen=True)
 class NodeSettings(Declared):
     """The relaxation of a node in compiled code (`mipfs.kernels.boolean_newton`, `node`, `subtree`)."""
 
@@ -74,3 +116,7 @@ class NodeSettings(Declared):
     """A stalled node is solved elsewhere where upper − lower is more than this share of the distance to the cutoff."""
     dust: Excess = 1e-3
     """Among features of like weight the one of larger σ is offered first: σ counts this much beside |w|."""
+    model: ModelSettings = ModelSettings()
+    """The model of a Newton step."""
+    prices: PriceSettings = PriceSettings()
+    """A step of the prices of the user's rows."""

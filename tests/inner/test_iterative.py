@@ -9,7 +9,6 @@ import pytest
 from scipy import sparse
 
 from mipfs.data.instance import Instance, Row
-from mipfs.inner import boolean, iterative
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.designs import Sparse
 from mipfs.inner.interior import InteriorPoint
@@ -19,11 +18,14 @@ from mipfs.losses import get_loss
 from mipfs.problem import Problem
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.selection import Rows
-from mipfs.settings import RelaxationSettings
+from mipfs.settings import InteriorSettings, RelaxationSettings
 from tests.references import relaxation_reference
 
 LOSSES = ("hinge", "squared-hinge", "logistic")
-NEVER_CHEAP = RelaxationSettings(cheap=0.0)
+NEVER_CHEAP = RelaxationSettings(cheap=0.0, interior=InteriorSettings(least=20))
+"""Small problems take the way of large ones."""
+FACTORED = RelaxationSettings(cheap=0.0, interior=InteriorSettings(least=10**6))
+"""They are solved by the interior point that factors."""
 
 
 def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
@@ -40,22 +42,14 @@ def text(seed: int, n: int, p: int, scale: str = "standard") -> Instance:
     return Instance.from_arrays(sparse.csc_array(X), y, sample_weight=r.uniform(0.5, 2.0, n), scale=scale)
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small problems take the way of large ones."""
-    monkeypatch.setattr(iterative, "LEAST_SIZE", 20)
-
-
-def solved_both(problem: Problem, monkeypatch: pytest.MonkeyPatch, low: Any = None) -> tuple[Solved, Solved]:
+def solved_both(problem: Problem, low: Any = None) -> tuple[Solved, Solved]:
     count = problem.atoms.count
     low = np.zeros(count) if low is None else low
     method = Boolean(problem, lambda: False, NEVER_CHEAP)
     ours = method.solve(low, np.ones(count), 1e-6)
     assert method._last is not None
     assert isinstance(method._last[0], IterativeInteriorPoint)
-    monkeypatch.setattr(boolean, "worthwhile", lambda shape, rows: False)
-    theirs = Boolean(problem, lambda: False, NEVER_CHEAP).solve(low, np.ones(count), 1e-7)
-    monkeypatch.undo()
+    theirs = Boolean(problem, lambda: False, FACTORED).solve(low, np.ones(count), 1e-7)
     return ours, theirs
 
 
@@ -70,19 +64,19 @@ def agree(ours: Solved, theirs: Solved) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(("C", "M"), [(0.01, 5), (1.0, 10), (100.0, 3)])
-def test_it_equals_the_factors(loss: str, C: float, M: int, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_equals_the_factors(loss: str, C: float, M: int) -> None:
     problem = Problem(text(M, 220, 260), loss=loss, M=M, C=C)
-    agree(*solved_both(problem, monkeypatch))
+    agree(*solved_both(problem))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_without_an_intercept(loss: str, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_intercept(loss: str) -> None:
     problem = Problem(text(1, 150, 200, "none"), loss=loss, M=4, C=0.5, bias=False)
-    agree(*solved_both(problem, monkeypatch))
+    agree(*solved_both(problem))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_penalties_fixed_atoms_and_rows(loss: str, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_penalties_fixed_atoms_and_rows(loss: str) -> None:
     data = text(2, 150, 200)
     r, names = np.random.default_rng(3), data.feature_names
     budget = Row("budget", {names[j]: float(r.uniform(0.5, 2.0)) for j in range(200)}, -np.inf, 9.0, "")
@@ -91,31 +85,30 @@ def test_penalties_fixed_atoms_and_rows(loss: str, small: None, monkeypatch: pyt
     problem = Problem(data, loss=loss, C=0.5, M=8, lam=r.uniform(0.0, 0.1, 200)).replace(rows=rows)
     low = np.zeros(200)
     low[[3, 50]] = 1.0
-    agree(*solved_both(problem, monkeypatch, low))
+    agree(*solved_both(problem, low))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_declared_relaxation(loss: str, small: None) -> None:
+def test_the_declared_relaxation(loss: str) -> None:
     problem = Problem(text(4, 80, 90), loss=loss, M=5, C=0.3)
     value = relaxation_reference(problem).value
     solved = Boolean(problem, lambda: False, NEVER_CHEAP).solve(np.zeros(90), np.ones(90), 1e-6)
     assert value * (1 - 2e-6) <= solved.lower <= value * (1 + 1e-6)
 
 
-def test_unequal_scales(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unequal_scales() -> None:
     data = text(5, 150, 200, "none")
     X = sparse.csc_array(data.X * (10.0 ** np.linspace(-3.0, 3.0, 200))[None, :])
     for loss in LOSSES:
         problem = Problem(Instance.from_arrays(X, data.y), loss=loss, M=5, C=0.1)
-        with monkeypatch.context() as own:
-            agree(*solved_both(problem, own))
+        agree(*solved_both(problem))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_where_gradients_fail_factors_go_on(loss: str, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_gradients_fail_factors_go_on(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(text(6, 200, 300), loss=loss, M=5, C=0.3)
-    method = Boolean(problem, lambda: False, NEVER_CHEAP)
-    monkeypatch.setattr(iterative, "MOST_ITERATIONS", 1)
+    few = RelaxationSettings(cheap=0.0, interior=InteriorSettings(least=20, products=1))
+    method = Boolean(problem, lambda: False, few)
     monkeypatch.setattr(IterativeInteriorPoint, "step", lambda self: InteriorPoint.step(self) and self.steps < 6)
     ours = method.solve(np.zeros(300), np.ones(300), 1e-6)
     assert method._last is not None
@@ -125,9 +118,8 @@ def test_where_gradients_fail_factors_go_on(loss: str, small: None, monkeypatch:
     agree(ours, theirs)
 
 
-def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(iterative, "ROUGHEST_RESIDUAL", 1e-11)
-    monkeypatch.setattr(iterative, "FINEST_RESIDUAL", 1e-11)
+def test_a_direction_is_that_of_the_factors() -> None:
+    exact = InteriorSettings(roughest=1e-11, finest=1e-11)
     r = np.random.default_rng(7)
     n, k = 60, 90
     y = np.where(r.random(n) < 0.5, 1.0, -1.0)
@@ -143,7 +135,7 @@ def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> 
             points = []
             for kind in (IterativeInteriorPoint, InteriorPoint):
                 loss = get_loss("hinge").terms_at(np.ones(n), np.full(n, 0.5))
-                method = kind(Z, y, loss, bias, np.arange(k), np.zeros(k), polytope, regulariser=RIDGE)
+                method = kind(Z, y, loss, bias, np.arange(k), np.zeros(k), polytope, regulariser=RIDGE, settings=exact)
                 for _ in range(4):
                     assert method.step()
                 points.append(method.point)
@@ -153,7 +145,7 @@ def test_a_direction_is_that_of_the_factors(monkeypatch: pytest.MonkeyPatch) -> 
                 )
 
 
-def test_it_can_be_stopped(small: None) -> None:
+def test_it_can_be_stopped() -> None:
     problem = Problem(text(8, 200, 300), loss="hinge", M=5, C=1.0)
     asked = 0
 

@@ -56,7 +56,7 @@ def case(seed: int, kind: int, *, bias: bool = True) -> Case:
     point = Point(0.3 * r.normal(size=cols.size), np.minimum(alpha, c), np.empty(N))
     state = named(np.zeros(1, NEWTON))[0]
     state.rho, state.prox, state.intercept = 1.0, 0.1, 0.05
-    model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0)
+    model = Model(np.empty((1, 1)), point.w, point.w, 0.0, point.w, 0, 0, bias, 0.0, steering_of(NodeSettings()))
     step = Step.of(minimise_model, model, 0.0, 0, point.w).made()
     in_play = InPlay(cols, forced, 2, penalty)
     return Case(A, both_ways(A, A.size), samples, in_play, goal, point, state, step, kind)
@@ -206,7 +206,9 @@ def test_the_steps_of_a_minimisation(seed: int, bias: bool, kind: int) -> None:
     if bias and not inner.size:
         H[-1, -1] = 1.0
     np.testing.assert_allclose(face.H, H, atol=1e-10)
-    local = Model(face.H, face.g, face.w, 0.0, face.costs, in_play.forced, in_play.room, bias, 1e-10)
+    local = Model(
+        face.H, face.g, face.w, 0.0, face.costs, in_play.forced, in_play.room, bias, 1e-10, steering_of(NodeSettings())
+    )
     minimise_model(local, 0.0, N, face.d)
     kernels.slope_at_zero(Z, samples, in_play, point, path, face, state)
     np.testing.assert_allclose(path.move, rows @ face.d, atol=1e-11)

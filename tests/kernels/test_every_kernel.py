@@ -23,9 +23,9 @@ def kernels() -> Iterator[tuple[str, str]]:
 WITHIN = frozenset(
     f"{module}.{name}"
     for module, names in {
-        "boolean_newton": "minimise is_decided",
-        "node": "enter solve price_further relax_node relax_in_slices earn",
-        "subtree": "explore_below has_room keep_dual offer fate hand_down fix is_decided split open_place",
+        "boolean_newton": "minimise",
+        "node": "solve price_further relax_node",
+        "subtree": "explore_below",
     }.items()
     for name in names.split()
 )

@@ -11,23 +11,25 @@ import pytest
 from scipy import sparse
 
 from mipfs.kernels import newton as kernels
-from mipfs.kernels.newton import (
+from mipfs.kernels.augmented_lagrangian import (
     Line,
     Pace,
+    augmented_lagrangian,
+    choose_rows,
+    inner_set,
+    line_search,
+    slope,
+)
+from mipfs.kernels.newton import (
     Rows,
     add_gram,
-    augmented_lagrangian,
     cholesky,
     cholesky_solve,
-    choose_rows,
     combine,
     dot,
     gather,
-    inner_set,
-    line_search,
     margins,
     newton_direction,
-    slope,
     smooth_search,
 )
 from mipfs.kernels.structures import given

@@ -11,8 +11,6 @@ from scipy import sparse
 
 from mipfs.kernels.columns import both_ways
 from mipfs.kernels.prices import (
-    HELD,
-    INNER,
     Binding,
     Relaxed,
     binding,
@@ -23,7 +21,8 @@ from mipfs.kernels.prices import (
     steps_of,
 )
 from mipfs.kernels.propagation import INSIDE
-from mipfs.kernels.structures import RowSides, Samples, given
+from mipfs.kernels.structures import RowSides, Samples, given, steering_of
+from mipfs.settings import NodeSettings, PriceSettings
 from tests.kernels.loss_cases import HINGE, LOGISTIC, SQUARED_HINGE, made
 from tests.kernels.test_propagation import drawn as drawn_rows
 from tests.kernels.test_propagation import selections
@@ -109,7 +108,7 @@ def test_changes_solve_the_system_of_the_rows_that_stay(seed: int, first: int) -
     B = r.normal(size=(active + first, 9))
     S, short, held = B @ B.T, r.normal(size=active), np.abs(r.normal(size=active)) * r.choice([0.0, 1.0, 50.0])
     equal, change = r.random(active) < 0.4, np.empty(active)
-    steps_of(S, short, held, equal, first, change)
+    steps_of(S, short, held, equal, first, 3, change)
     assert ((held + change >= -1e-12) | equal).all()
     stays = equal | (held + change > 1e-12)
     if not stays.all():
@@ -139,7 +138,10 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     y, after = r.normal(size=rows), np.empty(rows)
     relaxed = Relaxed(cols, forced, full, w, sigma, beta, rho, size)
     samples = Samples(given(y_label), given(c), made(kind), bias)
-    gain = step(both_ways(A, A.size), samples, sides_of(R, ends, ends), relaxed, y, np.empty(K, np.int64), after)
+    asked = PriceSettings(held=0.3, inner=0.1)
+    steering = steering_of(NodeSettings(prices=asked))["prices"]
+    sides, at = sides_of(R, ends, ends), np.empty(K, np.int64)
+    gain = step(both_ways(A, A.size), samples, sides, relaxed, y, steering, at, after)
     part = np.array([t for t in range(q) if t < forced or sigma[t] > 0.0])
     fractional = np.array([t >= forced and sigma[t] < 1.0 for t in part])
     curve = {HINGE: np.full(n, rho), SQUARED_HINGE: c, LOGISTIC: beta * (c - beta) / c}[kind]
@@ -152,10 +154,10 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     signed = np.vstack([np.ones(part.size), signed]) if full else signed
     length, tau = np.abs(w[part]), np.abs(w[part]) / sigma[part]
     bend = np.where(fractional, length / tau**3, 0.0)
-    stiff = np.where(~fractional & (part >= forced), INNER / length**2, 0.0)
+    stiff = np.where(~fractional & (part >= forced), asked.inner / length**2, 0.0)
     G = np.zeros((signed.shape[0], part.size + bias))
     G[:, : part.size] = signed * np.where(fractional, np.sign(w[part]) / tau, 0.0)
-    S = (signed * bend) @ signed.T + G @ np.linalg.solve(H, G.T) + np.diag((signed**2) @ (HELD * bend + stiff))
+    S = (signed * bend) @ signed.T + G @ np.linalg.solve(H, G.T) + np.diag((signed**2) @ (asked.held * bend + stiff))
     short = np.where(upper, ends - R @ whole, R @ whole - ends)
     change = np.linalg.solve(S, np.append(np.zeros(int(full)), -short))[int(full) :]
     np.testing.assert_allclose(after, y - side * size * change, rtol=1e-5, atol=1e-6)
