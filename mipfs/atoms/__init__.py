@@ -19,10 +19,9 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.digest import digest
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Ids = Sequence[int] | Integers
 
 

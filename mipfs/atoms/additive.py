@@ -17,10 +17,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
 from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
@@ -29,8 +28,7 @@ from mipfs.data.linear import combined
 from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class Additive(Atoms, ABC):

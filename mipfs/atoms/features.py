@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, BestSearch, Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, BestSearch, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.parts import largest
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "norm"] | npt.ArrayLike
 
 SMALLEST_NORM = 1e-150

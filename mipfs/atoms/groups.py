@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -23,9 +22,8 @@ from mipfs.atoms.features import (
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import declared
-
-Array = npt.NDArray[np.float64]
 
 
 class Groups(Atoms):

@@ -17,16 +17,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_STEPS = 50
 

@@ -13,17 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.data.made import NUMBERS_PER_BLOCK
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 WHAT = "the histogram intersection kernel"
 MOST_LEVELS = 1 << 20

@@ -16,16 +16,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.implicit import Search
 from mipfs.atoms.monomials import Monomials
 from mipfs.errors import StoppedError
 from mipfs.kernels.bound import U
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 TINY = float(np.finfo(float).tiny)
 LEVEL_FEATURES = 128

@@ -19,10 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.blocked import Csc, Part, only_read
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import share
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 PARALLEL_ENTRIES = 1 << 23
 """Entries, where few of them are read, from which on it is worth waking the other threads."""

@@ -13,14 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True)

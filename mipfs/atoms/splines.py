@@ -14,16 +14,13 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.additive import Additive, dense_part
 from mipfs.atoms.features import Scaling
 from mipfs.atoms.groups import spans
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_KNOTS, MOST_DEGREE = 1000, 9
 CLOSE = 1e-9

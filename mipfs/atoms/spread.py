@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import parts, top
 from mipfs.atoms.features import Features
@@ -25,9 +24,8 @@ from mipfs.atoms.parts import Best, Here, Scores
 from mipfs.compiled import kept
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
-
-Array = npt.NDArray[np.float64]
 
 ANSWER_SECONDS = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""

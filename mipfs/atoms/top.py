@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Integers, parts
+from mipfs.atoms import parts
 from mipfs.atoms.features import Features
 from mipfs.data.blocked import Blocked, Held, Rescaled
 from mipfs.kernels.bound import U
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class TopFeatures:

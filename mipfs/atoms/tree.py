@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, ScoreSearch, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, ScoreSearch, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -23,8 +23,7 @@ from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class Tree(Atoms):

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.checks import anywhere
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

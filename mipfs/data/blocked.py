@@ -20,10 +20,9 @@ from scipy import sparse
 
 from mipfs.data import matrix
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]
-Integers = npt.NDArray[np.int64]
 
 CACHED_BYTES = 1 << 23
 """Bytes of columns that were asked for and are kept."""

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import shown
-
-Array = npt.NDArray[np.float64]
 
 
 def as_float(value: Any, name: str) -> float:

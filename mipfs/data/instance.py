@@ -19,10 +19,10 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
 from mipfs.plumbing.digest import digest
 
-Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "standard", "unit"]
 SCALINGS: tuple[Scaling, ...] = ("none", "standard", "unit")
 

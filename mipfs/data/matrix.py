@@ -15,9 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import DataError
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""

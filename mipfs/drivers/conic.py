@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import POINTWISE, Capability
@@ -21,6 +20,7 @@ from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import added, gains, rounded_down
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
@@ -32,7 +32,6 @@ from mipfs.run.run import Run, Steps
 from mipfs.settings import ConicSettings
 from mipfs.solvers.cones import Canonical
 
-Array = npt.NDArray[np.float64]
 Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 

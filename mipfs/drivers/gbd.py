@@ -28,6 +28,7 @@ from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
@@ -40,8 +41,6 @@ from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
-
-Array = npt.NDArray[np.float64]
 
 CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS)
 

@@ -29,6 +29,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.kernels.bound import added, gains, with_each
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
@@ -36,9 +37,6 @@ from mipfs.proof.proof import Proof
 from mipfs.result.result import Record
 from mipfs.run.part import Part
 from mipfs.run.run import Run, Steps
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import BestSearch
 from mipfs.inner.alike import AT_A_TIME, alike
@@ -14,14 +13,12 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
 from mipfs.run.run import Run
 from mipfs.settings import RoundingSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Rounding:

@@ -13,19 +13,16 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.implicit import Implicit, Search
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.kernels.bound import U, gains, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Dual, decoded, dual_value_below
 from mipfs.run.run import Run
 from mipfs.selection.selection import Rows
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 TINY = float(np.finfo(float).tiny)
 """What a computed |ω| may be that a search takes for zero."""

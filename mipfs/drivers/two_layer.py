@@ -33,6 +33,7 @@ from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures.base import Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -44,8 +45,6 @@ from mipfs.svm.labellings import Combination, combination
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False

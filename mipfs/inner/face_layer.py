@@ -21,12 +21,10 @@ from mipfs.inner.polytope import Polytope
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import ask
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Face(Pool):

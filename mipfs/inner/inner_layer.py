@@ -12,18 +12,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner import minimax
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures import Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Combination, Labellings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEGLIGIBLE_SHARE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""

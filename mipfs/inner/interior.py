@@ -24,10 +24,8 @@ import numpy.typing as npt
 
 from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
 from mipfs.losses.terms import Terms, to_boundary
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.regularisers.base import Regulariser
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 BOUNDARY_SHARE = 0.99
 """Share of the way to the boundary that a step may go."""

@@ -13,14 +13,11 @@ few columns in play, whatever their number outside, and a step takes some ten pr
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.designs import Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint
 from mipfs.inner.reduced_system import Factor
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array
 
 CORE_RATIO = 10.0
 """A column is in the core where its part of K is above this multiple of what the diagonal says."""

@@ -19,11 +19,11 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
+from mipfs.plumbing.arrays import Integers
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 from mipfs.settings import NodeSettings
 
-Integers = npt.NDArray[np.int64]
 Found = Piece | RowsOutcome
 Packed = tuple[bytes, Integers, Integers, Integers, Integers]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]

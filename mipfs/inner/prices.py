@@ -14,15 +14,13 @@ from functools import cached_property
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.kernels.bound import U, rounded_down
+from mipfs.plumbing.arrays import Array
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
-
-Array = npt.NDArray[np.float64]
 
 ROUND_OFF_SHARE = 1e-9
 """Multipliers up to this size, relative to the largest, are a solver's round-off where they must cancel."""

@@ -16,10 +16,9 @@ from scipy import sparse
 
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import RowSides
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.selection.selection import Selection
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 EXCESS_TOLERANCE = 2.0**-36

@@ -17,20 +17,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.settings import ProximalSettings
 from mipfs.svm.projection import project
 from mipfs.svm.solver import TakenOff, kernel_columns
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MIXTURE = -1.0
 """In place of M in the kernel: the groups are selections, of which one is mixed."""

@@ -19,9 +19,7 @@ from scipy.linalg.lapack import dpotrs
 
 from mipfs.kernels.gram import scale_lower
 from mipfs.losses.terms import Terms
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 LEAST_LIFT = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""

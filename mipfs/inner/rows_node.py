@@ -39,14 +39,12 @@ from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
 from mipfs.settings import NodeSettings, RelaxationSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import loss_of
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.svm.solver import SVM
-
-Array = npt.NDArray[np.float64]
 
 SUPPORT_SIGMA = 1e-7
 """A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""

@@ -14,11 +14,9 @@ from mipfs.inner.reduced_system import Polytope
 from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 FEASIBLE_VIOLATION = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""

@@ -17,7 +17,8 @@ from itertools import accumulate
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.measures.base import Array, Ranking, Violated
+from mipfs.measures.base import Ranking, Violated
+from mipfs.plumbing.arrays import Array
 
 MOST_EXACT_PAIRS = 1 << 17
 """Pairs of a positive and a negative that are looked at in rational arithmetic at most."""

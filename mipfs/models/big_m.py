@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -31,10 +30,9 @@ from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, loss_of,
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Relative gap to which the two SVMs behind U and W are solved."""

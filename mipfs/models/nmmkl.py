@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
@@ -27,10 +26,9 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import cp, design_of, dual_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:

@@ -30,10 +30,9 @@ from mipfs.formulation.conic import Multiplier, cp
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.reduced_mkl import Pool, allowed, selections
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 GAP = 1e-6
 """Relative gap to which labellings and selections are generated."""

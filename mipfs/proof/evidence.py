@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool, Dual, decoded, scores_of
 from mipfs.proof.labelled import LabelledStore
@@ -24,8 +25,6 @@ from mipfs.proof.proof import Multipliers, Proof
 from mipfs.proof.row_tree import is_refuted
 from mipfs.svm.labellings import feasible
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Parts = list[tuple[list[int], list[float]]]
 """Positions of dual vectors and their shares, combination after combination."""
 

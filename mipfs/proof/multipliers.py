@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import added, lower, rounded_down
+from mipfs.plumbing.arrays import Array
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Selection
 
 if TYPE_CHECKING:
     from mipfs.selection.model import SelectionModel
 
-Array = npt.NDArray[np.float64]
 
 ROUND_OFF_SHARE = 1e-9
 """Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""

@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.kernels.bound import added, gains, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.svm.labellings import Combination
-
-Array = npt.NDArray[np.float64]
 
 
 def zero_cut(problem: Problem) -> Cut:

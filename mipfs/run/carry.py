@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import same_data
 from mipfs.errors import UsageError
@@ -23,8 +22,6 @@ from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.solvers import highs
 from mipfs.svm.labellings import combination, feasible
-
-Array = npt.NDArray[np.float64]
 
 MOST_LPS = 200
 """LPs at most to find the cuts that matter."""

@@ -13,16 +13,13 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers, Mask
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 Listed = list[tuple[Mask, Value]]
 

@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Mask
 from mipfs.run.listed import Shown, shown, values_by_name
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
 
-Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 SEARCH_ALLOWANCE = 1e-7

@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
 from mipfs.run.run import Run
 from mipfs.run.stored import on_the_data, on_users_scale
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Members = Sequence[tuple[float, Integers]]
 """Selections of S with their shares: their mixture is σ."""
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import ContradictionError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
@@ -28,7 +29,6 @@ from mipfs.settings import DriverSettings
 if TYPE_CHECKING:
     from mipfs.result.state import State
 
-Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
 Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
 """What makes the driver's part of a state; None where it has none."""

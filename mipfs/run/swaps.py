@@ -14,19 +14,15 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers, Mask
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.settings import SwapSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 
 class Swaps:

@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Mask
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Ties:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.errors import NumericalError
+from mipfs.plumbing.arrays import Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
-
-Mask = npt.NDArray[np.bool_]
 
 MAX_ROUNDS = 300
 """Rounds of the search for a minimum set before an irreducible one is accepted."""

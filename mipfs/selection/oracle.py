@@ -20,14 +20,12 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
 from mipfs.kernels.bound import added, traded
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import OracleSettings
 from mipfs.solvers import highs
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 CLOSED_GAP = 1e-9
 """Relative gap at which the minimum counts as found."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.kernels.bound import rounded_down
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.selection.derived import ChvatalGomory, rows_of
 from mipfs.selection.rows import Extras, Rows
 from mipfs.selection.scaled_rows import ScaledRows, scaled
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Extras", "Rows", "Selection", "System", "lagrangian_bound"]
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 DUST = 1e-12
 """Multipliers up to this size, relative to the costs, are a solver's round-off."""

@@ -20,12 +20,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import MipfsError, UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
 """As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""

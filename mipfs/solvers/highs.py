@@ -19,12 +19,11 @@ import numpy.typing as npt
 
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.plumbing import own_threads
+from mipfs.plumbing.arrays import Array
 
 if TYPE_CHECKING:
     import highspy
 
-
-Array = npt.NDArray[np.float64]
 
 SMALLEST_ENTRY = 1e-12
 """HiGHS leaves entries of a matrix out that are no larger: the least that it can be told."""

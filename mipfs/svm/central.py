@@ -11,10 +11,9 @@ factorisation of the order of u.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 MOST_STEPS = 100
 """Newton steps at most: twenty are usual."""

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 
 if TYPE_CHECKING:
     from mipfs.svm.labellings import Combination
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 U = 2.0**-53
 """Unit roundoff."""
