@@ -1,7 +1,5 @@
 """``mipfs baselines``: what there is to compare with."""
 
-from __future__ import annotations
-
 from mipfs.cli.options import Json, Quiet, Seed
 
 

@@ -1,7 +1,5 @@
 """The options that several commands share, and how their text becomes values."""
 
-from __future__ import annotations
-
 import csv
 import enum
 import math

@@ -1,7 +1,5 @@
 """Tables for people: rich where a terminal shows them, plain aligned text where they are piped."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 

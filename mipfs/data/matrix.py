@@ -3,8 +3,6 @@
 Dense columns are worked on in blocks, so that no step needs a second copy of a large matrix.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

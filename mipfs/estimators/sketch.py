@@ -1,7 +1,5 @@
 """BSSSelector and LeverageSelector: columns chosen with a guarantee (Paul 2016), as scikit-learn selectors."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Self
 

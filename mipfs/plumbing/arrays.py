@@ -1,7 +1,5 @@
 """The arrays that signatures name: their kind; docstrings say their shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """One digest over several parts, each of any length."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

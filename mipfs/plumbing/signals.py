@@ -3,8 +3,6 @@
 Handlers stand only while a block runs, in the main thread, and a signal that is ignored (`nohup`) stays ignored.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import signal

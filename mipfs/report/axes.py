@@ -1,7 +1,5 @@
 """Charts drawn with matplotlib, for papers and notebooks of one's own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run over some of the atoms of another one's problem: what it finds is offered there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

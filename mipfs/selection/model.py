@@ -1,7 +1,5 @@
 """The set S as a HiGHS model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ which needs no bins. (WEKA, which Aytug used, bins continuous columns by a rule 
 scaling the columns does not change them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The draws of one seed are nested: the M features of a smaller M are among those of a larger one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from mipfs.data.instance import Instance

@@ -1,7 +1,5 @@
 """A result on a page."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
