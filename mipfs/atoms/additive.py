@@ -114,8 +114,7 @@ class Additive(Atoms, ABC):
     def _blocks(self) -> list[Integers]:
         """All features, in blocks of about `NUMBERS_PER_BLOCK` numbers or one feature."""
         most = max(1, NUMBERS_PER_BLOCK // max(1, self.raw.n_samples))
-        cuts = np.flatnonzero(np.diff(self.starts[1:] // most)) + 1
-        return np.split(np.arange(self.count, dtype=np.int64), cuts)
+        return np.split(np.arange(self.count, dtype=np.int64), np.flatnonzero(np.diff(self.starts[1:] // most)) + 1)
 
     @property
     def raw(self) -> Instance:
@@ -238,8 +237,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     values : (m,) values of every feature of ``made["features"]``, as the scaled training data has them
     kind : the class of the atoms
     """
-    first = next(iter(values.values()), np.empty(0))
-    total = np.zeros(first.size)
+    total = np.zeros(next(iter(values.values()), np.empty(0)).size)
     for name, one in made["features"].items():
         part = kind.mapped(made["options"], one["map"], values[name])
         total += combined(part, np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])]))

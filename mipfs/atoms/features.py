@@ -104,8 +104,7 @@ class Features(Atoms):
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
-        found = self.scores(v) if scores is None else scores
-        return sum_error(found, self.scale * self.omega_error(v), np.ones(1))
+        return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
 
     def best(self, v: Array, B: int) -> Integers:
         """At most B features of largest positive score, best first, of equal ones the lowest id first."""

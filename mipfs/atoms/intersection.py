@@ -89,8 +89,7 @@ class Intersection(Additive):
 
     def _traces(self) -> Array:
         """Σ_i x_ij."""
-        totals = self._knots * np.diff(self._levels)
-        return np.add.reduceat(totals, self.starts[:-1])
+        return np.add.reduceat(self._knots * np.diff(self._levels), self.starts[:-1])
 
     def _squares(self, v: Array) -> Array:
         from mipfs.kernels.intersection import intersection_scores
@@ -134,8 +133,7 @@ def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
     hats(np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(knots, dtype=float), columns, values, counts)
     kept = np.arange(depth) < counts[:, None]
     pointer = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    rows = sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size))
-    made = sparse.csc_array(rows)
+    made = sparse.csc_array(sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size)))
     made.sort_indices()
     return made
 

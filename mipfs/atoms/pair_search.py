@@ -129,8 +129,7 @@ class PairSearch(Search):
 
     @cached_property
     def _is_nonnegative(self) -> bool:
-        values = self.X.data if self.is_sparse else self.X
-        return bool(values.min(initial=0.0) >= 0.0)
+        return bool((self.X.data if self.is_sparse else self.X).min(initial=0.0) >= 0.0)
 
     def weights(self, v: Array) -> Weights:
         """Σ v x, Σ v x² and q of every feature; q is not too small by more than `BELOW` allows."""
@@ -224,8 +223,7 @@ class PairSearch(Search):
 
     def _all_weights(self, v: Array) -> Array:
         """√Σ |v| x² of every feature."""
-        weights = self.weights(np.abs(v))
-        return np.sqrt(np.maximum(weights.squares, 0.0))
+        return np.sqrt(np.maximum(self.weights(np.abs(v)).squares, 0.0))
 
     def _singles(self, best: Best, v: Array, weights: Weights) -> None:
         """Squares, single features and the constant."""

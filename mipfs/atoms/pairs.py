@@ -105,8 +105,7 @@ class Pairs(Implicit):
     @cached_property
     def stamp(self) -> str:
         """See `mipfs.atoms.Atoms`."""
-        stated = f"{self.kind} {self.heredity} {self.data.values_sha256}"
-        return hashlib.sha256(stated.encode()).hexdigest()
+        return hashlib.sha256(f"{self.kind} {self.heredity} {self.data.values_sha256}".encode()).hexdigest()
 
     def on(self, data: Instance) -> Pairs:
         """The monomials of other data with the same features."""

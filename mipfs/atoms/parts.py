@@ -275,8 +275,7 @@ def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> t
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
     by = only_read(_ONE if divisor is None else divisor)
-    divided = divisor is not None
-    stored = Scaled(*values, by, divided, only_read(scale))
+    stored = Scaled(*values, by, divisor is not None, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),
         PARALLEL_CHUNKS,

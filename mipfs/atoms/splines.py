@@ -139,8 +139,7 @@ def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
     for start in range(0, raw.n_features, step):
         ids = np.arange(start, min(start + step, raw.n_features))
         X = dense_part(raw, ids)
-        weights = raw.sample_weight
-        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=weights, method="inverted_cdf")
+        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=raw.sample_weight, method="inverted_cdf")
         found.append([distinct(column) for column in at.T])
     return found
 

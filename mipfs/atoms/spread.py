@@ -183,8 +183,7 @@ class Spread:
             widths = np.diff(X.indptr) if self.features.data.is_sparse else np.ones(X.shape[1])
         whole = np.cumsum(widths + 1.0)
         cuts = np.searchsorted(whole, whole[-1] * np.arange(1, count) / count)
-        ends = np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()
-        return list(itertools.pairwise(ends))
+        return list(itertools.pairwise(np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()))
 
     def _made(self, group: Group) -> list[tuple[Any, ...]]:
         """The arguments of `Scores` for the parts of a group."""

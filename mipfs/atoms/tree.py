@@ -120,8 +120,7 @@ class Tree(Atoms):
     def on(self, data: Instance) -> Tree:
         """The tree over other data with the same features, with these scales."""
         check_features(self.data, data)
-        inner = self.names[self.data.n_features :]
-        return Tree(data, self._parent, names=inner, scaling=kept_scaling(self.scale))
+        return Tree(data, self._parent, names=self.names[self.data.n_features :], scaling=kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖² of every node, shape (count,)."""

@@ -138,8 +138,7 @@ def shipped(name: str) -> Path:
     """The path of an instance that ships with the package (a wheel) or the repository (a checkout)."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "instances" / name
-    beside = package.parent / "instances" / name
-    return inside if inside.exists() else beside
+    return inside if inside.exists() else (package.parent / "instances" / name)
 
 
 def _show_trace(trace: Sequence[Record]) -> None:

@@ -239,8 +239,7 @@ class Samples:
                 self._first.append(None if chunk.lines is None else int(chunk.lines[first[k]]))
                 self._check_labels(self.rows + int(first[k]))
         self._files["codes"].add(np.array([self._labels.index(value.item()) for value in found])[codes])
-        has = [chunk.bags is not None, chunk.weights is not None]
-        self.state["has"] = has
+        self.state["has"] = [chunk.bags is not None, chunk.weights is not None]
         if chunk.bags is not None:
             self._files["bags"].add(chunk.bags)
         if chunk.weights is not None:

@@ -62,8 +62,7 @@ class Block:
 
     def scores(self, w: Any, b: float = 0.0) -> Array:
         """(values − center)w + b, shape (n,)."""
-        at_zero = b - float(self.center @ w)
-        return np.asarray(self.values @ w, dtype=float) + at_zero
+        return np.asarray(self.values @ w, dtype=float) + (b - float(self.center @ w))
 
     def pull(self, v: Array) -> Array:
         """(values − center)'v of a vector (n,), shape (k,), or of vectors (n, m), shape (k, m)."""

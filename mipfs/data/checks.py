@@ -76,8 +76,7 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
         raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
     odd = np.flatnonzero((np.abs(found) != 1) & (training | ~np.isnan(found)))
     if odd.size:
-        message = f"label {found[odd[0]]:g} in row {odd[0] + 1}"
-        raise DataError(message, "map the labels to -1 and +1", path=path)
+        raise DataError(f"label {found[odd[0]]:g} in row {odd[0] + 1}", "map the labels to -1 and +1", path=path)
     if training and np.all(found == found[0]):
         raise DataError(f"one class only: every label is {found[0]:+g}", "give samples of both classes", path=path)
     return found

@@ -198,8 +198,7 @@ class Digest:
 
     def hexdigest(self) -> str:
         """Of all that was added."""
-        three = self._counts.digest() + self._rows.digest() + self._values.digest()
-        return hashlib.sha256(three).hexdigest()
+        return hashlib.sha256(self._counts.digest() + self._rows.digest() + self._values.digest()).hexdigest()
 
 
 def _blocks(X: Any) -> Iterator[slice]:

@@ -201,8 +201,7 @@ def earned(declared: Formulation, dual: Dual) -> float:
 
 def _cut(problem: Problem, dual: Dual) -> Cut:
     alpha = decoded(dual)
-    g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
-    return cut_from_dual(problem, alpha, g, dual)
+    return cut_from_dual(problem, alpha, dual_value_below(get_loss(problem.loss), alpha, problem.c_i), dual)
 
 
 def candidates(problem: Problem, declared: Formulation) -> list[Array]:

@@ -168,8 +168,7 @@ class Master:
             if not self._is_empty(node):
                 self._refute(node, None)
             return None
-        values = self.pool.values(sigma)
-        best = int(np.argmax(values))
+        best = int(np.argmax(self.pool.values(sigma)))
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
         bound = added(float(self.pool.constants[best]), -gain)
         if bound > node.bound:

@@ -108,8 +108,7 @@ def searched(run: Run) -> Searched:
     settings = run.settings.growth
     few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
-    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    best = _judged(problem, search, dual)
+    best = _judged(problem, search, loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias))
     run.raise_bound(best.lower)
     held = np.sort(search.search(best.v, few)[0])
     for _ in range(settings.rounds if held.size and problem.M else 0):

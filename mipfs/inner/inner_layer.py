@@ -182,8 +182,7 @@ class Columns:
 
     def scores(self, x: Array) -> Array:
         """w'x_i of every sample, shape (n,), for the weights scale∘x."""
-        w = np.bincount(self._places, self.scale * x, self._used.size)
-        return self._block.scores(w)
+        return self._block.scores(np.bincount(self._places, self.scale * x, self._used.size))
 
     def regulariser(self, mu: Array, x: Array) -> tuple[float, Array]:
         """½ Σ ‖x_t‖²/μ_t + Σ μ_t c_t, and μ: without penalties that of least value, which makes it ½ (Σ ‖x_t‖)²."""

@@ -153,5 +153,4 @@ class IterativeInteriorPoint(InteriorPoint):
             if Z.must_stop():
                 raise Interrupted
         dw = base + self._apply_inverse(Z.pull(d_alpha))
-        dm = Z.times(dw) + (y * db if self.bias else 0.0)
-        return dw, db, d_alpha, dm
+        return dw, db, d_alpha, Z.times(dw) + (y * db if self.bias else 0.0)

@@ -94,8 +94,7 @@ class Pricing:
             y = np.where(np.abs(y) > ROUND_OFF_SHARE * largest, y, 0.0)
             part = self.on_extra[self.unbounded].toarray()
             reduced = -(self.on_extra @ y)[self.unbounded]
-            ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
-            must = ~np.isfinite(ends)
+            must = ~np.isfinite(np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded]))
             may = y != 0.0
             # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]

@@ -243,8 +243,7 @@ class RowsRelaxation:
         """The Benders cut of a dual vector."""
         problem = self.problem
         alpha = decoded((whole, q))
-        value = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem, alpha, value, (whole, q))
+        return cut_from_dual(problem, alpha, dual_value_below(self.loss, alpha, problem.c_i), (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
@@ -263,8 +262,7 @@ class RowsRelaxation:
         assert prices is not None
         bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
         warm = Warm(self._weights(solved), solved.b, 0.5)
-        sigma = solved.sigma[self.alive]
-        return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, solved.steps, prices)
+        return RowsOutcome(bound, whole, q, warm, solved.sigma[self.alive], goes_in, goes_out, solved.steps, prices)
 
     def _weights(self, solved: Solved) -> npt.NDArray[np.float32]:
         """Weights of the alive features, or norms of the alive atoms."""

@@ -150,8 +150,7 @@ class Watch:
             costs = np.concatenate([np.zeros(forced), self.penalty])
             room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes = np.empty(costs.size, np.int64)
-            tau = np.empty(costs.size)
-            return value + float(phi(w, costs, forced, room, classes, tau))
+            return value + float(phi(w, costs, forced, room, classes, np.empty(costs.size)))
         if plain and self.polytope.u.size:
             # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))

@@ -98,8 +98,7 @@ def declare(
     # max  Σ_k α_k Δ_k − θ
     program = cp.Problem(cp.Maximize(Delta @ alpha - theta), [cuts, alpha >= 0, cp.sum(alpha) <= problem.C])
     variables = {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}
-    declared = Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
-    return attach(declared, "structural", again)
+    return attach(Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables), "structural", again)
 
 
 def _again(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Array) -> Formulation:
@@ -142,8 +141,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
     data = problem.data
-    V = problem.measured.direction(np.atleast_2d(counts))
-    return data.block().pull(V.T)
+    return data.block().pull(problem.measured.direction(np.atleast_2d(counts)).T)
 
 
 @declared

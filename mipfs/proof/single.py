@@ -63,8 +63,7 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     best = zero_cut(problem)
     most = -math.inf
     for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
-        gain = gains(cut.slopes, problem.penalty)
-        value = lower(cut.constant, gain, lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
+        value = lower(cut.constant, gains(cut.slopes, problem.penalty), lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
         best, most = (cut, value) if value > most else (best, most)
     return single(problem, best, math.inf)
 

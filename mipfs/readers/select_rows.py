@@ -49,8 +49,7 @@ def read_select(
         rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
     for names in _lists(sidecar, content, features, "conflicts"):
         terms = dict.fromkeys(names, 1.0)
-        origin = _origin(sidecar, "conflicts", *names)
-        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, origin))
+        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, _origin(sidecar, "conflicts", *names)))
     for key in ("at_most", "at_least", "exactly"):
         rows += _counts(sidecar, content, features, key)
     return _defaults(sidecar, content, features), tuple(rows)
@@ -107,8 +106,7 @@ def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str,
         lower = -INF if key == "at_most" else float(k)
         upper = INF if key == "at_least" else float(k)
         terms = dict.fromkeys(names, 1.0)
-        origin = _origin(sidecar, key, *names)
-        rows.append(Row(f"{key}[{place}]", terms, lower, upper, origin))
+        rows.append(Row(f"{key}[{place}]", terms, lower, upper, _origin(sidecar, key, *names)))
     return rows
 
 

@@ -123,8 +123,7 @@ class Sidecar:
         """Refuse a name that is no feature."""
         for name in names:
             if name not in features:
-                hint = nearest(name, list(features))
-                self.fail(f"[{table}] no feature is called {name!r}", hint, table, key, name)
+                self.fail(f"[{table}] no feature is called {name!r}", nearest(name, list(features)), table, key, name)
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""

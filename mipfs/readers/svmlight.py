@@ -113,8 +113,7 @@ def svmlight_chunks(
                 has_bags = bool(known[0]) if has_bags is None else has_bags
                 for k in np.flatnonzero(known != has_bags)[:1]:
                     message = "qid: stands on some lines only"
-                    where = int(piece.lines[k])
-                    raise DataError(message, "give every sample its bag", path=path, line=where)
+                    raise DataError(message, "give every sample its bag", path=path, line=int(piece.lines[k]))
                 yield Chunk(
                     piece.labels,
                     np.diff(piece.ends, prepend=0),
@@ -319,8 +318,7 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
             if place == 0 and re.fullmatch(rb"qid:\d{1,18}", token):
                 continue
             message = f"misplaced or ragged {_shown(token)}"
-            remedy = "write qid: and a whole number after the label"
-            return DataError(message, remedy, path=path, line=number)
+            return DataError(message, "write qid: and a whole number after the label", path=path, line=number)
         if not _PAIR.fullmatch(token) or not _is_number(token.partition(b":")[2]):
             last = "; the line looks truncated" if place == len(tokens) - 1 else ""
             message = f"{_shown(token)} is not index:value{last}"

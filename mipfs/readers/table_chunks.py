@@ -142,14 +142,12 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
 
 def csv_chunks(path: Path, stream: IO[bytes], label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a CSV file; what `read_csv` refuses is refused, where it is met."""
-    found = csv_file.batches(path, stream, label, cells=CELLS, done=_done(position))
-    return _chunks(found, path, label, position)
+    return _chunks(csv_file.batches(path, stream, label, cells=CELLS, done=_done(position)), path, label, position)
 
 
 def parquet_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a Parquet file, batch after batch; pyarrow goes to and fro in it."""
-    found = parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position))
-    return _chunks(found, path, label, position)
+    return _chunks(parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position)), path, label, position)
 
 
 def _done(position: dict[str, Any] | None) -> int:

@@ -50,8 +50,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
             shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
-            g = dual_value_below(loss, decoded(cut.dual), problem.c_i)
-            cut = replace(cut, constant=g)
+            cut = replace(cut, constant=dual_value_below(loss, decoded(cut.dual), problem.c_i))
         own.add(cut)
     return own
 
@@ -128,8 +127,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     outside = np.where(held > 0.0, 0.0, worth)
     outside[np.argsort(-outside, kind="stable")[room:]] = 0.0
     # What is held comes first: adding never pushes it out.
-    scores = outside + held * (worth + 2.0 * worth.sum() + 1.0)
-    sigma = problem.selection.repair(scores)
+    sigma = problem.selection.repair(outside + held * (worth + 2.0 * worth.sum() + 1.0))
     return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
 
 

@@ -118,8 +118,7 @@ class Supports:
             without[idle] = True
             self._padded[key] = sigma, without
         if self.validator is not None:
-            columns = run.problem.atoms.columns(solved.ids)
-            self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
+            self.validator.see(run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
     def _idle(self, solved: Solved, objective: float) -> Integers:
         """The atoms of no cost that S does not force in and whose weight is 0, as far as the value can tell.

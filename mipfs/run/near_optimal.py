@@ -176,8 +176,7 @@ class Evaluated:
         level = max(bound, 0.0)
         packed = np.packbits(inside)
         dear = np.packbits(inside | free) & self._dear
-        reached = np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)
-        rows = self._rows[reached]
+        rows = self._rows[np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
         if not fits.size:
             return False

@@ -219,8 +219,7 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict
 
 def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> dict[str, Any] | None:
     """The answer of a process of its own, or None if it was ended."""
-    home = str(Path(__file__).parents[2])
-    path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         [sys.executable, "-m", __name__],
         stdin=subprocess.PIPE,

@@ -159,8 +159,7 @@ class Model:
 
     def fix_columns(self, lower: Array, upper: Array) -> None:
         """Change the bounds of the first columns."""
-        status = self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper)
-        accepted(status, "fixed features")
+        accepted(self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper), "fixed features")
 
     def set_costs(self, cost: Array, first: int = 0) -> None:
         """Change the cost of some columns, one beside the other."""

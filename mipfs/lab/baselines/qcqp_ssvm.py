@@ -52,8 +52,7 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     check_weight(C)
     check_order(data, "QCQP-SSVM")
     p = data.n_features
-    c = C * data.sample_weight
-    svm = get_loss(loss).Solver(data, c, bias).solve(np.arange(p), tol=1e-9)
+    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(np.arange(p), tol=1e-9)
     w = svm.w
     b = svm.b
     value = svm.primal

@@ -78,8 +78,7 @@ def _path_ways(path: SolutionPath) -> str:
         return ""
     names = "; ".join(f"{place_text(point.place)}, gap {percent(point.gap)}" for point in left[:MOST_OPEN_POINTS])
     more = f" and {len(left) - MOST_OPEN_POINTS} more" if len(left) > MOST_OPEN_POINTS else ""
-    worst = max(left, key=lambda point: point.gap)
-    what = ways(worst.result)
+    what = ways(max(left, key=lambda point: point.gap).result)
     return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
 
 

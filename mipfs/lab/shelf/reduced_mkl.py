@@ -93,8 +93,7 @@ class SimpleMkl:
         kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
         if not any(kernel.ids.size for kernel in kernels):
             alpha = feasible(problem, problem.c_i)
-            none = np.empty(0)
-            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), none, 0.0)
+            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), np.empty(0), 0.0)
         new = t - self._mu.size  # they begin with equal shares, as SimpleMKL has it
         start = np.append(self._mu * (1.0 - new / t), np.full(new, 1.0 / t))
         wide = np.unique(np.concatenate([kernel.ids for kernel in kernels])).size
