@@ -12,7 +12,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -141,8 +141,7 @@ class Chi2(Homogeneous):
         at = counted_from(x, stated["least"], Chi2.what)
         if not at.size:
             return np.empty((0, 2 * options["steps"] - 1))
-        made: Array = sampler.fit_transform(at[:, None])
-        return made
+        return cast(Array, sampler.fit_transform(at[:, None]))
 
 
 class SampledIntersection(Homogeneous):

@@ -9,7 +9,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
@@ -41,8 +41,7 @@ class Kind:
     @property
     def make(self) -> Callable[..., Atoms]:
         """The factory."""
-        factory: Callable[..., Atoms] = getattr(importlib.import_module(self.module), self.factory)
-        return factory
+        return cast(Callable[..., Atoms], getattr(importlib.import_module(self.module), self.factory))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -155,8 +154,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     kind = kind_of(made["name"])
     module = importlib.import_module(kind.module)
     if kind.decision:
-        found: Array = getattr(module, kind.decision)(made, weights, values)
-        return found
+        return cast(Array, getattr(module, kind.decision)(made, weights, values))
     from mipfs.atoms.additive import decision as additive
 
     return additive(made, weights, values, getattr(module, kind.factory))

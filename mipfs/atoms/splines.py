@@ -9,7 +9,7 @@ ridge ½‖w_j‖² sets to zero: functions and intercept are determined.
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 
@@ -128,8 +128,7 @@ def spline_columns(x: Array, base: Array, degree: int) -> Array:
     # divided by a power of two, which changes no bit of what comes out, so that no scale over- or underflows
     size = np.ldexp(1.0, np.frexp(np.abs(base).max(axis=0))[1].astype(int))
     made = SplineTransformer(degree=degree, knots=base / size, extrapolation="constant")
-    columns: Array = made.fit(base[[0, -1]] / size).transform(np.clip(x, base[0], base[-1]) / size)
-    return columns
+    return cast(Array, made.fit(base[[0, -1]] / size).transform(np.clip(x, base[0], base[-1]) / size))
 
 
 def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:

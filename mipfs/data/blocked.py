@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -171,8 +171,7 @@ class Rescaled(Part):
     @property
     def values(self) -> Csc | Floats:
         """The scaled values."""
-        found: Array = matrix.scaled(self.part.whole(), self.kind)[0]
-        return found
+        return cast(Array, matrix.scaled(self.part.whole(), self.kind)[0])
 
     @property
     def sums(self) -> npt.NDArray[np.float32]:

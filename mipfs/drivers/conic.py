@@ -7,7 +7,7 @@ here, and its σ (or w) is rounded to a selection of S and refitted, for an incu
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -172,8 +172,7 @@ def dual_vector(declared: Formulation) -> Dual | None:
     values = np.asarray(alpha.value, float)
     if problem.margin == "rho" and "rho" in declared.variables:
         values = values / float(declared.variables["rho"].value)
-    dual: Dual = loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias)
-    return dual
+    return cast(Dual, loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias))
 
 
 def lower(problem: Problem, cut: Cut) -> float:

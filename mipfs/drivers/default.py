@@ -6,7 +6,7 @@ solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from mipfs import formulation
 from mipfs.capability import POINTWISE
@@ -81,8 +81,7 @@ def _program(model: Formulation) -> Any:
         from mipfs.formulation.cvxpy_attach import built_of
 
         if problem is not model.problem:
-            made: Formulation = of_problem(model, problem)
-            return made
+            return cast(Formulation, of_problem(model, problem))
         built = built_of(model)  # a new Formulation around its parts need not repeat all that it says
         return model if built is None else built.formulation
 

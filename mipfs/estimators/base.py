@@ -5,7 +5,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -136,8 +136,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
-        mask: Mask = self.support_
-        return mask
+        return cast(Mask, self.support_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -177,8 +176,7 @@ class Classifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
         """Predict the class of every row of X, shape (n,)."""
         values = self.decision_function(X)
         best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return cast(npt.NDArray[Any], self.classes_[best])
 
 
 class LinearClassifier(Classifier):

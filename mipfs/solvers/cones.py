@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -241,8 +241,7 @@ def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] |
         pipes.join()
     if process.returncode != 0 or not answers[0]:
         raise MipfsError(f"Clarabel's process ended without an answer (exit code {process.returncode})")
-    answer: dict[str, Any] = pickle.loads(answers[0])
-    return answer
+    return cast(dict[str, Any], pickle.loads(answers[0]))
 
 
 def main() -> None:
