@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.digest import digest
 
 Ids = Sequence[int] | Integers
@@ -192,8 +192,7 @@ class Atoms(ABC):
         columns = self.columns(ids)
         used, place = np.unique(columns.ids, return_inverse=True)
         parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
-        scale = np.zeros(ids.size)
-        scale[columns.atom] = columns.scale
+        scale = scattered(ids.size, columns.atom, columns.scale)
         members = dict(zip((self.names[g] for g in ids), parts, strict=True))
         return Groups(self.data.only(used), members, scale)
 
@@ -216,8 +215,7 @@ class Atoms(ABC):
     def document(self, ids: Integers) -> dict[str, Any] | None:
         """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
         columns = self.columns(np.arange(self.count))
-        scale = np.zeros(self.count)
-        scale[columns.atom] = columns.scale
+        scale = scattered(self.count, columns.atom, columns.scale)
         names = self.data.feature_names
         ends = np.cumsum(np.bincount(columns.atom, minlength=self.count))
         parts = np.split(columns.ids, ends[:-1])

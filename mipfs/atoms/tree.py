@@ -23,7 +23,7 @@ from mipfs.atoms.groups import spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 
 
 class Tree(Atoms):
@@ -179,8 +179,7 @@ class Tree(Atoms):
             omega = self._features.omega(v)
             return self.sums_below(np.square(omega, out=omega))
         part = np.asarray(self.data.X[:, features].T @ v, dtype=float) - self.data.center[features] * float(v.sum())
-        squares = np.zeros(self.data.n_features)
-        squares[features] = np.square(part)
+        squares = scattered(self.data.n_features, features, np.square(part))
         return self.sums_below(squares)
 
     def features_below(self, nodes: Ids) -> Integers:
@@ -210,8 +209,7 @@ class Tree(Atoms):
             levels.append(self._children_of(levels[-1]))
         levels.pop()
         if sum(level.size for level in levels) < self.count:
-            reached = np.zeros(self.count, dtype=bool)
-            reached[np.concatenate([np.empty(0, dtype=np.int64), *levels])] = True
+            reached = mask_of(self.count, np.concatenate([np.empty(0, dtype=np.int64), *levels]))
             node = int(np.argmin(reached))
             for _ in range(self.count):  # up to the circle
                 node = int(self._parent[node])

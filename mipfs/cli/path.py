@@ -105,12 +105,11 @@ def path(
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
-    options["driver"] = driver
     if time_limit is not None:
         options["time_limit"] = time_limit
     with held(deliver=False):
         with live_path(quiet) as watchers:
-            found = mipfs.path(problem, **axes, **options, **watchers)
+            found = mipfs.path(problem, driver=driver, **axes, **options, **watchers)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
 

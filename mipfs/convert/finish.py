@@ -63,8 +63,7 @@ def finish(
         digest.add(sparse.csc_array(tuple(values), shape=(n, stop - start)))
         if f"{k:05d}" not in files:
             files[f"{k:05d}"], most = _write_block(store, k, _dense(values, n) if dense else values, n)
-            state["most"] = [*state["most"][:k], most]
-            state["blocks"] = files
+            state |= {"most": [*state["most"][:k], most], "blocks": files}
             save_state(folder, state)
         progress(stop, p)
     labels, y_files = _write_samples(source, folder, store, state)

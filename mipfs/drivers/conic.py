@@ -15,10 +15,10 @@ from mipfs import formulation
 from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
-from mipfs.inner.subproblem import Subproblem
+from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.kernels.bound import added, gains, rounded_down
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
@@ -64,9 +64,7 @@ class Options(Declared):
 def prepare(problem: Problem) -> None:
     """Load CVXPY, and compile what a run calls besides Clarabel: the kernels of the subproblem."""
     importlib.import_module("cvxpy")  # a second of its own, with which no run is charged
-    subproblem = Subproblem(problem)
-    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
-        subproblem.solve(sigma.astype(float), 1e-6)
+    compile_for(problem)
 
 
 def run(run: Run) -> Steps:
@@ -156,8 +154,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
 
 def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     """What (P) is worth at the σ of a program, by an SVM on it."""
-    sigma = np.zeros(run.problem.atoms.count)
-    sigma[list(at)] = list(at.values())
+    sigma = scattered(run.problem.atoms.count, list(at), list(at.values()))
     solved = Subproblem(run.problem).solve(sigma, run.settings.refit_gap)
     return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 

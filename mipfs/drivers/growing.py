@@ -27,7 +27,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.kernels.bound import added, gains, with_each
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, changed
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
@@ -187,8 +187,7 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
     problem = run.problem
     options = run.options
-    held = first.copy()
-    held[problem.atoms_of(options.start or ())] = True
+    held = changed(first, problem.atoms_of(options.start or ()), True)
     if options.active:
         held[problem.atoms_of(options.active)] = True
         return held

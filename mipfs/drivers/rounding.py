@@ -13,7 +13,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
@@ -146,9 +146,9 @@ def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Ar
     mixed = pool.sparse_mixture(last.mu)
     used = np.array([*mixed], dtype=np.int64)
     values = np.minimum([*mixed.values()], 1.0)
-    sigma = np.zeros(count if among is None else among.size)
-    sigma[used if among is None else np.searchsorted(among, used)] = values
-    return sigma
+    return scattered(
+        count if among is None else among.size, used if among is None else np.searchsorted(among, used), values
+    )
 
 
 def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:

@@ -150,8 +150,13 @@ def _saved(
     """The selections and the labellings so far, the last dual vector over labellings and the best one, the solution."""
     kept = inner.labellings
     best = oracle.best[1]
-    arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
-    arrays |= {"sharpness": np.array(sharpness), **({} if last is None else last.arrays())}
+    arrays = {
+        **pool.arrays(),
+        "labellings": kept.counts.copy(),
+        "losses": kept.losses.copy(),
+        "sharpness": np.array(sharpness),
+        **({} if last is None else last.arrays()),
+    }
     for name, dual in (("last", inner.dual), ("best", best)):
         if isinstance(dual, Combination):
             parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}

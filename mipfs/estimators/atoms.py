@@ -23,7 +23,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, stacked
 from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import scikit_errors
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.problem import Problem
 from mipfs.result.result import Result
@@ -223,10 +223,8 @@ def fitted(
         made = Functions(atoms.made(ids), kept_weights)
     else:
         support = atoms.columns(ids).ids
-        coef = np.zeros(p)
-        coef[used] = w
-    mask = np.zeros(p, dtype=bool)
-    mask[support] = True
+        coef = scattered(p, used, w)
+    mask = mask_of(p, support)
     return FittedAtoms(result, mask, coef, b, n_iter, ids, sigma, atoms.names, made)
 
 

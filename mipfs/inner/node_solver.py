@@ -119,8 +119,15 @@ def slim(found: Found) -> Any:
         return found
     total = found.totals[0]
     n_nodes, n_offers = int(total["nodes"]), int(total["offers"])
-    used = {"nodes": n_nodes, "states": n_nodes, "places": total["places"], "duals": total["duals"]}
-    used |= {"prices": total["duals"], "packed": total["bytes"], "sums": n_offers}
+    used = {
+        "nodes": n_nodes,
+        "states": n_nodes,
+        "places": total["places"],
+        "duals": total["duals"],
+        "prices": total["duals"],
+        "packed": total["bytes"],
+        "sums": n_offers,
+    }
     shorter: dict[str, Any] = {name: getattr(found, name)[: int(count)].copy() for name, count in used.items()}
     written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
     offers = np.where(written, found.offers[:n_offers], np.float32(0.0))

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import RowSides
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, changed, scattered
 from mipfs.selection.selection import Selection
 
 States = npt.NDArray[np.int8]
@@ -110,8 +110,7 @@ class Propagation:
     def _either(self, states: States, j: int, values: tuple[int, int]) -> States | None:
         """The first of two values of an atom that breaks no row, with what follows; None when both do."""
         for value in values if states[j] == FREE else ():
-            tried = states.copy()
-            tried[j] = value
+            tried = changed(states, j, value)
             after = self(tried)
             if after.broken is None:
                 return after.states
@@ -119,9 +118,7 @@ class Propagation:
 
     def ray(self, cause: tuple[int, float]) -> Array:
         """The multipliers (r,) of a row and its side."""
-        y = np.zeros(self.count)
-        y[cause[0]] = cause[1]
-        return y
+        return scattered(self.count, cause[0], cause[1])
 
     def cause(self, side: int) -> tuple[int, float]:
         """The row of one of the sides, and the sign of its multiplier."""

@@ -46,6 +46,13 @@ class Solved:
         return self.earn()
 
 
+def compile_for(problem: Problem) -> None:
+    """Compile what a run calls of a `Subproblem`: for fractional σ, and for binary ones."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
+
+
 class Subproblem:
     """v(σ) of one problem, with a warm start from one call to the next.
 

@@ -24,7 +24,7 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
@@ -164,9 +164,7 @@ def _selection(problem: Problem, given: Any) -> Array:
         ids = values.astype(np.int64)
     else:
         ids = problem.atoms_of([str(name) for name in values])
-    sigma = np.zeros(p)
-    sigma[ids] = 1.0
-    return sigma
+    return scattered(p, ids, 1.0)
 
 
 @declared

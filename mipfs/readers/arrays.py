@@ -6,7 +6,7 @@ import tokenize
 import zipfile
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy.typing as npt
 from numpy.lib import format as npy
@@ -68,4 +68,4 @@ def _checked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
-        return cast(npt.NDArray[Any], npy.read_array(stream, allow_pickle=False))
+        return npy.read_array(stream, allow_pickle=False)

@@ -15,6 +15,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
@@ -118,8 +119,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     -------
     tuple of str, a selection of S; None when there is none
     """
-    held = np.zeros(problem.atoms.count)
-    held[problem.atoms_of(selected)] = 1.0
+    held = scattered(problem.atoms.count, problem.atoms_of(selected), 1.0)
     worth = np.zeros_like(held)
     if len(pool):
         worth = np.maximum(gains(pool.slopes[int(np.argmax(pool.values(held)))], problem.penalty), 0.0)

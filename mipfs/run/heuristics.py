@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Array, Integers, Mask
+from mipfs.plumbing.arrays import Array, Integers, Mask, changed
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
@@ -102,8 +102,7 @@ class Supports:
             best = best[gain[best] > 0.0]
             if not best.size:
                 break
-            sigma = sigma.copy()
-            sigma[best] = True
+            sigma = changed(sigma, best, True)
         if not run.must_stop and not run.oracle.contains(sigma):
             self.round(np.square(self.subproblem.weights()))
 

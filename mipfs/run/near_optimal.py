@@ -257,8 +257,14 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         sigma = one.stored.sigma(problem.atoms.count)
         objective = problem.reported(one.stored.objective)
         selected = [names[int(j)] for j in one.stored.selected]
-        entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
-        entry |= {"weights": one.weights, "intercept": one.intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        entry = {
+            "objective": objective,
+            "gap": gap_above(objective, best),
+            "selected": selected,
+            "weights": one.weights,
+            "intercept": one.intercept,
+            "ties": ties[np.packbits(sigma).tobytes()],
+        }
         values = values_by_name(run, sigma)
         supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)

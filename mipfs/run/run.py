@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import ContradictionError
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
@@ -64,9 +64,7 @@ class Incumbent:
 
     def sigma(self, count: int) -> npt.NDArray[np.bool_]:
         """σ over `count` atoms, (count,) of bool."""
-        sigma = np.zeros(count, dtype=bool)
-        sigma[self.selected] = True
-        return sigma
+        return mask_of(count, self.selected)
 
 
 class Run:
@@ -344,8 +342,8 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "lambda": given,
         "loss": problem.loss,
         "bias": problem.bias,
+        **{name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None},
     }
-    params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
     if not problem.regulariser.is_ridge:
         params["regulariser"] = problem.regulariser.stated
     if problem.margin != "unit":

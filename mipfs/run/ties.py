@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
-from mipfs.plumbing.arrays import Mask
+from mipfs.plumbing.arrays import Mask, changed
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value
 from mipfs.settings import ListSettings
 
@@ -99,7 +99,6 @@ class Ties:
             return None
         count = 0
         for chosen in itertools.chain.from_iterable(itertools.combinations(ids.tolist(), size) for size in sizes):
-            sigma = support.copy()
-            sigma[[*chosen]] = True
+            sigma = changed(support, [*chosen], True)
             count += self.supports.run.oracle.contains(sigma)
         return count

@@ -68,12 +68,12 @@ def _names(items: Sequence[Item], chosen: Sequence[int]) -> tuple[str, ...]:
 
 def _items(selection: Selection) -> list[Item]:
     names = selection.feature_names or tuple(f"x{j + 1}" for j in range(selection.n_features))
-    items: list[Item] = [("row", r, name) for r, name in enumerate(selection.rows.names)]
-    if selection.M is not None:
-        items.append(("cardinality", 0, "cardinality"))
-    items += [("in", j, f"forced_in[{names[j]}]") for j in selection.forced_in]
-    items += [("out", j, f"forced_out[{names[j]}]") for j in selection.forced_out]
-    return items
+    return [
+        *(("row", r, name) for r, name in enumerate(selection.rows.names)),
+        *([] if selection.M is None else [("cardinality", 0, "cardinality")]),
+        *(("in", j, f"forced_in[{names[j]}]") for j in selection.forced_in),
+        *(("out", j, f"forced_out[{names[j]}]") for j in selection.forced_out),
+    ]
 
 
 def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
 from mipfs.kernels.bound import added, traded
-from mipfs.plumbing.arrays import Array, Mask
+from mipfs.plumbing.arrays import Array, Mask, changed
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
@@ -438,6 +438,4 @@ def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
 
 
 def _with(end: Array, k: int, value: float) -> Array:
-    changed = end.copy()
-    changed[k] = value
-    return changed
+    return changed(end, k, value)

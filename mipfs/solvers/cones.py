@@ -201,11 +201,13 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict
     settings.verbose = False
     for name, value in TIGHT.items():
         setattr(settings, name, value)
-    kinds = [clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []
-    kinds += [clarabel.NonnegativeConeT(cones["nonneg"])] if cones["nonneg"] else []
-    kinds += [clarabel.SecondOrderConeT(size) for size in cones["soc"]]
-    kinds += [clarabel.PSDTriangleConeT(size) for size in cones["psd"]]
-    kinds += [clarabel.ExponentialConeT() for _ in range(cones["exp"])]
+    kinds = [
+        *([clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []),
+        *([clarabel.NonnegativeConeT(cones["nonneg"])] if cones["nonneg"] else []),
+        *map(clarabel.SecondOrderConeT, cones["soc"]),
+        *map(clarabel.PSDTriangleConeT, cones["psd"]),
+        *(clarabel.ExponentialConeT() for _ in range(cones["exp"])),
+    ]
     found = clarabel.DefaultSolver(P, q, A, b, kinds, settings).solve()
     return {
         "status": str(found.status),

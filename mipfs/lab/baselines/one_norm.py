@@ -18,7 +18,7 @@ from scipy import sparse
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.solvers import highs
 
 FIRST_FEATURES, MOST_ENTERING = 100, 100
@@ -56,9 +56,7 @@ class Vertex:
 
     def dense(self, p: int) -> Array:
         """w with its zeros, (p,)."""
-        w = np.zeros(p)
-        w[self.ids] = self.w
-        return w
+        return scattered(p, self.ids, self.w)
 
 
 class OneNorm:
@@ -124,8 +122,7 @@ class OneNorm:
 
     def _enter(self, scores: Array, r: Array, most: int, above: float) -> bool:
         """Take in the features of largest |ω_j|/r_j, those above a number only; whether there were any."""
-        out = np.zeros(scores.size, bool)
-        out[self.ids] = True
+        out = mask_of(scores.size, self.ids)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(out | np.isinf(r), -1.0, np.where(scores > 0.0, scores / r, 0.0))
         order = np.argsort(-ratio, kind="stable")[:most]

@@ -17,7 +17,7 @@ from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_we
 from mipfs.lab.baselines.nmmkl import Loss, solve_conic
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.problem import Problem
 
 ABOUT = About(
@@ -75,8 +75,7 @@ def _priced(
         problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
         solve_conic(declared.cvxpy, "QCQP-SSVM")
-        w = np.zeros(p)
-        w[working] = np.asarray(declared.variables["w"].value)
+        w = scattered(p, working, np.asarray(declared.variables["w"].value))
         b = float(declared.variables["b"].value) if bias else 0.0
         omega = np.abs(data.block().pull(np.asarray(declared.variables["alpha"].value) * data.y))
         omega[working] = 0.0

@@ -20,7 +20,7 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.declared import Natural, declared
 from mipfs.problem import Problem
 from mipfs.result.result import Result
@@ -182,9 +182,7 @@ def user_values(data: Instance) -> Any:
 def weights_of(result: Result, count: int) -> Array:
     """The weights of a result on all `count` concepts."""
     found: Mapping[str, float] = result.weights
-    weights = np.zeros(count)
-    weights[[result.columns[name] for name in found]] = list(found.values())
-    return weights
+    return scattered(count, [result.columns[name] for name in found], list(found.values()))
 
 
 def needed(weights: Array, nearest: int | None) -> Integers:

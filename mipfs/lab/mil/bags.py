@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class Bags:
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The largest of every bag's values (n,), shape (B,): with 1 for positive rows, 1 for positive bags."""
-        return cast(npt.NDArray[Any], np.maximum.reduceat(values[self.order], self.starts))
+        return np.maximum.reduceat(values[self.order], self.starts)
 
     def classes(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any], training: bool = True) -> npt.NDArray[Any]:
         """The class of every bag, shape (B,), as its position in `classes`.

@@ -17,7 +17,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
@@ -107,9 +107,7 @@ class SimpleMkl:
 
 def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
     """A selection as σ (count,)."""
-    full = np.zeros(count)
-    full[ids] = sigma
-    return full
+    return scattered(count, ids, sigma)
 
 
 def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> Columns:
