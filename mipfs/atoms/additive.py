@@ -264,8 +264,10 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
     below = np.flatnonzero(least < 0.0)
     if below.size:
         j = int(below[0])
-        said = f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0"
-        raise DataError(said, "give data with scale 'none' or 'unit', or shift=True (-p shift=true)")
+        raise DataError(
+            f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0",
+            "give data with scale 'none' or 'unit', or shift=True (-p shift=true)",
+        )
     return np.zeros(least.size)
 
 
@@ -290,6 +292,8 @@ def counted_from(x: Array, least: float, what: str) -> Array:
         A value below 0, where nothing was taken off.
     """
     if least == 0.0 and np.any(x < 0.0):
-        said = f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}"
-        raise DataError(said, "give data like that of training")
+        raise DataError(
+            f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}",
+            "give data like that of training",
+        )
     return np.maximum(x - least, 0.0)

@@ -98,8 +98,11 @@ def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[
         return range(int(state["width"])), None if names is None else [*names], {}
     order, names, groups = named(position, position["names"])
     if given is not None and given != names:
-        remedy = "leave the list out: the data file names its features"
-        raise DataError("[features] names differ from those in the data file", remedy, path=description_of(source))
+        raise DataError(
+            "[features] names differ from those in the data file",
+            "leave the list out: the data file names its features",
+            path=description_of(source),
+        )
     checks.feature_names(names, len(names), str(source))
     return np.array(order, dtype=np.int64), names, groups
 

@@ -268,11 +268,19 @@ class Samples:
         if len(self._labels) > 2:
             *others, third = map(_shown, self._labels)
             where = f" in row {row + 1}" if self._first[-1] is None else ""
-            message = f"more than two labels: {third}{where} after {' and '.join(others)}"
-            raise LabelError(message, "keep two classes", path=self.source, line=self._first[-1])
+            raise LabelError(
+                f"more than two labels: {third}{where} after {' and '.join(others)}",
+                "keep two classes",
+                path=self.source,
+                line=self._first[-1],
+            )
         if len({type(value) for value in self._labels}) > 1:
-            message = f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}"
-            raise LabelError(message, "write both alike", path=self.source, line=self._first[-1])
+            raise LabelError(
+                f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}",
+                "write both alike",
+                path=self.source,
+                line=self._first[-1],
+            )
 
     def settle(self) -> None:
         """What was taken in is on disk."""

@@ -94,6 +94,9 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
         raise DataError(f"sample weights of shape {weights.shape} for {n} samples", "give one each", path=path)
     bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if bad.size:
-        message = f"sample weight {weights[bad[0]]:g} in row {bad[0] + 1}"
-        raise DataError(message, "give finite numbers above 0, or leave the sample out", path=path)
+        raise DataError(
+            f"sample weight {weights[bad[0]]:g} in row {bad[0] + 1}",
+            "give finite numbers above 0, or leave the sample out",
+            path=path,
+        )
     return weights

@@ -256,8 +256,9 @@ def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result
         gap = open_gap(result)
         found = f"at a gap of {gap:.2%}" if math.isfinite(gap) else "before there was a bound"
         more = "; a larger time_limit lets it go on" if result.stop_reason is StopReason.TIME_LIMIT else ""
-        message = f"stopped by {result.stop_reason.name} {found}, see result_{more}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(
+            f"stopped by {result.stop_reason.name} {found}, see result_{more}", ConvergenceWarning, stacklevel=4
+        )
     return result, n_iter
 
 

@@ -58,8 +58,12 @@ def read_select(
 def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int]) -> SelectDefaults:
     M = content.get("M")
     if M is not None and (isinstance(M, bool) or not isinstance(M, int) or not 0 <= M <= len(features)):
-        remedy = f"write a whole number from 0 to {len(features)}, the number of features"
-        sidecar.fail(f"[select] M is {M!r}", remedy, "select", "M")
+        sidecar.fail(
+            f"[select] M is {M!r}",
+            f"write a whole number from 0 to {len(features)}, the number of features",
+            "select",
+            "M",
+        )
     forced: dict[str, list[str]] = {}
     for key in ("forced_in", "forced_out"):
         value = content.get(key, [])
@@ -67,8 +71,13 @@ def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[st
         sidecar.check_features(forced[key], features, "select", key)
     for name in forced["forced_in"]:
         if name in forced["forced_out"]:
-            message = f"[select] {name!r} is both forced_in and forced_out"
-            sidecar.fail(message, "keep one of the two", "select", "forced_out", name)
+            sidecar.fail(
+                f"[select] {name!r} is both forced_in and forced_out",
+                "keep one of the two",
+                "select",
+                "forced_out",
+                name,
+            )
     return SelectDefaults(M, tuple(forced["forced_in"]), tuple(forced["forced_out"]))
 
 

@@ -97,9 +97,12 @@ class Columns:
     def _be(self, name: str, others: Any, what: str, lines: Any) -> None:
         """Refuse a column that was of the other kind before."""
         if name in others:
-            message = f"column {name!r} holds {what} above this line, and something else here"
-            remedy = "correct the cells; categories are written as words throughout"
-            raise DataError(message, remedy, path=self.path, line=None if lines is None else int(lines[0]))
+            raise DataError(
+                f"column {name!r} holds {what} above this line, and something else here",
+                "correct the cells; categories are written as words throughout",
+                path=self.path,
+                line=None if lines is None else int(lines[0]),
+            )
 
     def _bags(self, column: Column, lines: Any) -> Any:
         numbers = column.astype(float) if column.dtype.kind == "f" else np.full(len(column), np.nan)
@@ -112,8 +115,9 @@ class Columns:
 
     def _weights(self, column: Column, lines: Any) -> Any:
         if column.dtype.kind != "f":
-            message = f"the column {WEIGHT!r} holds words"
-            raise DataError(message, "give positive numbers, or rename the column", path=self.path)
+            raise DataError(
+                f"the column {WEIGHT!r} holds words", "give positive numbers, or rename the column", path=self.path
+            )
         return column.astype(float)
 
 

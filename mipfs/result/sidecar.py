@@ -215,5 +215,6 @@ def _read(path: Path, content: bytes | None = None) -> Mapping[str, npt.NDArray[
     try:
         return load_arrays(path, content)
     except DataError as error:
-        remedy = "give the file that `mipfs solve --json` wrote"
-        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
+        raise DataError(
+            f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path
+        ) from None

@@ -166,8 +166,11 @@ def own_bags(data: Instance) -> Bags:
         It has none.
     """
     if data.bags is None:
-        remedy = "give every row its bag, by qid: in svmlight or in a column called 'bag'"
-        raise DataError("the data have no bags", remedy, path=data.source or None)
+        raise DataError(
+            "the data have no bags",
+            "give every row its bag, by qid: in svmlight or in a column called 'bag'",
+            path=data.source or None,
+        )
     return Bags.of(data.bags, data.n_samples)
 
 

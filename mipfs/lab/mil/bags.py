@@ -102,8 +102,10 @@ class Bags:
                     "of more than two classes a bag must have one",
                 )
         if training and np.all(most == classes.size - 1):
-            found = f"every bag has a row of class {plain(classes[-1])!r}, which makes it positive"
-            raise DataError(found, "give negative bags too")
+            raise DataError(
+                f"every bag has a row of class {plain(classes[-1])!r}, which makes it positive",
+                "give negative bags too",
+            )
         return most
 
 
