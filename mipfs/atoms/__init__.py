@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
@@ -161,9 +162,9 @@ class Atoms(ABC):
         `scores` are those of v where they are at hand: no pass over the data is needed then.
         """
 
-    @abstractmethod
     def best(self, v: Array, B: int) -> Integers:
         """At most B atoms of largest positive score, best first, of equal ones the lowest id first."""
+        return largest(self.scores(v), B)
 
     @abstractmethod
     def columns(self, ids: Ids) -> Columns:

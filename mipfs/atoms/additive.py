@@ -21,8 +21,7 @@ from scipy import sparse
 
 from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
-from mipfs.atoms.groups import spans
-from mipfs.atoms.parts import largest
+from mipfs.atoms.groups import columns_at
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combined
 from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
@@ -210,16 +209,9 @@ class Additive(Atoms, ABC):
         found = self.scores(v) if scores is None else scores
         return sum_error(found, self.scale * omega_radius(v, self._norms, np.zeros(1)), self.sizes)
 
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
-        return largest(self.scores(v), B)
-
     def columns(self, ids: Ids) -> Columns:
         """The columns of `data` that the features `ids` have, feature by feature."""
-        chosen = np.asarray(ids, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
-        return Columns(spans(self.starts[chosen], sizes), atom, self.scale[chosen][atom])
+        return columns_at(ids, self.starts, self.sizes, self.scale)
 
     @cached_property
     def _norms(self) -> Array:

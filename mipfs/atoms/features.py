@@ -11,7 +11,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms import Atoms, BestSearch, Columns, Ids, check_features, stamp_of
-from mipfs.atoms.parts import largest
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
@@ -105,10 +104,6 @@ class Features(Atoms):
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
         return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
-
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
-        return largest(self.scores(v), B)
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the features `ids`: themselves."""

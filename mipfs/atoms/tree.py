@@ -19,7 +19,7 @@ from mipfs.atoms.features import (
     sum_error,
     times_squares,
 )
-from mipfs.atoms.groups import spans
+from mipfs.atoms.groups import columns_at, spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
@@ -168,10 +168,7 @@ class Tree(Atoms):
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""
-        chosen = np.asarray(ids, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
-        return Columns(self._leaves[spans(self._first_leaf[chosen], sizes)], atom, self.scale[chosen][atom])
+        return columns_at(ids, self._first_leaf, self.sizes, self.scale, self._leaves)
 
     def squares(self, v: Array, features: Integers | None = None) -> Array:
         """‖ω_g‖² of every node, shape (count,); of ω only these features are read where they are given, 0 elsewhere."""

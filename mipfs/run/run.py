@@ -336,22 +336,15 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
     else:
         values = np.asarray(lam, dtype=float)
         given = float(values) if values.ndim == 0 else [float(value) for value in values]
-    params: dict[str, Any] = {
-        "M": problem.M,
-        "C": problem.C,
-        "lambda": given,
-        "loss": problem.loss,
-        "bias": problem.bias,
-        **{name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None},
+    params = {"M": problem.M, "C": problem.C, "lambda": given, "loss": problem.loss, "bias": problem.bias}
+    where_asked = {
+        "measure": problem.measure,
+        "beta": problem.beta,
+        "k": problem.k,
+        "regulariser": None if problem.regulariser.is_ridge else problem.regulariser.stated,
+        "margin": None if problem.margin == "unit" else problem.margin,
+        "penalty": dict(problem.data.penalty) or None,
+        "forced_in": list(problem.forced_in) or None,
+        "forced_out": list(problem.forced_out) or None,
     }
-    if not problem.regulariser.is_ridge:
-        params["regulariser"] = problem.regulariser.stated
-    if problem.margin != "unit":
-        params["margin"] = problem.margin
-    if problem.data.penalty:
-        params["penalty"] = dict(problem.data.penalty)
-    if problem.forced_in:
-        params["forced_in"] = list(problem.forced_in)
-    if problem.forced_out:
-        params["forced_out"] = list(problem.forced_out)
-    return params
+    return params | {name: value for name, value in where_asked.items() if value is not None}
