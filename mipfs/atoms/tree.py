@@ -74,7 +74,6 @@ class Tree(Atoms):
         else:
             self._parent, inner = _by_position(data, parents, names)
         self._names = (*data.feature_names, *inner)
-        p = data.n_features
         if len(set(self.names)) < len(self.names):
             taken = set(data.feature_names)
             clash = next(name for k, name in enumerate(inner) if name in taken or name in inner[:k])
@@ -84,7 +83,7 @@ class Tree(Atoms):
         self._children = by_parent
         self._first_child = np.cumsum(self._children_count) - self._children_count
         self._levels = self._by_depth()
-        self.sizes = self.sums_below(np.ones(p)).astype(np.int64)
+        self.sizes = self.sums_below(np.ones(data.n_features)).astype(np.int64)
         if np.any(self.sizes == 0):
             raise UsageError(f"node {self.names[int(np.argmin(self.sizes))]!r} has no feature below it")
         self._leaves, self._first_leaf = self._in_order()

@@ -111,14 +111,13 @@ class Grown(Part):
 def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem = run.problem
-    options = run.options
     _check(run)
     found = _begin(run)
     if found is None:
         return
     (root, held), best = found, None
     run.raise_bound(root.lower)
-    start = options.start
+    start = run.options.start
     rounds = 0
     run.count(atoms=problem.atoms.count, begun_with=held.size)
     while run.stop() is None:
@@ -142,11 +141,9 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
 
 def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
-    problem = run.problem
-    options = run.options
-    if not problem.atoms.is_held:
+    if not run.problem.atoms.is_held:
         root = searched(run)
-        named = problem.atoms_of([*(options.start or ()), *(options.active or ())])
+        named = run.problem.atoms_of([*(run.options.start or ()), *(run.options.active or ())])
         return root, root.first(named, run.settings.growth.least)
     first, _ = run.cheapest()
     if first is None:

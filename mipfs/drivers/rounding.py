@@ -34,10 +34,9 @@ class Rounding:
 
     def __init__(self, run: Run, top: BestSearch | None = None) -> None:
         count = run.problem.atoms.count
-        M = run.problem.M
         self.run = run
         self.settings: RoundingSettings = run.settings.rounding
-        self.wide = max(self.settings.wide, 4 * (count if M is None else M))
+        self.wide = max(self.settings.wide, 4 * (count if run.problem.M is None else run.problem.M))
         self.top = None if 2 * self.wide >= count else top
 
     def at_nothing(self) -> None:

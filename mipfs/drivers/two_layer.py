@@ -85,7 +85,6 @@ class Options(Declared):
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
-    problem = run.problem
     options = run.options
     first, least = run.cheapest()
     if first is None:
@@ -98,7 +97,7 @@ def run(run: Run) -> Steps:
     most_violated = MostViolated(run, "hull")
     sharpness = 1.0
     last: Solution | None = None
-    pool, inner = layer(problem, options.inner, run.settings.layer)
+    pool, inner = layer(run.problem, options.inner, run.settings.layer)
     if run.resume is not None:
         last, sharpness = _taken_up(run, pool, inner, most_violated)
     best = last
@@ -129,7 +128,7 @@ def run(run: Run) -> Steps:
         run.outcome.alpha = last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
-            _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
+            _declared, run.problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)

@@ -230,7 +230,6 @@ def fitted(
 
 def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[Integers, Array, float]:
     """The columns of atoms, the weights of these on the user's scale, and the intercept."""
-    data = problem.data
     columns = problem.atoms.columns(ids)
     C = problem.C
     chosen = columns.ids
@@ -242,9 +241,9 @@ def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[In
         perspective = np.ones(0)
     plain = None if np.all(perspective == 1.0) else perspective
     if isinstance(problem.atoms, Pairs):  # too many to hold a number of each
-        _, w, b = refit(data.only(chosen), np.arange(chosen.size), problem.loss, C, problem.bias, plain)
+        _, w, b = refit(problem.data.only(chosen), np.arange(chosen.size), problem.loss, C, problem.bias, plain)
         return chosen, w, b
-    return refit(data, chosen, problem.loss, C, problem.bias, plain)
+    return refit(problem.data, chosen, problem.loss, C, problem.bias, plain)
 
 
 class AtomSelector(SupportSelector):

@@ -53,9 +53,8 @@ class Propagation:
 
     def __init__(self, selection: Selection, alive: Integers) -> None:
         rows = selection.rows
-        p = selection.n_features
         part = sparse.csr_array(rows.matrix[:, alive])
-        extra = rows.matrix[:, p:].toarray()
+        extra = rows.matrix[:, selection.n_features :].toarray()
         self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
@@ -64,7 +63,7 @@ class Propagation:
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
         self._side = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
-        size = np.asarray(rows.sizes[:, :p].sum(axis=1), dtype=float).ravel()
+        size = np.asarray(rows.sizes[:, : selection.n_features].sum(axis=1), dtype=float).ravel()
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
         self.sides = RowSides(
             part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float), ends,

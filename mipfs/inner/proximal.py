@@ -124,7 +124,6 @@ class Proximal:
 
     def _extend(self, pool: Pool) -> None:
         """Take in the groups that are new: their columns, and zero weights for them."""
-        problem = self.problem
         ids, factors, sizes = self._fresh(pool)
         self._ids = np.concatenate([self._ids, ids])
         self._scale = np.concatenate([self._scale, factors])
@@ -137,7 +136,7 @@ class Proximal:
         self._unit = _largest_spread(self._held, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
         if self._step == 0.0:
-            self._step = 0.05 * float(problem.c_i.sum())
+            self._step = 0.05 * float(self.problem.c_i.sum())
 
     def _dual(self, alpha: Array, places: Integers) -> tuple[float, Array]:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
@@ -186,8 +185,7 @@ class FaceProximal(Proximal):
     """
 
     def _room(self) -> float:
-        M = self.problem.M
-        return float(self.problem.atoms.count if M is None else M)
+        return float(self.problem.atoms.count if self.problem.M is None else self.problem.M)
 
     def _shares(self, norms: Array) -> Array:
         from mipfs.kernels.proximal import filling

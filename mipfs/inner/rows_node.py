@@ -241,9 +241,8 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        problem = self.problem
         alpha = decoded((whole, q))
-        return cut_from_dual(problem, alpha, dual_value_below(self.loss, alpha, problem.c_i), (whole, q))
+        return cut_from_dual(self.problem, alpha, dual_value_below(self.loss, alpha, self.problem.c_i), (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""

@@ -102,13 +102,12 @@ class Watch:
         return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
     def _lower(self, point: Point) -> float:
-        problem = self.problem
         c = self.c
         alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
-        if problem.bias:
+        if self.problem.bias:
             alpha = balanced(alpha, self.y)
         squares = 2.0 * self.regulariser.conjugate(self.Z.pull(alpha))  # ω² of the ridge
-        if problem.selection.is_plain:
+        if self.problem.selection.is_plain:
             taken = self._taken(squares)
             scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None

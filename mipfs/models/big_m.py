@@ -62,9 +62,8 @@ def weight_bounds(problem: Problem, U: float | None = None) -> Array:
     UsageError
         No selection satisfies the rows, or U lies below the value of the plain SVM.
     """
-    p = problem.data.n_features
     subproblem = Subproblem(problem)
-    plain = subproblem.solve(np.ones(p), TOLERANCE).svm
+    plain = subproblem.solve(np.ones(problem.data.n_features), TOLERANCE).svm
     if U is None:
         sigma = problem.selection.repair(np.square(plain.w))
         if sigma is None:
@@ -82,10 +81,9 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
     check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
-    p = problem.data.n_features
     W = weight_bounds(problem, U)
     sigma = Sigma(problem, boolean=binary)
-    w, b = cp.Variable(p, name="w"), bias_of(problem)
+    w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     L = loss_of(problem, design_of(problem).scores(w, b))
 
     # −W_j σ_j ≤ w_j ≤ W_j σ_j

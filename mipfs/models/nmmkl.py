@@ -40,7 +40,6 @@ def declare(problem: Problem) -> Formulation:
     check_size(problem.data, "CVXPY program")
     selection = problem.selection
     p = selection.n_features
-    c = problem.penalty
     lower, upper = selection.sigma_bounds()
     free = np.flatnonzero(upper)  # not forced out
 
@@ -61,7 +60,7 @@ def declare(problem: Problem) -> Formulation:
     room = 0.5 * q + prices[free]
     if selection.M is not None:
         room = room + 0.5 * delta
-    quadratic = 0.5 * cp.square(omega) - c[free] <= room
+    quadratic = 0.5 * cp.square(omega) - problem.penalty[free] <= room
 
     # max  g(α) − ½ (M δ + Σ_j q_j) − (ubᵀπ⁺ − lbᵀπ⁻)
     cardinality = 0.0 if selection.M is None else selection.M * delta

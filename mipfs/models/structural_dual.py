@@ -140,8 +140,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
 
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
-    data = problem.data
-    return data.block().pull(problem.measured.direction(np.atleast_2d(counts)).T)
+    return problem.data.block().pull(problem.measured.direction(np.atleast_2d(counts)).T)
 
 
 @declared

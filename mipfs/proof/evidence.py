@@ -98,13 +98,12 @@ class Record:
 
     def refute(self, node: Node, ray: Multipliers | None) -> None:
         """Close a node without a selection: by its cardinality, a Farkas ray, or a tree of its rows."""
-        selection = self.problem.selection
-        if ray is not None or selection.exceeds(node.lb):
+        if ray is not None or self.problem.selection.exceeds(node.lb):
             self.tree.refute(node.place, ray)
             return
         box = (node.lb.astype(float), node.ub.astype(float))
         dual = self._keep(None).place
-        self.lost = not is_refuted(self.tree, node.place, box, dual, selection) or self.lost
+        self.lost = not is_refuted(self.tree, node.place, box, dual, self.problem.selection) or self.lost
 
     def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
         """Close what is open; what makes the proof, or None when it was lost."""
@@ -235,10 +234,9 @@ def dual_set(problem: Problem) -> Box | Simplex:
 
 def no_dual(problem: Problem) -> Dual:
     """α = 0."""
-    n = problem.data.n_samples
     if problem.loss == "structural":
-        return np.empty((0, n), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
-    return np.zeros(n, dtype=np.int64), 0
+        return np.empty((0, problem.data.n_samples), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
+    return np.zeros(problem.data.n_samples, dtype=np.int64), 0
 
 
 def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None) -> Proof:

@@ -27,14 +27,12 @@ def zero_cut(problem: Problem) -> Cut:
 
 def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
-    c = problem.c_i
-    y = problem.data.y
     if isinstance(given, Combination):
-        return cut_from_dual(problem, y * given.v, given.value_below, given.dual)
+        return cut_from_dual(problem, problem.data.y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
-    dual = loss.feasible_dual(given, c, y, problem.bias)
+    dual = loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:

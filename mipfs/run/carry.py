@@ -70,11 +70,9 @@ def _check_same(before: Problem, now: Problem) -> None:
 def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
     loss = get_loss(problem.loss)
-    c = problem.c_i
-    y = problem.data.y
-    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
+    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), problem.c_i, problem.data.y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
 
 
 def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
@@ -137,10 +135,9 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
 
     All of them when that program cannot be solved. No bound is read off it.
     """
-    selection = problem.selection
     p = problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
-    rows = Epigraph(selection, problem.penalty, scale, relaxed=True)
+    rows = Epigraph(problem.selection, problem.penalty, scale, relaxed=True)
     wanted = [int(np.argmax(pool.constants))]
     inside = []
     binding = set[int]()

@@ -266,10 +266,9 @@ class Supports:
     ) -> tuple[Mask, Array | None, float]:
         """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""
         run = self.run
-        penalty = self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
-        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
-        gain = gains(scores[outside], penalty[outside])
+        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - run.problem.penalty[inside], kind="stable")]
+        gain = gains(scores[outside], run.problem.penalty[outside])
         most = outside[np.argsort(-gain, kind="stable")[: inside.size]]
         size = min(-(-inside.size // 2), most.size)
         while size > 0 and not run.must_stop and self.subproblem.count < last:

@@ -245,7 +245,6 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     if found is None:
         return None
     problem = run.problem
-    options = run.options
     names = run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
     listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
@@ -270,8 +269,8 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         times.update(selected)
     return {
         "complete": found.complete and len(listed) == len(found.supports),
-        "gap": options.pool_gap,
-        "size": options.pool_size,
+        "gap": run.options.pool_gap,
+        "size": run.options.pool_size,
         "supports": supports,
         "share": {name: count / len(listed) for name, count in times.most_common()},
     }

@@ -24,10 +24,9 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     run : Run
     lower, cut : the largest lower(α) of the run, and the cut of α; where its bound is larger, α = 0 proves it
     """
-    problem = run.problem
     if not np.isfinite(run.bound):
         return
-    _leave(run, single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound))
+    _leave(run, single(run.problem, zero_cut(run.problem) if cut is None or lower < run.bound else cut, run.bound))
 
 
 def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[Integers, float]]) -> None:

@@ -98,9 +98,8 @@ def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set
     if sigma is None:
         return set()
     rows = selection.rows
-    p = selection.n_features
-    activity = rows.matrix[:, :p] @ sigma.astype(float)
-    alone = np.diff(rows.matrix[:, p:].tocsr().indptr) == 0
+    activity = rows.matrix[:, : selection.n_features] @ sigma.astype(float)
+    alone = np.diff(rows.matrix[:, selection.n_features :].tocsr().indptr) == 0
     holds = alone & (activity >= rows.lb) & (activity <= rows.ub)
 
     def is_met(kind: str, place: int) -> bool:

@@ -239,10 +239,9 @@ class SelectionOracle:
     ) -> highs.MilpSolution:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
         model = self._relaxed
-        p = self.selection.n_features
-        units = np.concatenate([np.ones(p), model.columns])
+        units = np.concatenate([np.ones(self.selection.n_features), model.columns])
         if cost is not self._last_cost:
-            model.program.set_costs(np.broadcast_to(cost, (p,)))
+            model.program.set_costs(np.broadcast_to(cost, (self.selection.n_features,)))
             self._last_cost = cost
         model.program.fix_columns(low / units, high / units)
         return model.solve(stop)

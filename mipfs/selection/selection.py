@@ -156,10 +156,9 @@ class Selection:
     def all_rows(self) -> System:
         """All rows, the cardinality row first."""
         rows = self.rows
-        p = self.n_features
         if self.M is None:
             return System(rows.matrix, rows.low, rows.high)
-        ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
+        ones = sparse.csr_array(np.concatenate([np.ones(self.n_features), np.zeros(len(rows.extra))])[None, :])
         matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
         return System(matrix, np.append(-np.inf, rows.low), np.append(float(self.M), rows.high))
 

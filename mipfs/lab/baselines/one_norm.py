@@ -145,13 +145,12 @@ class OneNorm:
 
     def _restricted(self, c: Array, r: Array) -> Vertex:
         """The program over the features that stand in it."""
-        n = self.data.n_samples
         ends = r[self.ids] * self.units
         infinity = highs.infinity()
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
-        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, MOST_WEIGHT_RATIO))
+        self._lp.fix_columns(np.zeros(self.data.n_samples), np.minimum(c / size, MOST_WEIGHT_RATIO))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         self._lp.set_row_bounds(-ends, ends, first=1)
         solution = self._optimum()
@@ -162,7 +161,7 @@ class OneNorm:
         ids = self.ids[used]
         w = w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
-        return Vertex(ids, w, b, np.clip(solution[:n] * size, 0.0, c))
+        return Vertex(ids, w, b, np.clip(solution[: self.data.n_samples] * size, 0.0, c))
 
     def _optimum(self) -> Array:
         """The columns' values at an optimum: from the last basis, or from none where that has led HiGHS astray."""

@@ -51,8 +51,7 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     check_size(M, data.n_features)
     check_weight(C)
     check_order(data, "QCQP-SSVM")
-    p = data.n_features
-    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(np.arange(p), tol=1e-9)
+    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(np.arange(data.n_features), tol=1e-9)
     w = svm.w
     b = svm.b
     value = svm.primal
