@@ -44,8 +44,9 @@ def labelled(result: Result, path: str, label: str | None) -> Instance:
     from mipfs.result.prediction import inputs
 
     (names, n_features), labels = inputs(result), Labels(**result.labels)
-    remembered = result.label_column
-    return read_new(path, names=names, n_features=n_features, labels=labels, label=label, remembered=remembered)
+    return read_new(
+        path, names=names, n_features=n_features, labels=labels, label=label, remembered=result.label_column
+    )
 
 
 def _show(document: dict[str, Any]) -> None:

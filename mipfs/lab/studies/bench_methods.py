@@ -147,8 +147,9 @@ def methods() -> Mapping[str, Method]:
     }  # fmt: skip
     for name in (*baselines.available(), *baselines.references()):
         about = baselines.about(name)
-        selects = name in baselines.available()
-        found[name] = Method(name, about.what, about.source, _Baseline(name), uses_c=about.uses_c, selects=selects)
+        found[name] = Method(
+            name, about.what, about.source, _Baseline(name), uses_c=about.uses_c, selects=name in baselines.available()
+        )
     return found | _sketches()
 
 
