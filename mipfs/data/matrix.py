@@ -3,6 +3,8 @@
 Dense columns are worked on in blocks, so that no step needs a second copy of a large matrix.
 """
 
+from __future__ import annotations
+
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -49,6 +51,37 @@ class Elsewhere(ABC):
     @abstractmethod
     def too_small(self, kind: str, shift: Array, scale: Array) -> int | None:
         """What `too_small` returns."""
+
+
+class ByColumns:
+    """An (n, p) matrix of float64 whose columns are read or made when they are asked for; v X is its `__rmatmul__`."""
+
+    __array_ufunc__ = None  # an array times this is `__rmatmul__`
+    ndim = 2
+    dtype = np.dtype(np.float64)
+    shape: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """n·p."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def T(self) -> Transposed:
+        """X', to be multiplied by vectors."""
+        return Transposed(self)
+
+
+class Transposed:
+    """X' of a matrix by columns."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def __matmul__(self, v: Array) -> Array:
+        return np.asarray((v.T @ self.X).T)
 
 
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
