@@ -228,8 +228,7 @@ def r2w2(
         while left.size > M:
             scales, _ = scaled(data, left, C, bias=bias, steps=int(steps))
             keep = min(left.size - 1, math.floor((1.0 - drop) * left.size), int(np.count_nonzero(scales)))
-            order = np.argsort(-scales, kind="stable")[: max(int(M), keep)]
-            left = left[np.sort(order)]
+            left = left[np.sort(np.argsort(-scales, kind="stable")[: max(int(M), keep)])]
             tell(data.n_features - left.size, data.n_features - int(M))
     return plain_svm(data, left, C, bias, "squared-hinge")
 

@@ -27,8 +27,7 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
         r is not above the rank of GX.
     """
     t = max(1, r // PROJECTION_DIVISOR) if projections is None else projections
-    G = np.random.default_rng(seed).standard_normal((t, source.shape[0]))
-    image = source.projected(G)
+    image = source.projected(np.random.default_rng(seed).standard_normal((t, source.shape[0])))
     norms = column_norms(image)
     basis = right_vectors(image, norms, None)
     check_picks(r, basis.rank, f"the rank of {t} projections", f"ask for r = {4 * basis.rank}, or fewer projections")
