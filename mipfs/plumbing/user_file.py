@@ -1,5 +1,7 @@
 """A user's own formulation: a Python file that defines ``build(data, **params)``."""
 
+from __future__ import annotations
+
 import importlib.util
 import inspect
 import os
