@@ -220,11 +220,13 @@ def run_dense(repeats: int) -> None:
 
 def run_type_one(repeats: int) -> None:
     """The restricted problem: the same pool, the same objective, three solvers."""
-    from mipfs.drivers.kelley import Oracle
+    from mipfs.drivers.kelley import Options
+    from mipfs.drivers.most_violated import MostViolated
     from mipfs.generators.synthetic import tan_2014
     from mipfs.inner.proximal import Proximal
     from mipfs.inner.restricted import Pool, feasible
     from mipfs.lab.shelf.simple_mkl import simple_mkl
+    from mipfs.run.run import Run
 
     X, y = tan_2014(4096, 4096, 400, seed=1, n_test=0)["train"]
     data, C, B, T = Instance.from_arrays(X, y), 10.0, 50, 5
@@ -232,11 +234,11 @@ def run_type_one(repeats: int) -> None:
 
     def generate() -> tuple[Pool, float, float]:
         """Feature generation; seconds are of the last restricted problem's pool built up step by step."""
-        oracle, method, pool = Oracle(problem, "hull"), Proximal(problem), Pool()
+        most_violated, method, pool = MostViolated(Run(problem, Options()), "hull"), Proximal(problem), Pool()
         alpha, value = feasible(problem, problem.c_i), float(np.sum(problem.c_i))
         spent = 0.0
         for _ in range(T):
-            ids, sigma, _ = oracle(alpha)
+            ids, sigma, _ = most_violated(alpha)
             pool.add(ids, sigma)
             begin = time.perf_counter()
             solution = method.solve(pool, 1e-5 * value, lambda: False)

@@ -63,10 +63,11 @@ def compile_kind(kind: str) -> None:
 
 
 def _meet(problem: Problem, driver: str | None) -> None:
-    """Solve a problem, with a row, and with penalties."""
+    """Solve a problem, with a row, with penalties, and without a bias."""
     row = np.ones((1, problem.atoms.count))
     asked: tuple[Callable[[], Problem], ...] = (
         lambda: problem, lambda: problem.with_rows(row, 1, 2), lambda: problem.replace(lam=0.01),
+        lambda: problem.replace(bias=False),
     )  # fmt: skip
     for make in asked:
         with suppress(MipfsError):

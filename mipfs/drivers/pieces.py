@@ -32,10 +32,11 @@ class Numbers(NamedTuple):
 
 
 class OpenNode(NamedTuple):
-    """A node that goes back: its position in the piece, why, and what `mipfs.drivers.tree.Node` has of it."""
+    """A node that goes back: why, its age, its dual vector's position in the piece, and what else a `Node` has."""
 
-    row: int
     why: int
+    age: int
+    parent: int
     node: tuple[float, int, int, States, Warm]
 
 
@@ -56,14 +57,14 @@ class Pieces:
         self._pieces = pieces
         self._roots = np.array(places, dtype=np.int64)
         self._duals = np.array(duals, dtype=np.int64)
-        self.totals = np.concatenate([piece.totals for piece in pieces])
+        self.totals = _one_after_the_other([piece.totals for piece in pieces])
         self._counts = {name: self.totals[name] for name in ("nodes", "places", "duals", "bytes")}
 
     def _joined(self, name: str, counted: str, first: int = 0) -> npt.NDArray[Any]:
         """An array of all pieces, from `first` up to what is used of each."""
         arrays = (getattr(piece, name) for piece in self._pieces)
         counts = self._counts[counted].tolist()
-        return np.concatenate([array[first:count] for array, count in zip(arrays, counts, strict=True)])
+        return _one_after_the_other([array[first:count] for array, count in zip(arrays, counts, strict=True)])
 
     def enter(self, proof: Proof, alive: Integers, numbers: Numbers | None = None) -> None:
         """Put the dual vectors and the places into the proof.
@@ -113,17 +114,26 @@ class Pieces:
         place = nodes["place"] + np.repeat(self._first, counts)
         place = np.where(nodes["place"] > 0, place, np.repeat(self._roots, counts))[there].tolist()
         dual = self._position(nodes["parent"], counts)[there].tolist()
+        parents = nodes["parent"][there].tolist()
+        ages = nodes["age"][there].tolist()
         states = self._joined("states", "nodes")
         weights = self._joined("weights", "nodes")
         warms = Warm.of_rows(weights[there], nodes["intercept"][there], nodes["rho"][there])
         bounds = nodes["bound"][there].tolist()
         rows = there.tolist()
         why = nodes["why"][there].tolist()
-        at = before = 0
-        for end, count in zip(np.searchsorted(there, np.cumsum(counts)).tolist(), counts.tolist(), strict=True):
+        at = 0
+        for end in np.searchsorted(there, np.cumsum(counts)).tolist():
             yield [
-                OpenNode(rows[t] - before, why[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
+                OpenNode(why[t], ages[t], parents[t], (bounds[t], place[t], dual[t], states[rows[t]].copy(), warms[t]))
                 for t in range(at, end)
             ]
             at = end
-            before = before + count
+
+
+def _one_after_the_other(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Arrays of one type, joined; records as bytes, since numpy would compare their fields in Python."""
+    kind = parts[0].dtype
+    if kind.names is None:
+        return np.concatenate(parts)
+    return np.concatenate([part.view(f"V{kind.itemsize}") for part in parts]).view(kind)

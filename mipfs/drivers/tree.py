@@ -256,17 +256,16 @@ class Tree(TreeProof):
 
     def take_pieces(self, pieces: Sequence[Piece], joined: Pieces) -> None:
         """Count what explorations did, keep what they left open, and round to incumbents."""
+        offers = joined.totals["offers"].tolist()
+        solved = joined.totals["solved"].tolist()
+        self.steps += int(joined.totals["steps"].sum())
+        self.stalled += int(joined.totals["stalled"].sum())
+        self.done(float(joined.totals["floor"].min()))
         for t, (piece, back) in enumerate(zip(pieces, joined.open_nodes(), strict=True)):
-            total = joined.totals[t]
-            self.n_nodes += int(total["solved"])
-            self.steps += int(total["steps"])
-            self.stalled += int(total["stalled"])
-            self.done(float(total["floor"]))
+            self.n_nodes += solved[t]
             for one in back:
-                of = piece.nodes[one.row]
-                y = piece.prices[of["parent"]].copy()
-                age = int(of["age"])
-                node = Node(*one.node, y=y, age=age, anew=one.why == subtree.DEAR)
+                y = piece.prices[one.parent].copy()
+                node = Node(*one.node, y=y, age=one.age, anew=one.why == subtree.DEAR)
                 if one.why == subtree.LEAF:
                     self.leaf(node)
                 elif one.why == subtree.STUCK:
@@ -275,7 +274,7 @@ class Tree(TreeProof):
                     self.push(node)
             rounds = self.n_nodes // self.settings.rounding_every
             often = self.n_nodes <= self.settings.roundings or rounds > self.rounded
-            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, int(total["offers"])):
+            for offer in range(0 if often and piece.sums[0] >= 0.0 else 1, offers[t]):
                 self.round_sizes(piece.offers[offer], piece.sums[offer])
                 self.rounded = rounds
 

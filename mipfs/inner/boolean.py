@@ -80,10 +80,15 @@ class Boolean:
     problem : Problem with `carries`
     must_stop : asked between products
     settings : RelaxationSettings, optional
+    pricing : Pricing of the problem's selections, where that is there already
     """
 
     def __init__(
-        self, problem: Problem, must_stop: Callable[[], bool], settings: RelaxationSettings = RelaxationSettings()
+        self,
+        problem: Problem,
+        must_stop: Callable[[], bool],
+        settings: RelaxationSettings = RelaxationSettings(),
+        pricing: Pricing | None = None,
     ) -> None:
         self.problem = problem
         self.must_stop = must_stop
@@ -98,7 +103,7 @@ class Boolean:
         self.c = np.bincount(self.kind, problem.c_i) / self.size
         self.y = np.ascontiguousarray(data.y[self.first])
         self.matrix, self.row_lb, self.row_ub = problem.selection.all_rows
-        self.pricing = Pricing(problem.selection)
+        self.pricing = Pricing(problem.selection) if pricing is None else pricing
         self._last: tuple[InteriorPoint, Columns] | None = None
         self._sparse = self._stays_sparse()
         self._gradients = False

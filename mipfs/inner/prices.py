@@ -12,6 +12,7 @@ from functools import cached_property
 from threading import Lock
 
 import numpy as np
+from scipy import sparse
 
 from mipfs.kernels.bound import U, rounded_down
 from mipfs.plumbing.arrays import Array
@@ -63,14 +64,30 @@ class Pricing:
         rows = selection.rows
         p = selection.n_features
         self.selection, self.low, self.high = selection, rows.low, rows.high
-        self.on_atoms = rows.matrix[:, :p].T.tocsr()
-        self.on_extra = rows.matrix[:, p:].T.tocsr()
-        self.sizes = abs(self.on_atoms)
-        self.extra_sizes = abs(self.on_extra)
         self.ends = rows.extra.box
         self.unbounded = np.flatnonzero(~np.isfinite(self.ends[0]) | ~np.isfinite(self.ends[1]))
         self.none = Prices(np.zeros(len(rows)), 0.0, np.zeros(p), np.zeros(p))
         self._lock = Lock()
+
+    @cached_property
+    def on_atoms(self) -> sparse.csr_array:
+        """A' of the atoms, (count, r)."""
+        return self.selection.rows.matrix[:, : self.selection.n_features].T.tocsr()
+
+    @cached_property
+    def on_extra(self) -> sparse.csr_array:
+        """A' of the extra variables, (e, r)."""
+        return self.selection.rows.matrix[:, self.selection.n_features :].T.tocsr()
+
+    @cached_property
+    def sizes(self) -> sparse.csr_array:
+        """|A'| of the atoms, (count, r)."""
+        return abs(self.on_atoms)
+
+    @cached_property
+    def extra_sizes(self) -> sparse.csr_array:
+        """|A'| of the extra variables, (e, r)."""
+        return abs(self.on_extra)
 
     def of(self, y: Array) -> Prices | None:
         """Prices of multipliers (r,); None where they leave an extra variable without a bound."""

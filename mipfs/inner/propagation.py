@@ -53,9 +53,13 @@ class Propagation:
 
     def __init__(self, selection: Selection, alive: Integers) -> None:
         rows = selection.rows
+        self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
+        if self.count == 0:
+            none = np.empty(0)
+            self.sides = RowSides(np.zeros(1, dtype=np.int64), none.astype(np.int64), none, none, none, none, none)
+            return
         part = sparse.csr_array(rows.matrix[:, alive])
         extra = rows.matrix[:, selection.n_features :].toarray()
-        self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
         with np.errstate(invalid="ignore"):

@@ -95,7 +95,10 @@ class Ask:
 def prices_suffice(problem: Problem) -> bool:
     """Whether the Newton kernel carries the problem once its rows are prices: it does so without extra variables."""
     assert problem.rows is not None
-    return len(problem.rows.extra) == 0 and carries(problem.replace(rows=Rows.empty(problem.atoms.count), derived=()))
+    if len(problem.rows) > 0:
+        plain = problem.replace(rows=Rows.empty(problem.atoms.count), derived=())
+        return len(problem.rows.extra) == 0 and carries(plain)
+    return carries(problem)
 
 
 class RowsRelaxation:
@@ -144,7 +147,7 @@ class RowsRelaxation:
     @cached_property
     def boolean(self) -> Boolean:
         """The interior point; a solve takes a copy, for it keeps what it is at."""
-        return Boolean(self.problem, self.must_stop, self.settings)
+        return Boolean(self.problem, self.must_stop, self.settings, self.pricing)
 
     def _interior(self) -> Boolean:
         solver = copy.copy(self.boolean)

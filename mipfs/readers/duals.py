@@ -26,12 +26,14 @@ def unpacked(
     """
     held = np.unpackbits(data[: (n + 7) // 8], count=n).view(bool)
     rest = data[(n + 7) // 8 :]
-    count = int(held.sum())
+    count = int(np.count_nonzero(held))
     at_top = np.unpackbits(rest[: (count + 7) // 8], count=count).view(bool)
-    values = np.zeros((count - int(at_top.sum()), 8), dtype=np.uint8)
+    below = ~at_top
+    values = np.zeros((np.count_nonzero(below), 8), dtype=np.uint8)
     values[:, :width] = rest[(count + 7) // 8 :].reshape(values.shape[0], width)
+    found = np.empty(count, dtype=np.int64)
+    found[at_top] = level if top is None else np.minimum(np.floor(np.ldexp(top, q)), float(WIDEST))[held][at_top]
+    found[below] = values.view("<i8").ravel()
     k = np.zeros(n, dtype=np.int64)
-    at = np.flatnonzero(held)
-    ends = level if top is None else np.minimum(np.floor(np.ldexp(top, q)), float(WIDEST))[at[at_top]]
-    k[at[at_top]], k[at[~at_top]] = ends, values.view("<i8").ravel()
+    k[held] = found
     return k

@@ -93,6 +93,7 @@ class Solver(ABC):
         self._buffer = np.empty(0)
         self._work = np.empty((7, 0))
         self._taken_off = TakenOff(data, bias)
+        self._classes = [np.flatnonzero(data.y == sign) for sign in (1.0, -1.0)]
         # The kernels see weights c/‖c‖∞ and columns √‖c‖∞ x: the same problem divided by ‖c‖∞, whatever its size.
         self.size = float(self.c.max())
         self.unit_c = self.c / self.size
@@ -247,7 +248,7 @@ class Solver(ABC):
         least = float(m.min())
         if not self.bias:
             return least, 0.0
-        ends = [float(np.min(m, where=self.data.y == sign, initial=np.inf)) for sign in (1.0, -1.0)]
+        ends = [float(m[members].min(initial=np.inf)) for members in self._classes]
         return (0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] - ends[0])) if np.all(np.isfinite(ends)) else (least, 0.0)
 
     def _clearing(self, ids: Integers, w: Array, b: float, least: float) -> tuple[float, float]:
