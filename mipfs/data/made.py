@@ -1,5 +1,7 @@
 """A matrix whose columns are made when they are asked for: to those who take columns of X it is data like any other."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any

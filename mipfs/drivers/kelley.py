@@ -8,10 +8,12 @@ maximum of Step 1 bounds R, and with it the optimum of (P), from below. Tan stat
 The run stops on the gap between the two, on T selections (the papers' stop) or on its limits.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,6 @@ from mipfs.drivers.most_violated import MostViolated, takes_the_best
 from mipfs.drivers.rounding import Rounding
 from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
-from mipfs.formulation.program import Formulation
 from mipfs.inner.alike import alike
 from mipfs.inner.face_interior import FaceInterior
 from mipfs.inner.face_layer import Face
@@ -37,6 +38,10 @@ from mipfs.run.checkpoint import taken_up
 from mipfs.run.relaxed import relaxed
 from mipfs.run.run import Run, Steps
 from mipfs.settings import KelleySettings
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
+
 
 CAPABILITY = Capability(
     losses=POINTWISE,

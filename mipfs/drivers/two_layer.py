@@ -13,11 +13,13 @@ a lower bound on the problem over the pool; lower(α) of `kelley` bounds the rel
 inner gap follows the outer one, so the ε of the paper's Theorem 2 is the gap between the two bounds that are reported.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +29,6 @@ from mipfs.capability import Capability
 from mipfs.drivers.kelley import relaxed_of
 from mipfs.drivers.most_violated import MostViolated
 from mipfs.drivers.rounding import Rounding
-from mipfs.formulation.program import Formulation
 from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
@@ -40,6 +41,10 @@ from mipfs.run.checkpoint import taken_up
 from mipfs.run.run import Run, Steps
 from mipfs.settings import LayerSettings, TwoLayerSettings
 from mipfs.svm.labellings import Combination, combination
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
+
 
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False

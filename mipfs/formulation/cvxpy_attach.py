@@ -4,15 +4,19 @@ The variables of a declared program carry the mark: it survives ``dataclasses.re
 the same parts, a new `Formulation` around it, copies and pickles.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cvxpy
 
 from mipfs.errors import RowError
-from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
 
 MARK = "_mipfs_built"
 

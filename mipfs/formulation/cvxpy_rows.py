@@ -4,10 +4,12 @@ What is affine in σ and in variables of the user's own is a row, wherever it wa
 `RowError` that names the constraint.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cvxpy
 import numpy as np
@@ -19,10 +21,13 @@ from scipy import sparse
 from mipfs.data.names import unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
-from mipfs.formulation.program import Formulation
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
+
+if TYPE_CHECKING:
+    from mipfs.formulation.program import Formulation
+
 
 ORIGIN = "cvxpy"
 UPPER = "upper"

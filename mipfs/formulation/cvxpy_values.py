@@ -1,15 +1,19 @@
 """A classifier in the variables of a CVXPY formulation."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import cvxpy
 import numpy as np
 
 from mipfs.formulation.cvxpy_attach import built_of
 from mipfs.formulation.cvxpy_rows import read_added
-from mipfs.formulation.point import Point
-from mipfs.formulation.program import Formulation
 from mipfs.plumbing.arrays import scattered
+
+if TYPE_CHECKING:
+    from mipfs.formulation.point import Point
+    from mipfs.formulation.program import Formulation
 
 
 def load(formulation: Formulation, point: Point) -> None:

@@ -3,12 +3,18 @@
 min c'σ + η   s.t.   σ ∈ S,   η ≥ g(α_s) − ½ s(α_s)'σ  for every cut s                       (Aytug 2015, (10), RMP)
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from mipfs.plumbing.arrays import Array
 from mipfs.selection.model import selection_model
-from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
+
+if TYPE_CHECKING:
+    from mipfs.selection.selection import Selection
 
 
 class Epigraph:

@@ -1,8 +1,10 @@
 """Multipliers of the user's rows: what they show of a selection's box, exactly where extra variables need it."""
 
+from __future__ import annotations
+
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,11 @@ import numpy.typing as npt
 from mipfs.kernels.bound import added, lower, rounded_down
 from mipfs.plumbing.arrays import Array, scattered
 from mipfs.proof.proof import Multipliers
-from mipfs.selection.model import SelectionModel
 from mipfs.selection.selection import Selection
+
+if TYPE_CHECKING:
+    from mipfs.selection.model import SelectionModel
+
 
 ROUND_OFF_SHARE = 1e-9
 """Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""

@@ -1,13 +1,17 @@
 """Results over products of features: what they are made of, and their values on new data."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mipfs.atoms.monomials import Monomials
 from mipfs.plumbing.arrays import Array
-from mipfs.result.result import Result
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
 
 
 def made_of(result: Result) -> Mapping[str, Any] | None:

@@ -4,7 +4,9 @@ A model holds the classifier on the scale of its data: σ, the weights of its co
 the user's extra variables. Multipliers of a dual program (α, μ, κ) are no part of a classifier and stay as they are.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +15,9 @@ from mipfs.formulation import compile
 from mipfs.formulation.point import Point
 from mipfs.formulation.program import Formulation
 from mipfs.problem import Problem
-from mipfs.result.result import Result
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
 
 
 def load_into(result: Result, model: Any) -> None:

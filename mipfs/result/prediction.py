@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,9 @@ from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import as_words, column_values, is_frame
 from mipfs.result.interactions import functions_of, made_of, summed, used_columns
-from mipfs.result.result import Result
+
+if TYPE_CHECKING:
+    from mipfs.result.result import Result
 
 MOST_NAMES = 12
 """Columns or categories that a message lists."""

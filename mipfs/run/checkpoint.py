@@ -3,14 +3,19 @@
 A driver that can be taken up again yields what makes its own part of it.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mipfs.result.state import Arrays, State, stamp_of
-from mipfs.run.run import Run
+
+if TYPE_CHECKING:
+    from mipfs.run.run import Run
 
 EVERY = 300.0
 """Seconds from one writing of a checkpoint to the next."""

@@ -9,13 +9,15 @@ adds features of weight 0 to another one has the same value. There may be millio
 (`mipfs.run.ties`), and a node that holds nothing else is closed (`Evaluated.has_ties_only`).
 """
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +25,10 @@ import numpy.typing as npt
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Mask
 from mipfs.run.listed import Shown, shown, values_by_name
-from mipfs.run.run import Run
 from mipfs.run.stored import as_stored
+
+if TYPE_CHECKING:
+    from mipfs.run.run import Run
 
 Bytes = npt.NDArray[np.uint8]
 

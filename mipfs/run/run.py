@@ -344,7 +344,7 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "regulariser": None if problem.regulariser.is_ridge else problem.regulariser.stated,
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,
-        "forced_in": list(problem.forced_in or ()) or None,
-        "forced_out": list(problem.forced_out or ()) or None,
+        "forced_in": list(problem.forced_in) or None,
+        "forced_out": list(problem.forced_out) or None,
     }
     return params | {name: value for name, value in where_asked.items() if value is not None}

@@ -5,10 +5,12 @@
 A loss adds the minimisation itself (`Solver.minimise`).
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +18,10 @@ from scipy import sparse
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.svm.labellings import Combination
+
+if TYPE_CHECKING:
+    from mipfs.svm.labellings import Combination
+
 
 U = 2.0**-53
 """Unit roundoff."""

@@ -5,15 +5,19 @@ reference uses all features, so it selects nothing: it stands in `REFERENCES`, a
 Constants ``ABOUT`` say what each does.
 """
 
+from __future__ import annotations
+
 import inspect
 from functools import wraps
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.about import About
-from mipfs.lab.baselines.linear import Linear
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
 from mipfs.plumbing.registry import module_of
+
+if TYPE_CHECKING:
+    from mipfs.lab.baselines.linear import Linear
 
 BASELINES = {
     "arom": "mipfs.lab.baselines.arom",

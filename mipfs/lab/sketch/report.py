@@ -1,11 +1,17 @@
 """The report of a choice of columns: the chosen ones, and the promise beside what was measured."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from mipfs.lab.sketch.guarantee import Guarantee
 from mipfs.lab.sketch.ratio import Interval
-from mipfs.lab.sketch.select import Sketch
 from mipfs.report.blocks import Block, Line, Pairs, Table
+
+if TYPE_CHECKING:
+    from mipfs.lab.sketch.guarantee import Guarantee
+    from mipfs.lab.sketch.select import Sketch
 
 MOST_LISTED = 20
 """Columns that are listed."""

@@ -1,14 +1,18 @@
 """A benchmark drawn: the measure and the seconds of a fit against the number of features, by matplotlib."""
 
+from __future__ import annotations
+
 import io
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mipfs.errors import MissingExtraError, UsageError
-from mipfs.lab.studies.bench import Bench
-from mipfs.lab.studies.bench_rows import Row
 from mipfs.plumbing import output_file
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.bench import Bench
+    from mipfs.lab.studies.bench_rows import Row
 
 FORMATS = (".png", ".svg", ".pdf")
 MARK_DISTANCE = 0.006

@@ -1,12 +1,17 @@
 """A benchmark as people read it: the report of the command line, of `Bench.summary` and of notebooks."""
 
-import math
+from __future__ import annotations
 
-from mipfs.lab.studies.bench import Bench
-from mipfs.lab.studies.bench_rows import Row
+import math
+from typing import TYPE_CHECKING
+
 from mipfs.lab.studies.bench_unit import DONE
 from mipfs.report.blocks import Block, Line, Pairs, Table
 from mipfs.report.charts import FAMILY, Curve, Lines
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.bench import Bench
+    from mipfs.lab.studies.bench_rows import Row
 
 MOST_NAMED = 5
 """Features of a line that are named."""

@@ -1,9 +1,15 @@
 """A path as people read it: the report of the command line, of `SolutionPath.summary` and of notebooks."""
 
-from mipfs.lab.studies.solution_path import Point, SolutionPath
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent, stated
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.solution_path import Point, SolutionPath
 
 
 def path_blocks(found: SolutionPath) -> list[Block]:
