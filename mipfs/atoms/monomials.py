@@ -89,7 +89,8 @@ class Monomials:
         """``area × smoothness``, ``area²``, ``area``, or ``1``."""
         features = [*dict.fromkeys(j for j in members if j >= 0)]
         repeats = repeats_of(members)
-        return TIMES.join(f"{names[j]}{POWERS.get(m, '')}" for j, m in zip(features, repeats, strict=True)) or ONE
+        words = (f"{names[j]}{POWERS.get(m, '')}" for j, m in zip(features, repeats, strict=True))
+        return TIMES.join(words) or ONE
 
     def columns(self, taken: Any, ids: Integers) -> Array:
         """The columns of monomials, (n, k) in Fortran order: the factor times the product in ascending order.

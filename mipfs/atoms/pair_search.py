@@ -148,7 +148,8 @@ class PairSearch(Search):
                 linear[part], X = v @ X, X * X
                 plus[part], minus[part] = above @ X, below @ X
             self._exact(squares, linear, v)
-        return Weights(linear, squares, np.sqrt(np.maximum(plus, minus) if self._is_nonnegative else plus + minus))
+        q = np.sqrt(np.maximum(plus, minus) if self._is_nonnegative else plus + minus)
+        return Weights(linear, squares, q)
 
     def _exact(self, squares: Array, linear: Array, v: Array) -> None:
         """The sums over dense columns, taken in the order of the rows: equal columns have equal sums."""

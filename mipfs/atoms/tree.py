@@ -175,7 +175,8 @@ class Tree(Atoms):
             omega = self._features.omega(v)
             return self.sums_below(np.square(omega, out=omega))
         part = np.asarray(self.data.X[:, features].T @ v, dtype=float) - self.data.center[features] * float(v.sum())
-        return self.sums_below(scattered(self.data.n_features, features, np.square(part)))
+        squares = scattered(self.data.n_features, features, np.square(part))
+        return self.sums_below(squares)
 
     def features_below(self, nodes: Ids) -> Integers:
         """The features below any of the nodes, ascending."""
@@ -204,7 +205,8 @@ class Tree(Atoms):
             levels.append(self._children_of(levels[-1]))
         levels.pop()
         if sum(level.size for level in levels) < self.count:
-            node = int(np.argmin(mask_of(self.count, np.concatenate([np.empty(0, dtype=np.int64), *levels]))))
+            reached = mask_of(self.count, np.concatenate([np.empty(0, dtype=np.int64), *levels]))
+            node = int(np.argmin(reached))
             for _ in range(self.count):  # up to the circle
                 node = int(self._parent[node])
             raise UsageError(f"node {self.names[node]!r} is its own ancestor")

@@ -90,7 +90,8 @@ def over_few(statement: Statement, duals: Duals, tree: Tree) -> tuple[Statement,
     used = np.unique([tree.dual[node] for node in leaves if tree.dual[node] >= 0]).astype(np.int64)
     plain = statement.atoms.single and statement.atoms.scale is None and not (statement.lb.size or statement.extra)
     plain = plain and SCREENED not in tree.feature and all(tree.multiplier[node] < 0 for node in leaves)
-    fixed = np.union1d(np.array([j for j, _ in tree.steps if j >= 0], dtype=np.int64), statement.fixed)
+    split = np.array([j for j, _ in tree.steps if j >= 0], dtype=np.int64)
+    fixed = np.union1d(split, statement.fixed)
     keep = max(statement.M, 0) + fixed.size
     if not plain or used.size * (fixed.size + used.size * keep) > statement.p:
         return statement, duals, tree

@@ -88,7 +88,8 @@ class Monomials:
         return tuple(sorted(self.base.index[name] for name in part))
 
     def _name(self, key: Key) -> str:
-        return " × ".join(self.base.feature_names[j] + HIGHER.get(m, "") for j, m in Counter(key).items()) or "1"
+        words = (self.base.feature_names[j] + HIGHER.get(m, "") for j, m in Counter(key).items())
+        return " × ".join(words) or "1"
 
     def factor(self, repeats: Sequence[int]) -> float:
         """f of a monomial in which features stand so often each."""

@@ -280,7 +280,8 @@ class Blocked(matrix.ByColumns, matrix.Elsewhere):
         if not self.is_sparse:
             return np.asfortranarray(np.hstack(columns))
         data, rows = (np.concatenate([getattr(one, name) for one in columns]) for name in ("data", "indices"))
-        return _csc(data, rows, np.concatenate([[0], np.cumsum([one.nnz for one in columns])]), self.shape[0])
+        ends = np.concatenate([[0], np.cumsum([one.nnz for one in columns])])
+        return _csc(data, rows, ends, self.shape[0])
 
     def _keep(self, j: int, column: Any) -> None:
         size = column.data.nbytes + column.indices.nbytes if self.is_sparse else column.nbytes

@@ -283,7 +283,8 @@ def too_large(X: Any) -> int | None:
     if sparse.issparse(X):
         if max(float(X.data.max(initial=0.0)), -float(X.data.min(initial=0.0))) <= LARGEST:
             return None
-        return int(np.searchsorted(X.indptr, np.flatnonzero(np.abs(X.data) > LARGEST)[0], "right")) - 1
+        first = np.flatnonzero(np.abs(X.data) > LARGEST)[0]
+        return int(np.searchsorted(X.indptr, first, "right")) - 1
     for part in _blocks(X):
         block = X[:, part]
         if max(float(block.max()), -float(block.min())) > LARGEST:

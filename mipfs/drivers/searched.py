@@ -67,7 +67,8 @@ class Searched:
         """A bound on every selection with an atom of a computed |ω| up to `size`."""
         if not self.squares.size:
             return np.inf
-        return self._of(np.append(self.squares[:-1], min((size + self.radius) ** 2, float(self.squares[-1]))))
+        score = min((size + self.radius) ** 2, float(self.squares[-1]))
+        return self._of(np.append(self.squares[:-1], score))
 
     def outside(self, held: Integers) -> float:
         """A bound on every selection with an atom that is not held."""
@@ -128,7 +129,8 @@ def _over(run: Run, held: Integers) -> Solved:
     """The relaxation over some atoms."""
     part = replace(run.problem.restricted(held), rows=Rows.empty(held.size))
     gap = 0.5 * run.settings.growth.gap
-    return Boolean(part, lambda: run.must_stop, run.settings.relaxation).solve(*part.selection.sigma_bounds(), gap)
+    solver = Boolean(part, lambda: run.must_stop, run.settings.relaxation)
+    return solver.solve(*part.selection.sigma_bounds(), gap)
 
 
 def _judged(problem: Problem, search: Search, dual: Dual, mixed: Integers | None = None) -> Searched:

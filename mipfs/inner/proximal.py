@@ -172,7 +172,8 @@ class Proximal:
         data = merged.instance(problem.data.sample_weight)
         self._c = merged.summed(problem.c_i)
         self._y = data.y
-        return kernel_columns(data, np.arange(held.size), _weighted_means(data, self._c, problem.bias), problem.bias)
+        off = _weighted_means(data, self._c, problem.bias)
+        return kernel_columns(data, np.arange(held.size), off, problem.bias)
 
 
 class FaceProximal(Proximal):

@@ -216,7 +216,8 @@ class RowsRelaxation:
         def enough(lower: float, upper: float) -> bool:
             return lower >= cutoff or (upper < cutoff and upper - lower <= share * (cutoff - upper))
 
-        return self._outcome(self._interior().solve(*self._ends(states), ask.tol, enough), states, cutoff)
+        solved = self._interior().solve(*self._ends(states), ask.tol, enough)
+        return self._outcome(solved, states, cutoff)
 
     def to_split(self, states: States, outcome: RowsOutcome, cutoff: float) -> int:
         """Which of the alive atoms the branching rule splits a node on, whose states may have been fixed since."""

@@ -26,7 +26,8 @@ class AtK(Table):
 
     def value(self, scores: Array) -> float:
         """a/k or a/P of the k largest scores, of equal ones the first."""
-        return float(np.count_nonzero(self.y[np.argsort(-scores, kind="stable")[: self.k]] > 0)) / self.whole
+        chosen = np.argsort(-scores, kind="stable")[: self.k]
+        return float(np.count_nonzero(self.y[chosen] > 0)) / self.whole
 
     def violated(self, scores: Array) -> Violated:
         """The labelling of largest Δ − w'a among those with k samples on top; of equal ones that with the least a."""

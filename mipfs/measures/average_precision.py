@@ -75,7 +75,8 @@ class AveragePrecision(Ranking):
         above = np.searchsorted(found, rank, side="left")
         counts = np.zeros(self.n, dtype=self.count_type)
         counts[top], counts[others] = above, self.P - found
-        return self.made(counts, float(np.sum(above / (rank + above))) / self.P, scores)
+        loss = float(np.sum(above / (rank + above))) / self.P
+        return self.made(counts, loss, scores)
 
     def excess(self, scores: Sequence[Fraction]) -> Fraction | None:
         """Σ over the negatives of the largest sum of their δ from the last positive on."""

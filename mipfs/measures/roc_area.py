@@ -22,7 +22,8 @@ class RocArea(Ranking):
         """The area under the ROC curve."""
         positives, negatives = scores[self.positive], np.sort(scores[self.negative])
         below = np.searchsorted(negatives, positives, side="left").sum()
-        return float(below + np.searchsorted(negatives, positives, side="right").sum()) / (2.0 * self.divisor)
+        up_to = np.searchsorted(negatives, positives, side="right").sum()
+        return float(below + up_to) / (2.0 * self.divisor)
 
     def violated(self, scores: Array) -> Violated:
         """All pairs with f_i < f_j + ½ swapped."""
@@ -30,7 +31,8 @@ class RocArea(Ranking):
         counts = np.zeros(self.n, dtype=self.count_type)
         counts[self.positive] = self.N - np.searchsorted(np.sort(negatives), positives, side="right")
         counts[self.negative] = np.searchsorted(np.sort(positives), negatives, side="left")
-        return self.made(counts, int(counts[self.positive].sum(dtype=np.int64)) / self.divisor, scores)
+        swapped = int(counts[self.positive].sum(dtype=np.int64))
+        return self.made(counts, swapped / self.divisor, scores)
 
     def excess(self, scores: Sequence[Fraction]) -> Fraction:
         """Σ over the pairs of max(0, 1 − 2(f_i − f_j)), over PN."""

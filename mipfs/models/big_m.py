@@ -110,7 +110,8 @@ class _Lagrangian:
     def __call__(self, omega: Array) -> tuple[float, Array]:
         found = self.kappa.value
         price = np.zeros(self.W.size) if found is None else np.maximum(0.0, found)
-        return 0.5 * float(np.sum(np.square(np.maximum(0.0, omega - price)))), self.penalty - price * self.W
+        taken = 0.5 * float(np.sum(np.square(np.maximum(0.0, omega - price))))
+        return taken, self.penalty - price * self.W
 
 
 @declared

@@ -59,7 +59,8 @@ def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
     check_size(problem.data, "CVXPY program")
     if problem.selection.is_plain:
         return attach(program_of(problem), "fgm", declare)
-    return attach(replace(restricted(problem, generated(problem), "primal"), hull=True), "fgm", declare)
+    over_hull = restricted(problem, generated(problem), "primal")
+    return attach(replace(over_hull, hull=True), "fgm", declare)
 
 
 def generated(problem: Problem) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:

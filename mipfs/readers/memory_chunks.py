@@ -23,7 +23,8 @@ def memory_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> 
     rows = sparse.csr_array(X)
     rows.eliminate_zeros()
     assert table.labels is not None
-    for start in range(0 if position is None else int(position["rows"]), rows.shape[0], ROWS_AT_ONCE):
+    begin = 0 if position is None else int(position["rows"])
+    for start in range(begin, rows.shape[0], ROWS_AT_ONCE):
         at = slice(start, min(start + ROWS_AT_ONCE, rows.shape[0]))
         part = rows[at]
         yield Chunk(

@@ -48,7 +48,8 @@ def gap_chart(result: Result, detail: Detail | None = None) -> Lines | None:
     values = {role: each for role, each in values.items() if np.isfinite(each).any()}
     if not values:
         return None
-    kept = np.unique(np.concatenate([visible(seconds, each, detail.columns) for each in values.values()]))
+    parts = [visible(seconds, each, detail.columns) for each in values.values()]
+    kept = np.unique(np.concatenate(parts))
     curves = [
         Curve(name, _listed(values[role][kept]), role, percent=False) for name, _, role in columns if role in values
     ]

@@ -83,7 +83,8 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
         total = float(part.sum())
         M = selection.M
         return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
-    found = run.oracle.nearby(scattered(run.problem.atoms.count, atoms, part), ROW_ALLOWANCE)
+    sigma = scattered(run.problem.atoms.count, atoms, part)
+    found = run.oracle.nearby(sigma, ROW_ALLOWANCE)
     if found is None:
         return None
     held: Integers = np.flatnonzero(found[0]).astype(np.int64)
@@ -92,6 +93,7 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
 
 def _member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:
     """A selection of the mixture as a result states it."""
-    extra = values_by_name(run, mask_of(run.problem.atoms.count, chosen))
+    sigma = mask_of(run.problem.atoms.count, chosen)
+    extra = values_by_name(run, sigma)
     stated = {"share": share, "selected": [run.problem.atoms.names[int(g)] for g in chosen]}
     return stated if extra is None else stated | {"extra": extra}

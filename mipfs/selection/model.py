@@ -31,7 +31,8 @@ class SelectionModel:
         if solution.values is None:
             return solution
         values = solution.values.copy()
-        values[self.program.n_columns - self.columns.size :] *= self.columns
+        p = self.program.n_columns - self.columns.size
+        values[p:] *= self.columns
         return highs.MilpSolution(solution.status, values, solution.bound)
 
     def multipliers(self, whole: Array | None = None) -> Array:
@@ -71,4 +72,5 @@ def selection_model(selection: Selection, *, relaxed: bool = False, presolve: bo
         entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
         ends = float(rows.lb[r]), float(rows.ub[r])
         program.add_row(*ends, matrix.indices[entries], matrix.data[entries], f"the row {name!r}")
-    return SelectionModel(program, rows.units if selection.M is None else np.append(1.0, rows.units), rows.columns)
+    units = rows.units if selection.M is None else np.append(1.0, rows.units)
+    return SelectionModel(program, units, rows.columns)

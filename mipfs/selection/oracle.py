@@ -416,7 +416,8 @@ class SelectionOracle:
             for tried in (values, snapped):  # what should be zero is not a tiny number of the wrong sign
                 if rows.hold(np.concatenate([chosen, tried])):
                     return np.asarray(tried)
-            activity = rows.matrix @ np.concatenate([chosen, values])
+            x = np.concatenate([chosen, values])
+            activity = rows.matrix @ x
             short, past = (rows.lb - activity) * scaled.units, (activity - rows.ub) * scaled.units
             active = np.flatnonzero(np.maximum(short, past) > -ACTIVE_DISTANCE)
             gap = np.where(short > past, short, -past)[active]

@@ -176,7 +176,8 @@ def _solve(make: Make, gap: float, seed: int, send: Callable[[dict[str, Any]], N
         def _create_solver_model(self, model: Any, config: Any) -> Any:
             created = super()._create_solver_model(model, config)
             self.scip = created[0]
-            self.report = _reporter(self.scip, [self._pyomo_var_to_solver_var_map[s] for s in watched], send)
+            columns = [self._pyomo_var_to_solver_var_map[s] for s in watched]
+            self.report = _reporter(self.scip, columns, send)
             return created
 
     model, watched = make()

@@ -163,7 +163,8 @@ class Labellings:
         if np.all(keep):
             return keep
         kept = np.flatnonzero(keep)
-        self._filled = np.concatenate([[0], np.cumsum(keep)])[self._filled]
+        before = np.concatenate([[0], np.cumsum(keep)])
+        self._filled = before[self._filled]
         for array in (self._counts, self._losses, self._idle):
             array[: kept.size] = array[kept]
         self._A[:, : kept.size] = self._A[:, kept]

@@ -136,7 +136,8 @@ class L1Bundle:
     def _omega(self, alpha: Array) -> Array:
         """ω = Σ α_k a(ȳ_k) of all features, shape (p,)."""
         used = np.flatnonzero(alpha)
-        return self.data.block().pull(self.measure.direction(alpha[used] @ self.labellings.counts[used]))
+        v = self.measure.direction(alpha[used] @ self.labellings.counts[used])
+        return self.data.block().pull(v)
 
     def _enter(self, omega: Array) -> bool:
         """Take in the features that violate |ω_j| ≤ 1 most; whether there were any."""

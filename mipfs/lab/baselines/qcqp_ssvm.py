@@ -56,7 +56,8 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     b = svm.b
     value = svm.primal
     if float(np.abs(w).sum()) ** 2 > M * float(w @ w):
-        w, b, value = _priced(data, int(M), C, bias, loss, np.argsort(-np.abs(w), kind="stable"))
+        order = np.argsort(-np.abs(w), kind="stable")
+        w, b, value = _priced(data, int(M), C, bias, loss, order)
     ids = np.flatnonzero(np.abs(w) > COUNTED_SHARE * np.abs(w).max(initial=0.0))
     return linear(data, ids, w[ids], b, float(C), objective=value)
 

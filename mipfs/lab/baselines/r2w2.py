@@ -228,7 +228,8 @@ def r2w2(
         while left.size > M:
             scales, _ = scaled(data, left, C, bias=bias, steps=int(steps))
             keep = min(left.size - 1, math.floor((1.0 - drop) * left.size), int(np.count_nonzero(scales)))
-            left = left[np.sort(np.argsort(-scales, kind="stable")[: max(int(M), keep)])]
+            order = np.argsort(-scales, kind="stable")[: max(int(M), keep)]
+            left = left[np.sort(order)]
             tell(data.n_features - left.size, data.n_features - int(M))
     return plain_svm(data, left, C, bias, "squared-hinge")
 

@@ -99,7 +99,8 @@ def eliminate(
             warnings.filterwarnings("ignore", "Liblinear failed to converge")  # a ranking needs no more
             svm.fit(X[:, left], data.y, sample_weight=data.sample_weight)
         keep = max(wanted[0], _left_after(left.size, drop))
-        left = np.sort(left[np.argsort(-np.abs(svm.coef_[0]), kind="stable")[:keep]])
+        order = np.argsort(-np.abs(svm.coef_[0]), kind="stable")
+        left = np.sort(left[order[:keep]])
 
 
 def _svm(loss: str, C: float, bias: bool, seed: int) -> Any:
@@ -168,7 +169,8 @@ def rfe(
     UsageError
         As `eliminate`.
     """
-    return plain_svm(data, eliminate(data, [M], C, bias=bias, drop=drop, loss=loss, seed=seed)[int(M)], C, bias, loss)
+    left = eliminate(data, [M], C, bias=bias, drop=drop, loss=loss, seed=seed)[int(M)]
+    return plain_svm(data, left, C, bias, loss)
 
 
 def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:

@@ -101,7 +101,8 @@ def rinaldi(
     if variant == "rfe":
         left = next(ids for ids in reversed(sets) if ids.size >= M)
         if left.size > M:
-            left = left[eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)[int(M)]]
+            found = eliminate(data.only(left), [M], C, bias=bias, drop=drop, loss="hinge", seed=seed)
+            left = left[found[int(M)]]
     elif left.size > M:
         w, _ = _svm(data, left, C, bias)
         left = np.sort(left[np.argsort(-np.abs(w), kind="stable")[:M]])

@@ -58,7 +58,8 @@ class Bags:
         except TypeError:
             raise DataError(f"{what} mixes names that cannot be sorted", "give integers or strings") from None
         order = np.argsort(codes, kind="stable").astype(np.int64)
-        return cls(names, order, np.searchsorted(codes[order], np.arange(names.size)).astype(np.int64))
+        starts = np.searchsorted(codes[order], np.arange(names.size)).astype(np.int64)
+        return cls(names, order, starts)
 
     def __len__(self) -> int:
         return int(self.starts.size)

@@ -27,7 +27,8 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
         r is not above the rank of GX.
     """
     t = max(1, r // PROJECTION_DIVISOR) if projections is None else projections
-    image = source.projected(np.random.default_rng(seed).standard_normal((t, source.shape[0])))
+    G = np.random.default_rng(seed).standard_normal((t, source.shape[0]))
+    image = source.projected(G)
     norms = column_norms(image)
     basis = right_vectors(image, norms, None)
     check_picks(r, basis.rank, f"the rank of {t} projections", f"ask for r = {4 * basis.rank}, or fewer projections")

@@ -18,4 +18,5 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     p = source.shape[1]
     if r > p:
         raise UsageError(f"r = {r} must be at most {p}, the number of features, for a choice without replacement")
-    return gathered(np.random.default_rng(seed).permutation(p)[:r].astype(np.int64), np.full(r, p / r))
+    order = np.random.default_rng(seed).permutation(p)[:r].astype(np.int64)
+    return gathered(order, np.full(r, p / r))
