@@ -220,11 +220,8 @@ class Atoms(ABC):
         names = self.data.feature_names
         ends = np.cumsum(np.bincount(columns.atom, minlength=self.count))
         parts = np.split(columns.ids, ends[:-1])
-        return {
-            "names": list(self.names),
-            "columns": [[names[j] for j in part] for part in parts],
-            "scale": scale.tolist(),
-        }
+        listed = [[names[j] for j in part] for part in parts]
+        return {"names": list(self.names), "columns": listed, "scale": scale.tolist()}
 
 
 def stamp_of(data: Instance, kind: str, names: Sequence[str], *arrays: npt.NDArray[Any]) -> str:

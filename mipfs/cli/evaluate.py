@@ -44,9 +44,8 @@ def labelled(result: Result, path: str, label: str | None) -> Instance:
     from mipfs.result.prediction import inputs
 
     (names, n_features), labels = inputs(result), Labels(**result.labels)
-    return read_new(
-        path, names=names, n_features=n_features, labels=labels, label=label, remembered=result.label_column
-    )
+    remembered = result.label_column
+    return read_new(path, names=names, n_features=n_features, labels=labels, label=label, remembered=remembered)
 
 
 def _show(document: dict[str, Any]) -> None:

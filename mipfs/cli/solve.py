@@ -220,6 +220,5 @@ def _validation(path: str, data: Instance, label: str | None) -> Instance:
     from mipfs.readers import read_new
 
     names = data.feature_names
-    return read_new(
-        path, names=names, n_features=data.n_features, labels=data.labels, label=label, remembered=data.label
-    )
+    n_features = data.n_features
+    return read_new(path, names=names, n_features=n_features, labels=data.labels, label=label, remembered=data.label)

@@ -143,11 +143,8 @@ def _write_samples(
     """y, bags and weights; the labels."""
     n = int(state["rows"])
     given = np.array(state["labels"])
-    signs, labels = map_labels(
-        Table(None, given, lines=None if None in state["first"] else np.array(state["first"])),
-        state["positive"],
-        source,
-    )
+    lines = None if None in state["first"] else np.array(state["first"])
+    signs, labels = map_labels(Table(None, given, lines=lines), state["positive"], source)
     found = {}
     arrays = {"y": signs[np.memmap(folder / "codes.bin", dtype="i1", mode="r")]}
     has_bags, has_weights = state["has"]

@@ -161,11 +161,8 @@ def _read(
         for chunk in found:
             values = _narrow(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
-            state |= {
-                "largest": max(state["largest"], float(np.abs(values).max(initial=0.0))),
-                "position": chunk.position,
-                "width": chunk.width,
-            }
+            largest = max(state["largest"], float(np.abs(values).max(initial=0.0)))
+            state |= {"largest": largest, "position": chunk.position, "width": chunk.width}
             if buffer.is_full:
                 _settle(folder, buffer, samples, state)
             progress(hashed.bytes // MB, size // MB)
@@ -217,9 +214,8 @@ def _narrow(chunk: Chunk, dtype: str, source: Path) -> Any:
     if bad.size:
         row = int(np.searchsorted(np.cumsum(chunk.sizes), bad[0], "right"))
         message = f"the value {chunk.values[bad[0]]} is beyond float32"
-        raise DataError(
-            message, "give --dtype float64", path=source, line=None if chunk.lines is None else int(chunk.lines[row])
-        )
+        line = None if chunk.lines is None else int(chunk.lines[row])
+        raise DataError(message, "give --dtype float64", path=source, line=line)
     return values
 
 

@@ -99,7 +99,8 @@ def _restored(run: Run, pool: CutPool, arrays: Arrays) -> tuple[Master, int]:
         one.place = place
     scale, *totals, rounded = arrays["master_totals"].tolist()
     inner = np.zeros(problem.atoms.count)
-    master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=run.settings.master)
+    settings = run.settings.master
+    master = Master(problem.selection, problem.penalty, pool, scale, inner, record=record, settings=settings)
     current, following = arrays["master_waiting"].tolist()
     rows, idle = arrays["master_rows"]
     master.take_up(_nodes(arrays, evidence), (current, following), (rows, idle))

@@ -88,9 +88,8 @@ class Session:
         with ExitStack() as stack:
             lines = stack.enter_context(live_lines(verbose, settings.line()))
             asked = prepare(module, problem, options)
-            self._run = Run(
-                problem, options, observers=(*observers, *lines, self._note), callback=callback, settings=settings
-            )
+            heard = (*observers, *lines, self._note)
+            self._run = Run(problem, options, observers=heard, callback=callback, settings=settings)
             self._run.resume = resume
             self._run.asked = asked.came or lost()
             self._run.interrupted = asked.came and asked.is_cold

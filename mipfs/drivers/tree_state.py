@@ -81,4 +81,5 @@ def restored(tree: Tree, arrays: Arrays) -> None:
         warm = Warm(w, *arrays["warm_b"][k].tolist())
         y = arrays["node_prices"][k].copy()
         age = int(arrays["node_age"][k])
-        tree.push(Node(bound, place[0], place[1], states.copy(), warm, y=y, age=age, anew=bool(arrays["node_anew"][k])))
+        anew = bool(arrays["node_anew"][k])
+        tree.push(Node(bound, place[0], place[1], states.copy(), warm, y=y, age=age, anew=anew))

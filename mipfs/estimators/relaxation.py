@@ -34,12 +34,10 @@ class Relaxation(AtomSelector):
             **self._allowed(atoms.names),
         )
         # what the estimator throws away is not polished
-        found = solved(
-            problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=False if everything else None
-        )
-        return fitted(
-            problem, found, everything=everything, debias=self.debias, classifier=isinstance(self, AtomClassifier)
-        )
+        polish = False if everything else None
+        found = solved(problem, "kelley", gap=self.gap, T=self.T, time_limit=self.time_limit, polish=polish)
+        classifier = isinstance(self, AtomClassifier)
+        return fitted(problem, found, everything=everything, debias=self.debias, classifier=classifier)
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)

@@ -43,9 +43,8 @@ def pyomo_of(declared: Formulation) -> Any:
     P = sparse.coo_array(canonical._matrix("P"))  # its upper triangle
     entries = zip(*(place.tolist() for place in P.coords), P.data.tolist(), strict=True)
     quadratic = pyo.quicksum(sign * (0.5 if i == j else 1.0) * a * x[i] * x[j] for i, j, a in entries)
-    model.objective = pyo.Objective(
-        expr=cost + quadratic + sign * canonical.offset, sense=pyo.maximize if maximise else pyo.minimize
-    )
+    sense = pyo.maximize if maximise else pyo.minimize
+    model.objective = pyo.Objective(expr=cost + quadratic + sign * canonical.offset, sense=sense)
     _rows(model, canonical, x)
     return model
 

@@ -150,11 +150,9 @@ class _Compiler:
         columns = [k for _, _, terms, _, _ in self.found for k in terms]
         data = [a for _, _, terms, _, _ in self.found for a in terms.values()]
         pointer = np.cumsum([0, *(len(terms) for _, _, terms, _, _ in self.found)])
+        shape = (len(self.found), len(self.sigma) + len(self.extras))
         return Rows(
-            sparse.csr_array(
-                (np.array(data, float), np.array(columns, np.int64), pointer),
-                shape=(len(self.found), len(self.sigma) + len(self.extras)),
-            ),
+            sparse.csr_array((np.array(data, float), np.array(columns, np.int64), pointer), shape=shape),
             np.array([lb for *_, lb, _ in self.found], float),
             np.array([ub for *_, ub in self.found], float),
             tuple(row[0] for row in self.found),

@@ -74,10 +74,11 @@ def tan_2010(n_samples: Count = 500, n_noise: Natural = 100, seed: Seed = 0) -> 
     half = INFORMATIVE + (n_noise + 1) // 2
     rows[INFORMATIVE:half] = np.sqrt(12.0) * (r.random((half - INFORMATIVE, y.size)) - 0.5)
     rows[half:] = r.standard_normal((INFORMATIVE + n_noise - half, y.size))
+    names = ("f1", "f2", "f3", *(f"noise{k + 1}" for k in range(n_noise)))
     return {
         "train": (rows[:, :n_samples].T.copy(order="F"), y[:n_samples]),
         "test": (rows[:, n_samples:].T.copy(order="F"), y[n_samples:]),
-        "names": ("f1", "f2", "f3", *(f"noise{k + 1}" for k in range(n_noise))),
+        "names": names,
         "S": np.array([0, 1]),
     }
 

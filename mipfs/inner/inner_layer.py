@@ -51,7 +51,8 @@ class Bundle:
     def counters(self, pool: Pool) -> dict[str, int]:
         """Selections, labellings that are kept, oracle calls and solves of (16) so far."""
         labellings = len(self.labellings)
-        return {"selections": len(pool), "labellings": labellings, "oracles": self.best.asked, "masters": self.masters}
+        oracles = self.best.asked
+        return {"selections": len(pool), "labellings": labellings, "oracles": oracles, "masters": self.masters}
 
     def widen(self, weights: int, x: int) -> None:
         """Enlarge the best point by zeros, to `weights` weights and `x` entries of x."""

@@ -45,12 +45,13 @@ def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]
         raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
     values = first.block().values
     column = np.full((first.n_samples, 1), value)
+    names = [*first.feature_names, CONSTANT]
     wide = replace(
         first,
         X=sparse.csc_array(sparse.hstack([values, column]))
         if first.is_sparse
         else np.asfortranarray(np.hstack([values, column])),
-        feature_names=[*first.feature_names, CONSTANT],
+        feature_names=names,
         center=np.append(first.center, 0.0),
         shift=np.append(first.shift, 0.0),
         scale=np.append(first.scale, 1.0),

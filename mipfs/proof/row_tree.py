@@ -117,6 +117,5 @@ def _within(selection: Selection, k: int, lb: float = -math.inf, ub: float = mat
     at = np.arange(len(selection.rows.extra)) == k
     low, high = rows.extra.box
     low, high = np.where(at, np.maximum(low, lb), low), np.where(at, np.minimum(high, ub), high)
-    return dataclasses.replace(
-        selection, rows=dataclasses.replace(rows, extra=dataclasses.replace(rows.extra, lb=low, ub=high))
-    )
+    extra = dataclasses.replace(rows.extra, lb=low, ub=high)
+    return dataclasses.replace(selection, rows=dataclasses.replace(rows, extra=extra))

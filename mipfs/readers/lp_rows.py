@@ -88,9 +88,8 @@ def _read_with_highs(path: Path, scanned: Scan) -> Any:
     for k, name in enumerate(lp.col_names_):
         if lp.col_lower_[k] > lp.col_upper_[k]:
             remedy = "variables are >= 0 unless a bound says otherwise"
-            raise DataError(
-                f"no value is within the bounds of {name!r}", remedy, path=path, line=scanned.bounds.get(name)
-            )
+            line = scanned.bounds.get(name)
+            raise DataError(f"no value is within the bounds of {name!r}", remedy, path=path, line=line)
     if complaint:
         raise DataError(f"HiGHS cannot read it ({complaint})", "use the plain LP format", path=path)
     return lp

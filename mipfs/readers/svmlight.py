@@ -256,9 +256,8 @@ def _with_hard(piece: _Piece, path: Path, text: bytes, hard: Integers) -> _Piece
     kept = values != 0.0
     if kept.all():
         return piece
-    return piece._replace(
-        ends=np.concatenate([[0], np.cumsum(kept)])[piece.ends], columns=piece.columns[kept], values=values[kept]
-    )
+    ends = np.concatenate([[0], np.cumsum(kept)])[piece.ends]
+    return piece._replace(ends=ends, columns=piece.columns[kept], values=values[kept])
 
 
 def _parsed(

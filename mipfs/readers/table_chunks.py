@@ -109,9 +109,8 @@ class Columns:
         bad = np.flatnonzero(~((np.trunc(numbers) == numbers) & (np.abs(numbers) < 2**53)))
         if bad.size:
             message = f"the bag is {column[bad[0]]!r}; a store has whole numbers for bags"
-            raise DataError(
-                message, "number the bags", path=self.path, line=None if lines is None else int(lines[bad[0]])
-            )
+            line = None if lines is None else int(lines[bad[0]])
+            raise DataError(message, "number the bags", path=self.path, line=line)
         return numbers.astype(np.int64)
 
     def _weights(self, column: Column, lines: Any) -> Any:

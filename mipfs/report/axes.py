@@ -82,9 +82,8 @@ def _lines(chart: Lines, ax: Any) -> None:
             ax.errorbar(x, y, yerr=spread, fmt="none", ecolor=look["color"], alpha=0.7)
     if chart.between is not None:
         above, below = (_values(chart, chart.curves[k]) for k in chart.between)
-        ax.fill_between(
-            x, below, above, step="post" if chart.is_step else None, color=COLOURS["bound"], alpha=0.12, linewidth=0
-        )
+        step = "post" if chart.is_step else None
+        ax.fill_between(x, below, above, step=step, color=COLOURS["bound"], alpha=0.12, linewidth=0)
     if chart.is_log:
         ax.set_xscale("log")
     if chart.is_log_y:

@@ -129,9 +129,8 @@ class Selection:
     def with_derived(self, derived: Sequence[ChvatalGomory]) -> Selection:
         """The set with derived rows, too; it must have none."""
         assert not self.derived
-        return dataclasses.replace(
-            self, rows=self.rows.stack(rows_of(self, derived)) if derived else self.rows, derived=derived
-        )
+        rows = self.rows.stack(rows_of(self, derived)) if derived else self.rows
+        return dataclasses.replace(self, rows=rows, derived=derived)
 
     def stated_derived(self) -> list[dict[str, Any]]:
         """The derived rows with their derivations, as a certificate has them."""

@@ -159,9 +159,8 @@ class Solver(ABC):
             goal = max(tol * 0.1**attempt, 1e-15)
             self.until = self.enough / self.size if attempt == 0 else np.inf
             own = alpha if kind is None else np.bincount(kind, alpha).astype(float)
-            rho, taken = self.minimise(
-                rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=attempt >= RESTART_ATTEMPT
-            )
+            careful = attempt >= RESTART_ATTEMPT
+            rho, taken = self.minimise(rows, c, k, u, own, rho=rho, tol=goal, warm=warm, careful=careful)
             if kind is not None:  # shared out by the weights, which is optimal
                 alpha[:] = self.unit_c * (own / c)[kind]
             steps = steps + taken

@@ -61,9 +61,8 @@ def dual_descent(
         "squared-hinge": lambda: 0.5 * float(c @ np.square(np.maximum(0.0, 1.0 - margins))),
         "logistic": lambda: float(c @ np.logaddexp(0.0, -margins)),
     }
-    return linear(
-        data, np.arange(data.n_features), w, b, float(C), objective=0.5 * float(w @ w + b * b) + losses[loss]()
-    )
+    value = 0.5 * float(w @ w + b * b) + losses[loss]()
+    return linear(data, np.arange(data.n_features), w, b, float(C), objective=value)
 
 
 def _model(loss: str, C: float, bias: bool, tol: float, seed: int) -> Any:
@@ -71,9 +70,8 @@ def _model(loss: str, C: float, bias: bool, tol: float, seed: int) -> Any:
     from sklearn.svm import LinearSVC
 
     if loss == "squared-hinge":
-        return LinearSVC(
-            C=0.5 * float(C), dual=True, fit_intercept=bias, tol=tol, max_iter=MAX_STEPS, random_state=seed
-        )
+        half = 0.5 * float(C)
+        return LinearSVC(C=half, dual=True, fit_intercept=bias, tol=tol, max_iter=MAX_STEPS, random_state=seed)
     if loss == "logistic":
         return logistic_regression(C, l1=False, bias=bias, tol=tol, seed=seed)
     raise UsageError(f"loss = {loss!r}: dual coordinate descent is by 'squared-hinge' or 'logistic'")

@@ -26,6 +26,7 @@ MOST_ROWS = 200
 def result_html(result: Result, score: Score | None, detail: Detail, level: int) -> str:
     """What the page shows of a result, below its heading; `level` is that of the headings inside."""
     held_out = _held_out(result, score)
+    alone = held_out is None
     return "".join(
         [
             head(result),
@@ -34,9 +35,7 @@ def result_html(result: Result, score: Score | None, detail: Detail, level: int)
             cards(
                 [
                     chart_card("Bound and incumbent against time", _untitled(gap_chart(result, detail)), is_wide=True),
-                    chart_card(
-                        "Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=held_out is None
-                    ),
+                    chart_card("Selected features", _untitled(weights_chart(result, detail.rows)), is_wide=alone),
                     held_out,
                     chart_card("Near-optimal supports", supports_chart(result, detail), is_wide=True),
                     _problem(result),

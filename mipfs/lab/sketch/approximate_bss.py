@@ -34,6 +34,5 @@ def pick(source: Source, r: int, *, seed: int, projections: int | None, progress
     check_picks(r, basis.rank, f"the rank of {t} projections", f"ask for r = {4 * basis.rank}, or fewer projections")
     order, weight = sparsify(basis.V, norms, r, progress)
     # Of full row rank GX may have lost directions of X: then nothing is promised until rank X is known to be t.
-    return gathered(
-        order, weight, promised(basis.rank, r), rank=basis.rank, sure=basis.rank < t or t >= source.shape[0]
-    )
+    sure = basis.rank < t or t >= source.shape[0]
+    return gathered(order, weight, promised(basis.rank, r), rank=basis.rank, sure=sure)

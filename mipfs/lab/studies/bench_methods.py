@@ -147,9 +147,8 @@ def methods() -> Mapping[str, Method]:
     }  # fmt: skip
     for name in (*baselines.available(), *baselines.references()):
         about = baselines.about(name)
-        found[name] = Method(
-            name, about.what, about.source, _Baseline(name), uses_c=about.uses_c, selects=name in baselines.available()
-        )
+        selects = name in baselines.available()
+        found[name] = Method(name, about.what, about.source, _Baseline(name), uses_c=about.uses_c, selects=selects)
     return found | _sketches()
 
 

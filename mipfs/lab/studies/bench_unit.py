@@ -69,11 +69,8 @@ def run(data: Instance, setting: Setting, unit: Unit) -> Record:
     except MemoryError as error:
         record |= {"status": TOO_LARGE, "message": _line(error) or "not enough memory"}
     except TimeUp:
-        record |= {
-            "status": TIME_LIMIT,
-            "message": f"no classifier within {setting.time_limit:g} s",
-            "seconds": time.perf_counter() - began,
-        }
+        limit = f"no classifier within {setting.time_limit:g} s"
+        record |= {"status": TIME_LIMIT, "message": limit, "seconds": time.perf_counter() - began}
     except Exception as error:  # a method that falls over is a row of the table, not the end of it
         kind = "" if isinstance(error, MipfsError) else f"{type(error).__name__}: "
         record |= {"status": FAILED, "message": kind + _line(error)}

@@ -325,10 +325,8 @@ class _Climb:
             if self.problem.atoms.count > MAX_EXACT:
                 raise TooLargeError(f"{self.problem.atoms.count} features; at most {MAX_EXACT} here")
             result = self._run("branch")
-            size = {
-                "variables": self.problem.atoms.count + 1,
-                "constraints": result.counters.get("cuts", 0) + len(self.problem.selection.all_rows),
-            }
+            rows = result.counters.get("cuts", 0) + len(self.problem.selection.all_rows)
+            size = {"variables": self.problem.atoms.count + 1, "constraints": rows}
             solved = "optimal" if result.status is Status.OPTIMAL else "solved"
             return _climbed(name, result.bound, result.objective, result, size, solved)
         if self.problem.loss == "structural":
