@@ -1,5 +1,7 @@
 """The errors that users meet: each says what was wrong, where, and what would be right."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 

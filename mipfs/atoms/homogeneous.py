@@ -10,6 +10,8 @@
 | Jensen–Shannon | ½x log₂((x + z)/x) + ½z log₂((x + z)/z) | 2/(log 4 · cosh(πλ)(1 + 4λ²)) |
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, cast

@@ -4,6 +4,8 @@
 grow until one dual vector rules out the rest.
 """
 
+from __future__ import annotations
+
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

@@ -6,6 +6,8 @@ are those of a finite factorisation that is exact at the distinct values of the 
 Σ_k α_k y_k min(x, x_kj) for any new x.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any

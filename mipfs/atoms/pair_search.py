@@ -8,6 +8,8 @@ v_i > 0 and over v_i < 0, for |ω| is the difference of two numbers ≥ 0. A few
 of the last call, set the level; squares, single features and the constant take one pass over the data.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property

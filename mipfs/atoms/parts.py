@@ -9,6 +9,8 @@ process; whoever keeps them elsewhere gives another `Search` (`mipfs.atoms.sprea
 they are and `merged` on what comes back.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -4,6 +4,8 @@ A kind of atoms is a line here. Where predictions and certificates are to be abo
 `options`, `made` and `mapped` as `mipfs.atoms.additive.Additive` has them, and `mipfs.check.made` knows it by its name.
 """
 
+from __future__ import annotations
+
 import difflib
 import importlib
 import inspect

@@ -7,6 +7,8 @@ training samples, and what is constant is the intercept's. That leaves one direc
 ridge ½‖w_j‖² sets to zero: functions and intercept are determined.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, cast

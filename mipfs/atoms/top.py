@@ -1,5 +1,7 @@
 """The B features of largest score without reading every column (Step 1 of `kelley` at millions of features)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -10,6 +10,8 @@ below nodes whose upper end reaches it are read. From one iteration of a cutting
 and less.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.atoms.features import centred_squares, omega_radius, sum_error, times_squares

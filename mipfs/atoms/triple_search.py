@@ -6,6 +6,8 @@ Features come in order of falling q, the third one last: the search ends where q
 Its pairs are those of v∘x_i (`mipfs.atoms.pair_search`), among the features before it with q_1 q_i q_j large enough.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

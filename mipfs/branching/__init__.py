@@ -4,6 +4,8 @@ A rule is a compiled function ``choose(relaxed, places)`` of a `mipfs.kernels.st
 in it that the node may be split on, which returns one of these. No proof depends on it.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The atom of largest |w|: where it is excluded the loss rises most, and where it is included the others lose room."""
 
+from __future__ import annotations
+
 from mipfs.compiled import compiled
 
 

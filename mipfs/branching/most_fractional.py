@@ -1,5 +1,7 @@
 """The atom whose σ is nearest to ½, as textbooks have it; of equal ones that of larger |w|."""
 
+from __future__ import annotations
+
 from mipfs.compiled import compiled
 
 

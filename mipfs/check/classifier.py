@@ -1,5 +1,7 @@
 """What `predict` uses of a result, and the objective of (P) at it: everything is recomputed from the data."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

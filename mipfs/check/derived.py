@@ -4,6 +4,8 @@ A Chvátal-Gomory row is Σ_j ⌊a_j⌋ σ_j ≤ ⌊b⌋, where a'σ ≤ b is a 
 σ_j ≤ 1, each with a multiplier of the right sign. It holds for every selection: σ ≥ 0, and whole numbers are whole.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

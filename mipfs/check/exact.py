@@ -3,6 +3,8 @@
 All numbers of (P) are floats, so that a margin is a whole number times a power of two: Python's integers hold it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any

@@ -7,6 +7,8 @@ of d hold M most negative ones of the free atoms, or all that are negative: with
 leaf is that of all costs. Any other proof asks for the cost of every atom, and is checked with vectors over the atoms.
 """
 
+from __future__ import annotations
+
 import copy
 
 import numpy as np

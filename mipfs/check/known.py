@@ -1,5 +1,7 @@
 """What a result may state: a name that is not here may change the problem, or claim something, and is refused."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

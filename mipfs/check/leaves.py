@@ -4,6 +4,8 @@ A node is split on an atom, σ_j = 0 or 1, or on an extra variable that is a who
 Or it is screened: its dual vector fixes every atom whose other value alone lifts what it proves to the claimed bound.
 """
 
+from __future__ import annotations
+
 import math
 from collections import OrderedDict
 from collections.abc import Callable

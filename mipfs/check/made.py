@@ -4,6 +4,8 @@ What a result says of them stands in ``atoms["made"]``: a name, options, the dig
 selected feature what `predict` needs. Its weights are about the columns ``feature[k]``; the raw data never has them.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import json

@@ -6,6 +6,8 @@ additive-intersection, -chi2, -jensen-shannon
 splines                   B-splines by Cox and de Boor's recursion, less their means over the samples
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

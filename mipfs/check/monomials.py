@@ -10,6 +10,8 @@ and a selection with one of them is worth at least g − ½ρ² − ½(the M −
 ρ the largest |ω| among them. Only pairs whose bound exceeds the ρ that the claim allows are computed.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

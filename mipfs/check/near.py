@@ -10,6 +10,8 @@ bound reaches that one's value. More features never raise v(σ), so they have we
 (`ties`), and lists them not. An objective that is told from another one by less than `SAME_VALUE` is not told from it.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping

@@ -6,6 +6,8 @@
 hull of S. Or it meets the rows of S itself, 0 ≤ σ ≤ 1; of a row of cardinality and forced atoms alone that is the same.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """What every part of the checker rests on: the unit round-off, its readers of numbers, and how something is refused."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping

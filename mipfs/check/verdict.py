@@ -6,6 +6,8 @@ in the user's units, whatever their size: nothing here is compared to an absolut
 relative to the numbers compared, or the error of the objective, which was computed with it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """The statement that was checked, in words, and how it differs from what the data's own description asks for."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -4,6 +4,8 @@ Exit codes: 0 done (also when a limit or Ctrl-C left an incumbent), 1 internal e
 data, 3 no selection satisfies the rows, 4 stopped before there was any incumbent. SIGTERM and SIGHUP are a Ctrl-C.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 _INTERRUPTED = 130

@@ -1,5 +1,7 @@
 """The commands, gathered."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import typer

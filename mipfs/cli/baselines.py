@@ -1,5 +1,7 @@
 """``mipfs baselines``: what there is to compare with."""
 
+from __future__ import annotations
+
 from mipfs.cli.options import Json, Quiet, Seed
 
 

@@ -1,5 +1,7 @@
 """``mipfs compare``: the ladder of relaxations on one data set."""
 
+from __future__ import annotations
+
 import dataclasses
 from functools import partial
 from pathlib import Path

@@ -1,5 +1,7 @@
 """``mipfs compile``: the machine code of everything, made before anything is solved, as when an image is built."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import typer

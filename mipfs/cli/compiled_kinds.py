@@ -4,6 +4,8 @@ A kind is a driver or what else calls kernels, and how the data is stored; losse
 and are met one after the other.
 """
 
+from __future__ import annotations
+
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,5 +1,7 @@
 """``mipfs convert``: data as a column store, which opens at once and may be larger than memory."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, cast
 
 import typer

@@ -1,5 +1,7 @@
 """``-o NAME=VALUE``: options of the driver that have no flag of their own, read as their kind in its ``Options``."""
 
+from __future__ import annotations
+
 import types
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints

@@ -1,5 +1,7 @@
 """What a user sees when something goes wrong: one line on standard error, and the exit code."""
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings

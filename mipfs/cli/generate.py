@@ -1,5 +1,7 @@
 """``mipfs generate``: instances whose draws are fixed, so that published optima can be repeated."""
 
+from __future__ import annotations
+
 from typing import Annotated
 
 import typer

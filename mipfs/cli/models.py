@@ -1,5 +1,7 @@
 """``mipfs models``: what can be solved, and by which driver."""
 
+from __future__ import annotations
+
 from mipfs.cli.options import Json, Quiet, Seed
 
 

@@ -1,5 +1,7 @@
 """The options that several commands share, and how their text becomes values."""
 
+from __future__ import annotations
+
 import csv
 import enum
 import math

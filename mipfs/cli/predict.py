@@ -1,5 +1,7 @@
 """``mipfs predict``: the classifier of a result, used on new data."""
 
+from __future__ import annotations
+
 from mipfs.cli.options import DataFile, Json, Label, Positive, Quiet, ResultFile, Scale, Seed
 
 

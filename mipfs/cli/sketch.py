@@ -1,5 +1,7 @@
 """``mipfs sketch``: columns chosen with a guarantee, and what was measured of it."""
 
+from __future__ import annotations
+
 import os
 from typing import Annotated
 

@@ -1,5 +1,7 @@
 """Standard output and error as a run finds them: closed, full, read by nobody, or of another encoding."""
 
+from __future__ import annotations
+
 import ctypes
 import io
 import os

@@ -1,5 +1,7 @@
 """Tables for people: rich where a terminal shows them, plain aligned text where they are piped."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable, Sequence
 

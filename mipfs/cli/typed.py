@@ -1,5 +1,7 @@
 """The command line as it was typed, for whoever wants a result again."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar

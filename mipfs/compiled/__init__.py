@@ -6,6 +6,8 @@ it calls: after an edit in one file an old copy of it would go on running inside
 where code lies, and under which key; `mipfs.compiled.linked`, how kernels are compiled that other kernels call.
 """
 
+from __future__ import annotations
+
 import hashlib
 import inspect
 import logging

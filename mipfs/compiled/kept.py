@@ -10,6 +10,8 @@ can write to it; a folder that the user names is used as it is.
 Within each, machine code stands in ``mipfs-KEY``. The key is over contents: sources, versions, and the processor.
 """
 
+from __future__ import annotations
+
 import hashlib
 import logging
 import os

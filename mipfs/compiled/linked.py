@@ -11,6 +11,8 @@ how numba is made inside: with a version of it that was not tried, kernels are c
 longer and gives the same code.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

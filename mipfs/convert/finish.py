@@ -1,5 +1,7 @@
 """The second half of `mipfs convert`: from runs to blocks of columns, and the manifest."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import os

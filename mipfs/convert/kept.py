@@ -1,5 +1,7 @@
 """Files that are whole when they are there, and the state of an unfinished conversion."""
 
+from __future__ import annotations
+
 import io
 import json
 import os

@@ -1,5 +1,7 @@
 """Runs: entries in row order become files sorted by column, as large as memory allows, and are merged by blocks."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

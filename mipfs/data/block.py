@@ -1,5 +1,7 @@
 """Block: columns of the data in memory, the only door to values outside `mipfs.data` and `mipfs.atoms`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

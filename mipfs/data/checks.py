@@ -1,5 +1,7 @@
 """The checks on what stands beside the matrix of an `Instance`: names, labels and weights."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from typing import Any

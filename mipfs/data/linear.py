@@ -5,6 +5,8 @@ is 1e-17 in another, and a label changes. Here every row is summed column by col
 product and each sum rounded once: one row or all, dense or sparse, give the same bits.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

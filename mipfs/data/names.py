@@ -1,5 +1,7 @@
 """Names that are not stored: x1 … xp for data without names, and values by name with a default."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload

@@ -1,5 +1,7 @@
 """The sizes that floating point carries: of loss weights C_i, and of penalties."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

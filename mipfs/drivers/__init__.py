@@ -5,6 +5,8 @@ generator that leaves what it finds in the run and yields where it can pause (`m
 makes its part of a state (`mipfs.result.state`), or None.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Sequence

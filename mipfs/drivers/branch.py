@@ -10,6 +10,8 @@ and where the user's own variables are whole numbers, on which the tree must spl
 (`mipfs.drivers.gbd`).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

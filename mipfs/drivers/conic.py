@@ -4,6 +4,8 @@ The solver's word is not taken for a bound: its dual vector α is rounded into t
 here, and its σ (or w) is rounded to a selection of S and refitted, for an incumbent.
 """
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field

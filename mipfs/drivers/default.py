@@ -4,6 +4,8 @@ It is the column ``driver`` of the table of formulations (``mipfs models``). A `
 solved by ``branch``, with the structural loss by ``two_layer``; a CVXPY program of a user's own by ``conic``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast

@@ -9,6 +9,8 @@ fractional σ (root cuts, valid because v is convex on [0, 1]^p) at a point betw
 (in-out stabilisation), and incumbents come from rounding and swaps too.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal, cast

@@ -12,6 +12,8 @@ screening by α, which rules out the atoms outside A, and goes on with the tree 
 hold those outside A are found by a search (`mipfs.drivers.searched`), and the proof names α as what rules them out.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Callable

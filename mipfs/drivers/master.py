@@ -11,6 +11,8 @@ y for the rows of S) the combined cut and the rows are summed again here,
 which is a lower bound for any μ ≥ 0 with Σμ = 1 and any y (Neumaier and Shcherbina 2004).
 """
 
+from __future__ import annotations
+
 import heapq
 import itertools
 import math

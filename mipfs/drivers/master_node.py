@@ -1,5 +1,7 @@
 """What passes through the master of Benders' decomposition: nodes of its tree, and points where cuts are wanted."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field
 

@@ -3,6 +3,8 @@
 The cuts come first (`mipfs.proof.saved`): nodes and the proof name them by position.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ of the refitted classifiers proves, and `mipfs verify` says so. Of the ρ-form S
 variable w has no bound before the optimum is known.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -1,5 +1,7 @@
 """The selection that a dual vector violates most: what `kelley` and `two_layer` ask for in every round."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -4,6 +4,8 @@ A proof gains little from more SVMs once the optimum is found, and that is soon 
 cannot, the incumbent is what the user gets: there the search goes on, at most for a multiple of the nodes' work.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from itertools import islice

@@ -3,6 +3,8 @@
 A piece has its own numbering; one pass over all of them puts them into the proof's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

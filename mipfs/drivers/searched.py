@@ -7,6 +7,8 @@ repeat α = the dual vector of the relaxation over A
 until  the relaxation over A lies no further above lower(α) than it was solved to
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import cast
 

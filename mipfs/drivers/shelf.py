@@ -1,5 +1,7 @@
 """The published parts that an option names and no default uses: of the laboratory, loaded when they are asked for."""
 
+from __future__ import annotations
+
 from types import ModuleType
 
 from mipfs.plumbing.registry import module_of

@@ -1,5 +1,7 @@
 """What a tree of `branch` proves: nodes fixed, refuted and pruned, by which dual vectors and multipliers."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterable

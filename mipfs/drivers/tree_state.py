@@ -1,5 +1,7 @@
 """The tree of `branch` as arrays, and back: what a limit stopped goes on where it was."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,6 +5,8 @@ moment, and comes back as pieces of the proof. What a worker had in hand when it
 scheduler goes away, or no worker is left, this process goes on. The tree is that of the same batches on threads.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

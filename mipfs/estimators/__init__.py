@@ -1,5 +1,7 @@
 """scikit-learn classifiers and selectors on top of the drivers."""
 
+from __future__ import annotations
+
 from mipfs.estimators.baseline import BaselineSelector
 from mipfs.estimators.fgm import FGMClassifier, FGMSelector
 from mipfs.estimators.fgm_kinds import AdditiveFGMClassifier, GroupFGMClassifier, PolynomialFGMClassifier

@@ -1,5 +1,7 @@
 """Which selections an estimator allows: rows, a budget and forced features, by name or by position."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """What an estimator is asked to select, and the classifier on what a run selected of it."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

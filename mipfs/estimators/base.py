@@ -1,5 +1,7 @@
 """What the estimators share: fitting one-versus-rest, the support, decision values and predictions."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from abc import abstractmethod

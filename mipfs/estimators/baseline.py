@@ -1,5 +1,7 @@
 """BaselineSelector: every baseline of `mipfs.lab.baselines` as a scikit-learn selector and classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """FGMClassifier and FGMSelector: feature generation (Tan 2010, 2014) as a scikit-learn classifier and a selector."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """FGMClassifier for a kind of atoms each, with the parameters of that kind: groups, functions, products of features."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

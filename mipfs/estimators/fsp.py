@@ -1,5 +1,7 @@
 """FSPClassifier: the exact feature-selecting SVM (FSP-M and FSP-λ of Aytug 2015) as a scikit-learn classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """MeasureClassifier: features and weights for a multivariate measure (Mao 2013) as a scikit-learn classifier."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 

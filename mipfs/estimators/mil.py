@@ -1,5 +1,7 @@
 """MILClassifier: bags of rows, labelled for a multivariate measure (Mao 2013, Algorithm 3), for scikit-learn."""
 
+from __future__ import annotations
+
 from typing import Any, Self, cast
 
 import numpy as np

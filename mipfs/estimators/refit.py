@@ -3,6 +3,8 @@
 A driver solves its SVMs as well as the asked gap needs, so that the last digits of their weights depend on its path.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.data.instance import Instance

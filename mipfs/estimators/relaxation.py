@@ -1,5 +1,7 @@
 """What the estimators of the convex relaxation share: feature generation (Tan 2010, 2014), then what to keep of it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from mipfs.data.instance import Instance

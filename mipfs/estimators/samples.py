@@ -1,5 +1,7 @@
 """From scikit-learn's X, y and weights to the binary instances of one-versus-rest."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """BSSSelector and LeverageSelector: columns chosen with a guarantee (Paul 2016), as scikit-learn selectors."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any, Self, cast
 

@@ -3,6 +3,8 @@
 The engine never imports `mipfs.models`; whatever it needs from there it loads here.
 """
 
+from __future__ import annotations
+
 import difflib
 import importlib
 import inspect

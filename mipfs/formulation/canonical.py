@@ -1,5 +1,7 @@
 """A CVXPY program as a Pyomo model: the solver's form of it, min ½ x'Px + q'x with b − Ax in a product of cones."""
 
+from __future__ import annotations
+
 import pickle
 from collections.abc import Iterator, Sequence
 from typing import Any

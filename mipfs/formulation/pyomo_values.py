@@ -1,5 +1,7 @@
 """A classifier in the variables of a Pyomo model."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

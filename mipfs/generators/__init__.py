@@ -1,5 +1,7 @@
 """The instances that `mipfs generate` writes: the same seed gives the same bytes."""
 
+from __future__ import annotations
+
 import io
 import os
 from collections.abc import Callable, Mapping

@@ -1,5 +1,7 @@
 """The contents of `instances/`: the credit-style instance, made here, and WDBC, taken from scikit-learn."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """The synthetic problems of Tan 2010, Tan 2014 and Paul 2016: the same seed gives the same draws."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import numpy as np

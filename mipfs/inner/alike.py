@@ -5,6 +5,8 @@ none or few, and 19 million rows are some ten thousand kinds. v(σ), its weights
     min over w of Σ_i c_i ℓ(m_i) = Σ_K (Σ_{i in K} c_i) ℓ(m_K),    α_i = c_i / c_K · α_K.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

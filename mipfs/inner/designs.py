@@ -1,5 +1,7 @@
 """The columns Z = y∘x of an inner problem, dense or sparse, and the products that an interior point needs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property

@@ -5,6 +5,8 @@ polytope is larger, its value at most the pool's, and both end at the same relax
 (`mipfs.inner.boolean`), which knows neither scales nor kinks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -7,6 +7,8 @@ pool among them: its value is at most that of Mao 2013, (16), and both end at th
 as many selections as σ has fractional entries; here every selection brings up to M atoms at once.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

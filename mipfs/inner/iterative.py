@@ -10,6 +10,8 @@ drops its multiple of y in every iteration, or rounding brings it back. Towards 
 few columns in play, whatever their number outside, and a step takes some ten products with Z.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.inner.designs import Interrupted, Sparse

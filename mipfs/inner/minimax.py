@@ -3,6 +3,8 @@
 max over α in {α ≥ 0, Σα ≤ C}, θ   Δᵀα − θ   s.t.   ½ ‖A_t α‖² − cᵀσᵗ ≤ θ   for every selection t
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,6 +3,8 @@
 What it gives is that of the solver at home, bit for bit where the processors are the same.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass

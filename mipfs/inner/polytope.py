@@ -4,6 +4,8 @@ most(s)  = max over σ of  Σ_g σ_g (½ s_g − c_g)            the regulariser
 least(s) = min over σ of  Σ_g (½ s_g / σ_g + c_g σ_g)      the regulariser itself, at s_g = ‖x_g‖²
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -6,6 +6,8 @@ for any y (Neumaier and Shcherbina 2004). An extra variable without a bound must
 such multipliers are projected, or replaced by those of an LP.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

@@ -6,6 +6,8 @@ the row's end the node is empty, and a feature whose value would make it exceed 
 The multiplier ∓1 of that single row is the Farkas ray that shows it to a checker.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

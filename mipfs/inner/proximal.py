@@ -10,6 +10,8 @@ F is what the selections found so far are made of. A mixture of selections takes
 fractional entries, a face takes them all at once: on text a tenth of the rounds.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

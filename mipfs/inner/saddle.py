@@ -12,6 +12,8 @@ central path are what cutting planes want, vertices are not (Gondzio, González-
 down to what the gap of the caller is worth and no further, and the next call goes on from there.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

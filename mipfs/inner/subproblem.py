@@ -1,5 +1,7 @@
 """The subproblem of Benders' decomposition: v(σ), an SVM on the selected columns, and the cut it yields."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial

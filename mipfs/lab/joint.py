@@ -4,6 +4,8 @@ The structural loss has no bias. An intercept is the weight of a constant column
 the M, and penalised as any weight is, as LIBLINEAR has it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace

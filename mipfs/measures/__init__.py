@@ -8,6 +8,8 @@ where k_i counts what ȳ gets wrong about sample i: 1 if it is mislabelled (D = 
 number of samples of the other class on the wrong side of it (D = P·N). A measure is one file here and a line below.
 """
 
+from __future__ import annotations
+
 import importlib
 
 import numpy as np

@@ -4,6 +4,8 @@
 Where k > P, or k < P for the recall, no labelling has Δ = 0, and y is not among them: [·]₊ is what keeps the loss ≥ 0.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -8,6 +8,8 @@ whatever the others do, and every negative goes where the sum of its δ is large
 grows, so the places are in order and divide and conquer over j finds them in O((P + N) log N).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate

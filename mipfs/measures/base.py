@@ -1,5 +1,7 @@
 """What every measure has, and the contingency table that several share."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

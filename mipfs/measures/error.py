@@ -1,5 +1,7 @@
 """The error rate, Δ = (c + b)/n: it decomposes, so every sample decides for itself."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -5,6 +5,8 @@ the sign of b + β²P − a ≥ 0, so the best b does not fall as a grows, and d
 O((P + N) log P). For β < 1 that can fail, and the full search is what is used.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -4,6 +4,8 @@ It is no loss of a labelling: any set of pairs z_ij ∈ {0, 1} may be swapped, a
 pair is iff f_i − f_j < ½. One sort of the positives against the negatives plus ½ finds them all (Joachims 2005).
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction

@@ -15,6 +15,8 @@ the weak rung of the ladder. Its bound is proven by α and the multipliers κ �
     g(α) − ½ Σ_j max(0, |ω_j(α)| − κ_j)² + min over σ of Σ_j (c_j − κ_j W_j) σ_j   ≤   its value.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import partial

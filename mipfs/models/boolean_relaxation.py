@@ -10,6 +10,8 @@ The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ 
 where v is that of the unit margin.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -15,6 +15,8 @@ with c_j = λ_j, plus what the data's ``[penalty]`` says. The paper has one λ, 
 changes when it differs from feature to feature.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -15,6 +15,8 @@ convex but for σ ∈ {0, 1}: the perspective form
 with a weight C_i = C · (sample weight) per sample and a fixed cost c_j where the data has a ``[penalty]``.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from mipfs.data.instance import Instance

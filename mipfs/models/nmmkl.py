@@ -14,6 +14,8 @@ where a multiplier of an absent bound is zero, a feature that is forced in has q
 forced out has no row. An extra variable u_k in [l, h] costs h ν⁺ − l ν⁻ with ν⁺ − ν⁻ = −(Aᵀ(π⁺ − π⁻))_k.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

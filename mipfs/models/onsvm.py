@@ -8,6 +8,8 @@ penalties and the rows of the selection are no part of it; its largest weights, 
 classifier to compare with.
 """
 
+from __future__ import annotations
+
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of

@@ -17,6 +17,8 @@ of the atom's columns, which are multiplied by its λ_g. The ρ-form of Tan 2010
 margin 1 and −ρ in the objective.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -6,6 +6,8 @@ Taking features away never lowers the objective, and penalties are never negativ
 whatever the rows say.
 """
 
+from __future__ import annotations
+
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
 from mipfs.formulation.conic import bias_of, cp, design_of, loss_of

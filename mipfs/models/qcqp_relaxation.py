@@ -11,6 +11,8 @@ The ρ-form of Tan 2010 (1) has the variable ``rho`` for the margin 1 and −ρ 
 where v is that of the unit margin.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

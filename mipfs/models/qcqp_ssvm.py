@@ -7,6 +7,8 @@ A vector with at most M non-zeros has ‖w‖₁² ≤ M ‖w‖², so with t = 
 no σ: penalties and rows over the selection cannot be carried, and the value is a bound without them.
 """
 
+from __future__ import annotations
+
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check

@@ -11,6 +11,8 @@ drops the linear part of g, and the primal minimised over μ (μ_t = ‖w_t‖ /
 above, and falls towards it as the pool grows; it is no bound on (P).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal

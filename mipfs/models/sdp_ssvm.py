@@ -12,6 +12,8 @@ LP, MPS and .nl have no semidefinite cone: a written file has a factor of the ma
 whose value SCIP finds but does not prove. Clarabel and SCS take the cone from ``build(data, M=5).cvxpy``.
 """
 
+from __future__ import annotations
+
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check

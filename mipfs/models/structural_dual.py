@@ -14,6 +14,8 @@ driver ``two_layer`` does once per labelling where S has rows: K and T grow, and
 time. Where S has none, its master is over all selections of some features at once (`mipfs.inner.saddle`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any

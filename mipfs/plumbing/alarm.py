@@ -1,5 +1,7 @@
 """A limit of seconds for code that knows of none: an exception between two of its steps."""
 
+from __future__ import annotations
+
 import signal
 import threading
 from collections.abc import Iterator

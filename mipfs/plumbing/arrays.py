@@ -2,6 +2,8 @@
 
 from typing import Any, TypeVar
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """Other processes and machines: the scheduler and workers of Dask, of which nothing here is our own."""
 
+from __future__ import annotations
+
 import logging
 import math
 import time

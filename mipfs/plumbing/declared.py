@@ -12,6 +12,8 @@ A number is taken as its kind (an integer of NumPy as an int), names as a tuple 
 nor a class is not looked at.
 """
 
+from __future__ import annotations
+
 import collections.abc
 import dataclasses
 import inspect

@@ -1,5 +1,7 @@
 """One digest over several parts, each of any length."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable
 

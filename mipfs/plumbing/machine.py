@@ -1,5 +1,7 @@
 """What a program may use of the machine."""
 
+from __future__ import annotations
+
 import os
 import threading
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """How much memory a block of code takes at most, by the operating system's own count: what compiled code takes too."""
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterator

@@ -14,6 +14,8 @@ without any, and makes its own. When the interpreter ends, what is still at work
 told to stop and waited for: a library that comes back to an interpreter that is gone aborts the process.
 """
 
+from __future__ import annotations
+
 import atexit
 import os
 import threading

@@ -1,5 +1,7 @@
 """What is found by its name in a registry."""
 
+from __future__ import annotations
+
 import difflib
 import importlib
 from collections.abc import Mapping

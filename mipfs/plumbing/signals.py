@@ -3,6 +3,8 @@
 Handlers stand only while a block runs, in the main thread, and a signal that is ignored (`nohup`) stays ignored.
 """
 
+from __future__ import annotations
+
 import atexit
 import os
 import signal

@@ -6,6 +6,8 @@ JSON stands; then that name goes. Whatever moment a process is ended at, the JSO
 Those who save to one folder wait for one another, so that nobody takes away what another one's JSON names.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os

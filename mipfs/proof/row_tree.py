@@ -4,6 +4,8 @@ It splits on features first, then on extra variables that are whole numbers: tha
 no selection is shown by z ≤ 1 and z ≥ 2.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 

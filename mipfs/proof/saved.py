@@ -1,5 +1,7 @@
 """A proof that still grows, as arrays, and back: for the state of a run that is to go on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

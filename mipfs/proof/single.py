@@ -5,6 +5,8 @@
 With rows the inner minimum is a MILP: a tree of LPs (`mipfs.proof.row_tree`), all leaves with the same dual vector.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

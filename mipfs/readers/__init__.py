@@ -1,5 +1,7 @@
 """Readers: from a file, and the .toml beside it, to an `Instance`. Errors name file and line."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Advice at once for data that nobody scaled: columns a thousandfold apart make selections odd and proofs long."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The arrays of an .npz file, checked before NumPy makes room for them: a header may claim anything."""
 
+from __future__ import annotations
+
 import io
 import math
 import tokenize

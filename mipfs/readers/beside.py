@@ -1,5 +1,7 @@
 """What stands beside data that does not carry it: labels in y.npy, names in names.txt."""
 
+from __future__ import annotations
+
 import os
 import tokenize
 from pathlib import Path

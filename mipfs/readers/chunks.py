@@ -1,5 +1,7 @@
 """A data file piece after piece, so that no more than a piece is in memory: what `mipfs convert` reads."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """From named columns of numbers or words, as CSV and Parquet hold them, to a `Table`."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Comments in a CSV file: lines that begin with #, and headers that were written as one (``# a,b,label``)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 SEPARATORS = (",", ";", "\t", "|")

@@ -1,5 +1,7 @@
 """Dual vectors as the sidecar of a certificate holds them, compressed: what comes out is integers, and no proof yet."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a path says: the format of the data, its compression, and where its description stands."""
 
+from __future__ import annotations
+
 import bz2
 import gzip
 import os

@@ -1,5 +1,7 @@
 """A pandas data frame, read as a table file is: pandas itself is not needed for that."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from pathlib import Path

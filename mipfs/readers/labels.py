@@ -1,5 +1,7 @@
 """From the user's two labels to -1 and +1."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -4,6 +4,8 @@ A feature is its name with every character outside ``[A-Za-z0-9_]`` replaced by 
 Extra variables begin with ``extra_``; as always in the format they are >= 0 unless their bounds say otherwise.
 """
 
+from __future__ import annotations
+
 import math
 import re
 import tempfile

@@ -5,6 +5,8 @@ times ``ant``, skips text before the first section and takes ``[x1^2]`` in an ob
 a word. The scan accepts the plain part of the format only and knows the line of everything.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """npz in pieces of rows. Its arrays are packed column by column or row by row, so it is read into memory first."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """npz: the arrays of SciPy's ``save_npz`` plus ``y``, or dense ``X`` and ``y``, which may stand in y.npy beside."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
 from typing import Any

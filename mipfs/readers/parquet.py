@@ -1,5 +1,7 @@
 """Parquet, through pyarrow: an optional extra."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -6,6 +6,8 @@ conflicts a, b  σ_a + σ_b ≤ 1
 at_most k, of   Σ σ_j ≤ k     (at_least: ≥ k, exactly: = k)
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

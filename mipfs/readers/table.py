@@ -1,5 +1,7 @@
 """Table: what a data file holds, before labels are mapped and columns scaled."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

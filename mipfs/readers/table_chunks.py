@@ -1,5 +1,7 @@
 """CSV and Parquet in pieces of rows: every column keeps one kind, numbers or words, from the first piece on."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any

@@ -1,5 +1,7 @@
 """Charts drawn with matplotlib, for papers and notebooks of one's own."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

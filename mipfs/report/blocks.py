@@ -1,5 +1,7 @@
 """What a report is made of, and its two renderings: aligned text, and HTML for notebooks."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ beside it as HTML: one figure serves a telephone, a wide screen and paper. A scr
 arrow keys; its data is what the figure was drawn from.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import re

@@ -1,5 +1,7 @@
 """Data frames for those who have pandas: nothing else needs it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from mipfs.errors import UsageError

@@ -1,5 +1,7 @@
 """Numbers as people read them, on the command line and in a notebook."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

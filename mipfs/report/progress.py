@@ -1,5 +1,7 @@
 """How far a long piece of work has come: one line on a terminal that is written over, and nothing anywhere else."""
 
+from __future__ import annotations
+
 import sys
 import time
 from collections.abc import Callable, Iterator

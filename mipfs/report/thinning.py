@@ -1,5 +1,7 @@
 """Thinning a long trace without changing its picture."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -5,6 +5,8 @@ of a terminal, an override of the direction of text shows another order, and nei
 text that is not ours prints it by way of this file.
 """
 
+from __future__ import annotations
+
 import html
 import math
 import re

@@ -1,5 +1,7 @@
 """What to try when a run stops before its gap is closed, in one line."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The charts of a result: how its gap closed, its features, and its near-optimal supports as a heat map."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

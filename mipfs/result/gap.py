@@ -1,5 +1,7 @@
 """The gap of an objective to a bound, as every report, every record and every decision has it."""
 
+from __future__ import annotations
+
 import math
 
 

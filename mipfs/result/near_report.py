@@ -1,5 +1,7 @@
 """The near-optimal supports as people read them: is this set the answer, or one of forty?"""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,6 +1,8 @@
 """From the JSON of a result back to its fields, every one of the kind that schema 1 says: what is left out or odd is
 named, so that nothing that reads a result meets a surprise later."""
 
+from __future__ import annotations
+
 import json
 import math
 import sys

@@ -1,5 +1,7 @@
 """How well the classifier of a result does on labelled data."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from mipfs.data.instance import Instance

@@ -1,5 +1,7 @@
 """A result as people read it: the report of the command line, of `Result.summary` and of notebooks."""
 
+from __future__ import annotations
+
 from mipfs.report.blocks import Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
 from mipfs.result.advice import advice

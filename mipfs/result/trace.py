@@ -1,5 +1,7 @@
 """The gap trace of a run as text: a thinned table and a small plot."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

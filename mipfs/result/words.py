@@ -3,6 +3,8 @@
 `mipfs verify` states the problem anew from the data; this is what the run says of itself.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

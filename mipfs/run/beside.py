@@ -5,6 +5,8 @@ can be kept, or a process beside fails, it compiles what is missing itself. Noth
 ends when its work is done, when it is told to, or when its parent is gone.
 """
 
+from __future__ import annotations
+
 import os
 import pickle
 import subprocess

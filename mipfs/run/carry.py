@@ -6,6 +6,8 @@ master that takes them all in spends more time on its LPs than they save. What i
 bound of the next problem's relaxation.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,7 @@
 """From a finished run to the `Result` that users see: the user's names, scale and labels."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Collection, Mapping

@@ -1,5 +1,7 @@
 """What a result says of products of features: in the names, the scale and the columns of the user's own data."""
 
+from __future__ import annotations
+
 from typing import Any, cast
 
 import numpy as np

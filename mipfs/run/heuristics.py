@@ -1,5 +1,7 @@
 """Incumbents: growing a support, rounding a relaxed σ, splicing, and a swap search around the best support."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping
 from dataclasses import replace

@@ -3,6 +3,8 @@
 The supports were evaluated during the search, where only their values were kept: here each is solved once more.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Iterable, Iterator

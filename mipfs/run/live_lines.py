@@ -1,5 +1,7 @@
 """Progress of a run in lines of text: what ``verbose=True`` prints on standard error."""
 
+from __future__ import annotations
+
 import logging
 import sys
 import time

@@ -1,5 +1,7 @@
 """A run over some of the atoms of another one's problem: what it finds is offered there."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A run that ends with one dual vector: its proof (`mipfs.proof.single`), and a bound that is no more than it shows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

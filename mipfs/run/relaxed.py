@@ -1,5 +1,7 @@
 """What a relaxation found, as a result states it: its upper side is the value at a σ and weights that stand there."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

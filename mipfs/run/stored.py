@@ -5,6 +5,8 @@ some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objec
 numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from fractions import Fraction
 

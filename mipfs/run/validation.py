@@ -1,5 +1,7 @@
 """The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data."""
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -1,5 +1,7 @@
 """A smallest conflicting set of rows, by name (why no selection is allowed)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -5,6 +5,8 @@
 g is a monomial of degree 2 or more, a square included; σ_j is that of the single feature j.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The set S as a HiGHS model."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

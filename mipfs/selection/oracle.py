@@ -5,6 +5,8 @@ Solvers work within tolerances; here nothing rests on their word. A selection is
 claimed only with a Farkas ray or a row that shows it.
 """
 
+from __future__ import annotations
+
 import heapq
 import itertools
 import time

@@ -6,6 +6,8 @@ then are negligible widen the row's bounds instead. Whether the rows hold is dec
 they stand.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,6 +4,8 @@ Clarabel cannot be interrupted, so a program that may take longer than a second 
 ``python -m mipfs.solvers.cones``, which the caller ends when it wants to.
 """
 
+from __future__ import annotations
+
 import os
 import pickle
 import subprocess

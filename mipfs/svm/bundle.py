@@ -4,6 +4,8 @@ The masters differ (a simplex QP, a saddle, a conic program, a linear program), 
 stop; the labelling that is asked for next is found in one way.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -8,6 +8,8 @@ variable of its own, in units in which the rows of B have entries up to 1, and a
 factorisation of the order of u.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 

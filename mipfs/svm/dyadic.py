@@ -3,6 +3,8 @@
 An ordinary repair (clip, rescale) leaves y'α = 2e-16, which with a free bias proves nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,6 +4,8 @@ A dual vector of the structural loss is a combination α of stored labellings, �
 integers on a dyadic grid, so that both hold as integer identities, and handed on as v = Σ_k α_k v_k, ω = X'v.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """The SVM of a loss that the kernels do not know: a damped Newton method on its derivatives, in NumPy."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The projection onto the dual set {0 ≤ α ≤ top} with, for a free bias, y'α = 0."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.plumbing.arrays import Array

@@ -1,5 +1,7 @@
 """The inner solver of the smooth losses: Newton's method on the primal (`mipfs.kernels.newton.newton`)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What `mipfs baselines` says of a method: a constant ``ABOUT`` in its file."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 

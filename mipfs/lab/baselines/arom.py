@@ -7,6 +7,8 @@ weights u = z∘w of x itself a turn is min ½ Σ u_j²/z_j² + L, the SVM of (P
 u_j ω_j(α) = 1 on its features. With the ℓ1 norm in place of ½‖w‖² it is a linear program with weights 1/z_j.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The linear SVM with the squared hinge on all features, by dual coordinate descent: CD-SVM of Tan 2014, section 6."""
 
+from __future__ import annotations
+
 from mipfs.data.instance import Instance
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.dual_descent import check_all, dual_descent

@@ -6,6 +6,8 @@ LIBLINEAR (Hsieh et al. 2008; Yu et al. 2011) solves their duals one sample at a
 any weight. They stand beside the baselines as references: M is the number of all features.
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -9,6 +9,8 @@ longer falls: after finitely many programs, at a vertex that is a stationary poi
 features, and so does what a counts as small: scale them alike.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 from typing import Literal

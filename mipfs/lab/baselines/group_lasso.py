@@ -9,6 +9,8 @@ optimality most enters, one at a time, and FISTA solves what is in (Roth and Fis
 three is that of α_i = C_i/(1 + e^m_i), balanced and shrunk until it is feasible. A feature in no group is one itself.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence

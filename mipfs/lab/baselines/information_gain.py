@@ -9,6 +9,8 @@ which needs no bins. (WEKA, which Aytug used, bins continuous columns by a rule 
 scaling the columns does not change them.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -8,6 +8,8 @@ is a new row, the features with |ω_j| > 1 are new columns. α / max(1, max_j |�
 (Mao and Teo report that the bundle with this regulariser need not converge; the limit of rounds says when it did not.)
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -6,6 +6,8 @@ As with the ℓ1-SVM, C decides how many weights are zero, and is searched for t
 another problem than (P): a baseline, never a bound.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.data.instance import Instance

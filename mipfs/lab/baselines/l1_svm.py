@@ -6,6 +6,8 @@ Its weights have zeros of their own accord; how many depends on C, which is sear
 It solves another problem than (P): a baseline, never a bound.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.data.instance import Instance

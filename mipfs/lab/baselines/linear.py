@@ -1,5 +1,7 @@
 """What every baseline leaves: a linear classifier on few columns; and the search for a wanted number of them."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Callable

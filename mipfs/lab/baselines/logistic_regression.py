@@ -1,5 +1,7 @@
 """Logistic regression by LIBLINEAR, as the installed scikit-learn is asked for it."""
 
+from __future__ import annotations
+
 import inspect
 from typing import Any
 

@@ -14,6 +14,8 @@ For all ε up to some ε̄ > 0 the minimiser gives a solution of the program its
 φ is piecewise quadratic and has one matrix of n × n: generalised Newton steps end after finitely many.
 """
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import dataclass
 from typing import Any

@@ -8,6 +8,8 @@ infeasible for many features. It is the Boolean relaxation of (P), so the interi
 features in as they are needed, finds the same σ for any number of them.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Literal
 

@@ -8,6 +8,8 @@ and the last basis stays dual feasible. Features stand in it once they violate |
 Dedieu, Antipova, Mazumder 2022), so any number of them will do, and sparse ones stay sparse.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -6,6 +6,8 @@ It is the program of `mipfs.models.onsvm`, which is declared in CVXPY as it stan
 needed, so there may be any number of them. A vertex has zeros of its own accord; how many depends on C.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.data.instance import Instance

@@ -7,6 +7,8 @@ the multiplier of the second constraint, so features enter as they violate that,
 with μ = 0 the plain SVM is the solution. Its weights are seldom as few as M: the M largest are kept.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

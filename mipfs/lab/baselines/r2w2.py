@@ -13,6 +13,8 @@ the SVM of (P) with the squared hinge at σ = s². Both are maxima, so by the en
 The features of the smallest s_j are dropped and what is left is scaled anew, until M are left.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

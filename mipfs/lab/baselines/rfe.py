@@ -7,6 +7,8 @@ The SVM of a round, ½ ‖w‖² + Σ C_i max(0, 1 − m_i) by the hinge or ½ �
 hinge, is the one that is refitted at the end; LIBLINEAR, which solves the rounds, penalises the intercept as well.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Sequence

@@ -10,6 +10,8 @@ log(v + δ), or 1 − e^(−a v) as in FSV. Where the turns end above the wanted
 the RFE variant goes on by recursive elimination.
 """
 
+from __future__ import annotations
+
 import math
 from typing import Literal
 

@@ -6,6 +6,8 @@ It is the inner problem of this package with every σ_j = 1 (M = p), solved by i
 with in Table 2, and how the columns that another method has chosen are fitted for a measure.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

@@ -3,6 +3,8 @@
 The draws of one seed are nested: the M features of a smaller M are among those of a larger one.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.data.instance import Instance

@@ -7,6 +7,8 @@
 The structural loss has no bias, so neither has f.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

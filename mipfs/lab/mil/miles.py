@@ -6,6 +6,8 @@ Distances are found in blocks of rows and concepts, from ‖x‖² + ‖z‖² �
 squared distance is right to a few units of round-off of the data's spread. Beside the result, only a block is held.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from typing import Any

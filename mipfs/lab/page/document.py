@@ -3,6 +3,8 @@
 Its policy lets one script run, the one that is in it, and nothing be fetched from anywhere.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """A result on a page."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 """A path, a ladder, and anything else that has a report, on a page."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """The parts that a page is made of, as HTML; whatever is given as text is escaped here."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """How to get a result again: the command line that it came from, or the lines of Python that say the same."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,7 @@
 """Several results side by side: what differs between them, how their gaps closed, and who selects what."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -6,6 +6,8 @@ The multipliers of the rows are α. They are rounded into the dual set before th
 computed anew, so neither is Clarabel's word.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -8,6 +8,8 @@ of Clarabel's answer only the multipliers count, α of the margins and y of the 
 what the two then prove is summed again, so a node's bound never is Clarabel's word.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from threading import Lock
 from typing import Any

@@ -9,6 +9,8 @@ The bound that HiGHS gives is its word: it says when to stop, and is counted as 
 begins with all cuts and the incumbent that are found here, then proves the value by LPs and their multipliers.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Generator
 from functools import partial

@@ -6,6 +6,8 @@ loss and penalty. `SimpleMkl` is Tan 2010, section 2.3: a reduced gradient on μ
 here at a feasible point, and a dual vector that was rounded into the dual set.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -10,6 +10,8 @@ A method is a file with ``pick(source, r, *, seed, projections, progress) -> Pic
 True
 """
 
+from __future__ import annotations
+
 from mipfs.lab.sketch.select import METHODS, Sketch, available, select
 
 __all__ = ["METHODS", "Sketch", "available", "select"]

@@ -4,6 +4,8 @@ V is then made from t projections instead of all rows. Where rank GX = rank X, b
 singular vectors differ by a rotation, and the guarantee of BSS carries over as it stands; otherwise it does not.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.lab.sketch.bss import check_picks, promised, sparsify

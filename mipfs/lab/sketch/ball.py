@@ -6,6 +6,8 @@ Any β earns a lower bound, its centre c = Σ β_i x_i an upper one. β is optim
 Clarkson 2003), a small program for Clarabel; the points farthest from its centre join until none is outside.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -12,6 +12,8 @@ dozens of rows, and the worst at one matrix product over all of them. φ and φ�
 the step before by the rank-one update; a step costs two inverses and two products of order κ besides.
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

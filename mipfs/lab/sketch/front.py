@@ -5,6 +5,8 @@ A      the features that are chosen        the optimum over A, its bound for the
                                            and what A must take in until the whole is proven
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 

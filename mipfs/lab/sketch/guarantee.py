@@ -6,6 +6,8 @@ own, for any method: a ≤ γ̃²/γ² ≤ b and a ≤ R̃²/R² ≤ b on the ro
 and 5 rest on nothing else).
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any

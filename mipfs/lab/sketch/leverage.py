@@ -8,6 +8,8 @@ I + a matrix of mean 0, norm at most κ − 1 and variance κ − 1, so with pro
 (the paper's Lemma 3 has the same order, r ~ κ ln κ / ε², with a constant that it does not give).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -9,6 +9,8 @@ for every C: α ← aα is feasible again. So γ² := 1/(2Z) obeys a γ² ≤ γ
 squared geometric margin of the theorems, as then Z = ½ ‖w‖².
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a method leaves: columns, how often each was taken, and the weights of D D'; and what it promises of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

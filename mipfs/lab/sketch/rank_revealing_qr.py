@@ -4,6 +4,8 @@ Each is the column farthest from the span of those before it. After as many as t
 taken: a user who asks for more than the rank is told.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from scipy import linalg
 

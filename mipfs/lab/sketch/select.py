@@ -1,5 +1,7 @@
 """`select`: the columns of an instance, chosen by a method by its name, with a guarantee that was checked."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, cast

@@ -4,6 +4,8 @@ X, the rows of the training data or of its support vectors, is U S V' with V of 
 features (Paul 2016, section 2; mathematics.md, section 8). Columns of a sparse matrix are centred without being stored.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast

@@ -1,5 +1,7 @@
 """Uniform choice without replacement: what the papers set beside every other method."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from mipfs.errors import UsageError

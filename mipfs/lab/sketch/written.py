@@ -1,5 +1,7 @@
 """The chosen columns as a data file that `mipfs.read` takes."""
 
+from __future__ import annotations
+
 import io
 from pathlib import Path
 from typing import Any

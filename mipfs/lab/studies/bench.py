@@ -6,6 +6,8 @@ is scaled by its own training rows. A method that is refused, too large or too s
 says so.
 """
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """From the records of a benchmark to a line for every method and M."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """One unit of a benchmark: choose C on the inner folds of a training part, fit and test; what fails is a record too."""
 
+from __future__ import annotations
+
 import math
 import time
 import warnings

@@ -1,5 +1,7 @@
 """Where the units of a benchmark are done: here one after the other, in processes of joblib, or by a Dask client."""
 
+from __future__ import annotations
+
 import pickle
 import tempfile
 from collections.abc import Generator, Sequence

@@ -1,5 +1,7 @@
 """The charts of a ladder and of a path."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

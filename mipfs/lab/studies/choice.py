@@ -5,6 +5,8 @@ error is at most the least one plus its standard error, s/√k over k folds, tak
 noise of the folds, and the simpler problem is the one whose proof closes.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 

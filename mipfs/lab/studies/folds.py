@@ -1,5 +1,7 @@
 """Cross-validation folds of an instance: stratified, seeded, each scaled by its own training part."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Paths and ladders read back from their JSON: what is left out or odd is named."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Callable, Mapping

@@ -13,6 +13,8 @@ The interval is that of sets drawn independently. Folds share most of their samp
 cross-validation are alike for that reason too.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

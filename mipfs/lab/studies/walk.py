@@ -8,6 +8,8 @@ every C, which begins with what the smallest M left at the C before.
 Optima are monotone along every axis, so a bound of one point holds for every point whose optimum is not smaller.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import sys
