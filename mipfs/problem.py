@@ -28,6 +28,7 @@ from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import get_loss, loss_of
 from mipfs.losses.evaluated import Weights, evaluated
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
@@ -39,8 +40,6 @@ from mipfs.svm.dyadic import SAMPLES_PER_SLICE, pieces
 
 if TYPE_CHECKING:
     from mipfs.measures import Measure
-
-Array = npt.NDArray[np.float64]
 
 
 def reported(value: float, margin: str) -> float:

@@ -16,13 +16,13 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance
 from mipfs.data.names import Unstored
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.digest import digest
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Ids = Sequence[int] | Integers
 
 
@@ -162,9 +162,9 @@ class Atoms(ABC):
         `scores` are those of v where they are at hand: no pass over the data is needed then.
         """
 
-    @abstractmethod
     def best(self, v: Array, B: int) -> Integers:
         """At most B atoms of largest positive score, best first, of equal ones the lowest id first."""
+        return largest(self.scores(v), B)
 
     @abstractmethod
     def columns(self, ids: Ids) -> Columns:
@@ -193,8 +193,7 @@ class Atoms(ABC):
         columns = self.columns(ids)
         used, place = np.unique(columns.ids, return_inverse=True)
         parts = np.split(place, np.cumsum(np.bincount(columns.atom, minlength=ids.size)))[:-1]
-        scale = np.zeros(ids.size)
-        scale[columns.atom] = columns.scale
+        scale = scattered(ids.size, columns.atom, columns.scale)
         members = dict(zip((self.names[g] for g in ids), parts, strict=True))
         return Groups(self.data.only(used), members, scale)
 
@@ -217,8 +216,7 @@ class Atoms(ABC):
     def document(self, ids: Integers) -> dict[str, Any] | None:
         """What is selected, for the JSON of a result with the atoms `ids`: names, columns by name, and λ."""
         columns = self.columns(np.arange(self.count))
-        scale = np.zeros(self.count)
-        scale[columns.atom] = columns.scale
+        scale = scattered(self.count, columns.atom, columns.scale)
         names = self.data.feature_names
         ends = np.cumsum(np.bincount(columns.atom, minlength=self.count))
         parts = np.split(columns.ids, ends[:-1])

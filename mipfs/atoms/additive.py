@@ -17,20 +17,17 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.features import Scaling, kept_scaling, omega_radius, scales, sum_error, times_squares
-from mipfs.atoms.groups import spans
-from mipfs.atoms.parts import largest
+from mipfs.atoms.groups import columns_at
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combined
 from mipfs.data.made import NUMBERS_PER_BLOCK, GroupNames, MadeMatrix
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class Additive(Atoms, ABC):
@@ -116,8 +113,7 @@ class Additive(Atoms, ABC):
     def _blocks(self) -> list[Integers]:
         """All features, in blocks of about `NUMBERS_PER_BLOCK` numbers or one feature."""
         most = max(1, NUMBERS_PER_BLOCK // max(1, self.raw.n_samples))
-        cuts = np.flatnonzero(np.diff(self.starts[1:] // most)) + 1
-        return np.split(np.arange(self.count, dtype=np.int64), cuts)
+        return np.split(np.arange(self.count, dtype=np.int64), np.flatnonzero(np.diff(self.starts[1:] // most)) + 1)
 
     @property
     def raw(self) -> Instance:
@@ -213,16 +209,9 @@ class Additive(Atoms, ABC):
         found = self.scores(v) if scores is None else scores
         return sum_error(found, self.scale * omega_radius(v, self._norms, np.zeros(1)), self.sizes)
 
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
-        return largest(self.scores(v), B)
-
     def columns(self, ids: Ids) -> Columns:
         """The columns of `data` that the features `ids` have, feature by feature."""
-        chosen = np.asarray(ids, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
-        return Columns(spans(self.starts[chosen], sizes), atom, self.scale[chosen][atom])
+        return columns_at(ids, self.starts, self.sizes, self.scale)
 
     @cached_property
     def _norms(self) -> Array:
@@ -240,8 +229,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     values : (m,) values of every feature of ``made["features"]``, as the scaled training data has them
     kind : the class of the atoms
     """
-    first = next(iter(values.values()), np.empty(0))
-    total = np.zeros(first.size)
+    total = np.zeros(next(iter(values.values()), np.empty(0)).size)
     for name, one in made["features"].items():
         part = kind.mapped(made["options"], one["map"], values[name])
         total += combined(part, np.array([weights.get(f"{name}[{k}]", 0.0) for k in range(part.shape[1])]))
@@ -268,8 +256,10 @@ def not_negative(raw: Instance, shift: bool, what: str) -> Array:
     below = np.flatnonzero(least < 0.0)
     if below.size:
         j = int(below[0])
-        said = f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0"
-        raise DataError(said, "give data with scale 'none' or 'unit', or shift=True (-p shift=true)")
+        raise DataError(
+            f"Negative values in data: feature {raw.feature_names[j]!r} has {least[j]:g}, {what} is for values >= 0",
+            "give data with scale 'none' or 'unit', or shift=True (-p shift=true)",
+        )
     return np.zeros(least.size)
 
 
@@ -294,6 +284,8 @@ def counted_from(x: Array, least: float, what: str) -> Array:
         A value below 0, where nothing was taken off.
     """
     if least == 0.0 and np.any(x < 0.0):
-        said = f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}"
-        raise DataError(said, "give data like that of training")
+        raise DataError(
+            f"Negative values in data: {what} is for values >= 0, and there is {x.min():g}",
+            "give data like that of training",
+        )
     return np.maximum(x - least, 0.0)

@@ -10,15 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Atoms, BestSearch, Columns, Ids, Integers, check_features, stamp_of
-from mipfs.atoms.parts import largest
+from mipfs.atoms import Atoms, BestSearch, Columns, Ids, check_features, stamp_of
 from mipfs.data.blocked import Blocked
 from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "norm"] | npt.ArrayLike
 
 SMALLEST_NORM = 1e-150
@@ -104,12 +103,7 @@ class Features(Atoms):
 
     def score_error(self, v: Array, scores: Array | None = None) -> Array:
         """A bound on |computed − exact| of every score, shape (p,); see `sum_error`."""
-        found = self.scores(v) if scores is None else scores
-        return sum_error(found, self.scale * self.omega_error(v), np.ones(1))
-
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B features of largest positive score, best first, of equal ones the lowest id first."""
-        return largest(self.scores(v), B)
+        return sum_error(self.scores(v) if scores is None else scores, self.scale * self.omega_error(v), np.ones(1))
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the features `ids`: themselves."""

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -20,12 +19,10 @@ from mipfs.atoms.features import (
     sum_error,
     times_squares,
 )
-from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import declared
-
-Array = npt.NDArray[np.float64]
 
 
 class Groups(Atoms):
@@ -113,16 +110,9 @@ class Groups(Atoms):
         found = self.scores(v) if scores is None else scores
         return sum_error(found, self.scale * omega_radius(v, *self._radii), self.sizes)
 
-    def best(self, v: Array, B: int) -> Integers:
-        """At most B groups of largest positive score, best first, of equal ones the lowest id first."""
-        return largest(self.scores(v), B)
-
     def columns(self, ids: Ids) -> Columns:
         """The columns of the groups `ids`, group by group, each in the order in which it was given."""
-        chosen = np.asarray(ids, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
-        return Columns(self._members[spans(self._starts[chosen], sizes)], atom, self.scale[chosen][atom])
+        return columns_at(ids, self._starts, self.sizes, self.scale, self._members)
 
     @cached_property
     def _radii(self) -> tuple[Array, Array]:
@@ -132,6 +122,14 @@ class Groups(Atoms):
     def _sums(self, values: Array) -> Array:
         """Σ_{j in g} of one number per feature."""
         return np.add.reduceat(values[self._members], self._starts)
+
+
+def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> Columns:
+    """The columns of the atoms `ids`, of which each has `sizes` from `starts` on (of `among`), and one λ for all."""
+    chosen = np.asarray(ids, dtype=np.int64)
+    places = spans(starts[chosen], sizes[chosen])
+    atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes[chosen])
+    return Columns(places if among is None else among[places], atom, scale[chosen][atom])
 
 
 def spans(starts: Integers, sizes: Integers) -> Integers:

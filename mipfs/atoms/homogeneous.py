@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Positive, Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_STEPS = 50
 
@@ -146,8 +143,7 @@ class Chi2(Homogeneous):
         at = counted_from(x, stated["least"], Chi2.what)
         if not at.size:
             return np.empty((0, 2 * options["steps"] - 1))
-        made: Array = sampler.fit_transform(at[:, None])
-        return made
+        return cast(Array, sampler.fit_transform(at[:, None]))
 
 
 class SampledIntersection(Homogeneous):

@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import BestSearch, Integers
+from mipfs.atoms import BestSearch
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance, SelectDefaults
 from mipfs.data.made import MadeMatrix
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 MOST = 1 << 24
 """Scores of all atoms are computed up to this number of them."""

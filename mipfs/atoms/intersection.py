@@ -13,17 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.additive import Additive, counted_from, dense_part, not_negative
 from mipfs.atoms.features import Scaling
 from mipfs.data.instance import Instance
 from mipfs.data.made import NUMBERS_PER_BLOCK
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 WHAT = "the histogram intersection kernel"
 MOST_LEVELS = 1 << 20
@@ -94,8 +91,7 @@ class Intersection(Additive):
 
     def _traces(self) -> Array:
         """Σ_i x_ij."""
-        totals = self._knots * np.diff(self._levels)
-        return np.add.reduceat(totals, self.starts[:-1])
+        return np.add.reduceat(self._knots * np.diff(self._levels), self.starts[:-1])
 
     def _squares(self, v: Array) -> Array:
         from mipfs.kernels.intersection import intersection_scores
@@ -139,8 +135,7 @@ def hat_columns(x: Array, knots: Array) -> sparse.csc_array:
     hats(np.ascontiguousarray(x, dtype=float), np.ascontiguousarray(knots, dtype=float), columns, values, counts)
     kept = np.arange(depth) < counts[:, None]
     pointer = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    rows = sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size))
-    made = sparse.csc_array(rows)
+    made = sparse.csc_array(sparse.csr_array((values[kept], columns[kept], pointer), shape=(x.size, knots.size)))
     made.sort_indices()
     return made
 

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers
+from mipfs.atoms import Atoms, Columns, Ids
 from mipfs.atoms.features import Features
 from mipfs.data.instance import Instance
 from mipfs.data.made import MadeMatrix
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class Made(Atoms, ABC):

@@ -19,9 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.names import Unstored
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 TIMES = " × "
 POWERS = {2: "²", 3: "³"}

@@ -16,16 +16,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.atoms.implicit import Search
 from mipfs.atoms.monomials import Monomials
 from mipfs.errors import StoppedError
 from mipfs.kernels.bound import U
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 TINY = float(np.finfo(float).tiny)
 LEVEL_FEATURES = 128
@@ -134,8 +131,7 @@ class PairSearch(Search):
 
     @cached_property
     def _is_nonnegative(self) -> bool:
-        values = self.X.data if self.is_sparse else self.X
-        return bool(values.min(initial=0.0) >= 0.0)
+        return bool((self.X.data if self.is_sparse else self.X).min(initial=0.0) >= 0.0)
 
     def weights(self, v: Array) -> Weights:
         """Σ v x, Σ v x² and q of every feature; q is not too small by more than `BELOW` allows."""
@@ -229,8 +225,7 @@ class PairSearch(Search):
 
     def _all_weights(self, v: Array) -> Array:
         """√Σ |v| x² of every feature."""
-        weights = self.weights(np.abs(v))
-        return np.sqrt(np.maximum(weights.squares, 0.0))
+        return np.sqrt(np.maximum(self.weights(np.abs(v)).squares, 0.0))
 
     def _singles(self, best: Best, v: Array, weights: Weights) -> None:
         """Squares, single features and the constant."""

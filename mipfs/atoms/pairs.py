@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import Integers, check_features
+from mipfs.atoms import check_features
 from mipfs.atoms.implicit import Implicit
 from mipfs.atoms.monomials import POWERS, TIMES, MonomialNames, Monomials
 from mipfs.atoms.pair_search import PairSearch
@@ -19,9 +18,9 @@ from mipfs.data.instance import Instance
 from mipfs.data.matrix import LARGEST
 from mipfs.data.names import Numbered
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import declared
 
-Array = npt.NDArray[np.float64]
 Heredity = Literal["weak", "strong"] | None
 
 LEAST, MOST = 1e-20, 1e20
@@ -106,8 +105,7 @@ class Pairs(Implicit):
     @cached_property
     def stamp(self) -> str:
         """See `mipfs.atoms.Atoms`."""
-        stated = f"{self.kind} {self.heredity} {self.data.values_sha256}"
-        return hashlib.sha256(stated.encode()).hexdigest()
+        return hashlib.sha256(f"{self.kind} {self.heredity} {self.data.values_sha256}".encode()).hexdigest()
 
     def on(self, data: Instance) -> Pairs:
         """The monomials of other data with the same features."""

@@ -19,10 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.blocked import Csc, Part, only_read
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import share
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 PARALLEL_ENTRIES = 1 << 23
 """Entries, where few of them are read, from which on it is worth waking the other threads."""
@@ -279,8 +277,7 @@ def _summed(values: Csc, divisor: Array | None, scale: Array, threads: int) -> t
 
     bounds, most = np.empty(values.indptr.size - 1, np.float32), np.empty(PARALLEL_CHUNKS)
     by = only_read(_ONE if divisor is None else divisor)
-    divided = divisor is not None
-    stored = Scaled(*values, by, divided, only_read(scale))
+    stored = Scaled(*values, by, divisor is not None, only_read(scale))
     share(
         lambda first, last: column_sums(stored, bounds, most, first, last),
         PARALLEL_CHUNKS,

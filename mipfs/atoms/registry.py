@@ -11,16 +11,12 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, cast
 
 from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -47,8 +43,7 @@ class Kind:
     @property
     def make(self) -> Callable[..., Atoms]:
         """The factory."""
-        factory: Callable[..., Atoms] = getattr(importlib.import_module(self.module), self.factory)
-        return factory
+        return cast(Callable[..., Atoms], getattr(importlib.import_module(self.module), self.factory))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -161,8 +156,7 @@ def decision(made: Mapping[str, Any], weights: Mapping[str, float], values: Mapp
     kind = kind_of(made["name"])
     module = importlib.import_module(kind.module)
     if kind.decision:
-        found: Array = getattr(module, kind.decision)(made, weights, values)
-        return found
+        return cast(Array, getattr(module, kind.decision)(made, weights, values))
     from mipfs.atoms.additive import decision as additive
 
     return additive(made, weights, values, getattr(module, kind.factory))

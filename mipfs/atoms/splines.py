@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.additive import Additive, dense_part
 from mipfs.atoms.features import Scaling
 from mipfs.atoms.groups import spans
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Within, declared
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_KNOTS, MOST_DEGREE = 1000, 9
 CLOSE = 1e-9
@@ -133,8 +130,7 @@ def spline_columns(x: Array, base: Array, degree: int) -> Array:
     # divided by a power of two, which changes no bit of what comes out, so that no scale over- or underflows
     size = np.ldexp(1.0, np.frexp(np.abs(base).max(axis=0))[1].astype(int))
     made = SplineTransformer(degree=degree, knots=base / size, extrapolation="constant")
-    columns: Array = made.fit(base[[0, -1]] / size).transform(np.clip(x, base[0], base[-1]) / size)
-    return columns
+    return cast(Array, made.fit(base[[0, -1]] / size).transform(np.clip(x, base[0], base[-1]) / size))
 
 
 def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
@@ -144,8 +140,7 @@ def _quantiles(raw: Instance, knots: int) -> list[list[Array]]:
     for start in range(0, raw.n_features, step):
         ids = np.arange(start, min(start + step, raw.n_features))
         X = dense_part(raw, ids)
-        weights = raw.sample_weight
-        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=weights, method="inverted_cdf")
+        at = np.quantile(X, np.linspace(0.0, 1.0, knots), axis=0, weights=raw.sample_weight, method="inverted_cdf")
         found.append([distinct(column) for column in at.T])
     return found
 

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import parts, top
 from mipfs.atoms.features import Features
@@ -25,9 +24,8 @@ from mipfs.atoms.parts import Best, Here, Scores
 from mipfs.compiled import kept
 from mipfs.data.blocked import Blocked, Held
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.cluster import SCHEDULER_SECONDS, Cluster, Task
-
-Array = npt.NDArray[np.float64]
 
 ANSWER_SECONDS = 1.0
 """Seconds that a worker has for its answer once the run must stop; then this process scores."""
@@ -185,8 +183,7 @@ class Spread:
             widths = np.diff(X.indptr) if self.features.data.is_sparse else np.ones(X.shape[1])
         whole = np.cumsum(widths + 1.0)
         cuts = np.searchsorted(whole, whole[-1] * np.arange(1, count) / count)
-        ends = np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()
-        return list(itertools.pairwise(ends))
+        return list(itertools.pairwise(np.unique(np.concatenate([[0], cuts, [widths.size]])).tolist()))
 
     def _made(self, group: Group) -> list[tuple[Any, ...]]:
         """The arguments of `Scores` for the parts of a group."""

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-from mipfs.atoms import Integers, parts
+from mipfs.atoms import parts
 from mipfs.atoms.features import Features
 from mipfs.data.blocked import Blocked, Held, Rescaled
 from mipfs.kernels.bound import U
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 
 class TopFeatures:
@@ -77,9 +75,8 @@ def scores_of(features: Features, number: int, heads: int) -> parts.Scores:
 def told_of(features: Features, number: int, heads: int) -> tuple[Any, ...]:
     """What it is made of: nothing but the part, so it may be made where that lies."""
     X = features.data.X
-    data = features.data
     part = X.parts[number] if X.is_sparse or X.scaling == "none" else Rescaled(X.parts[number], X.scaling)
     at = slice(part.start, part.stop)
-    centred = X.is_sparse and X.scaling == "standard" and bool(np.any(data.center))
-    center = data.center[at] if centred else None
+    centred = X.is_sparse and X.scaling == "standard" and bool(np.any(features.data.center))
+    center = features.data.center[at] if centred else None
     return part, features.scale[at], X.divisor(part), center, heads

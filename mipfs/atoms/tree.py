@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mipfs.atoms import Atoms, Columns, Ids, Integers, ScoreSearch, check_features, stamp_of
+from mipfs.atoms import Atoms, Columns, Ids, ScoreSearch, check_features, stamp_of
 from mipfs.atoms.features import (
     Features,
     Scaling,
@@ -19,12 +19,11 @@ from mipfs.atoms.features import (
     sum_error,
     times_squares,
 )
-from mipfs.atoms.groups import spans
+from mipfs.atoms.groups import columns_at, spans
 from mipfs.atoms.parts import largest
 from mipfs.data.instance import Instance, nearest
 from mipfs.errors import UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 
 
 class Tree(Atoms):
@@ -75,7 +74,6 @@ class Tree(Atoms):
         else:
             self._parent, inner = _by_position(data, parents, names)
         self._names = (*data.feature_names, *inner)
-        p = data.n_features
         if len(set(self.names)) < len(self.names):
             taken = set(data.feature_names)
             clash = next(name for k, name in enumerate(inner) if name in taken or name in inner[:k])
@@ -85,7 +83,7 @@ class Tree(Atoms):
         self._children = by_parent
         self._first_child = np.cumsum(self._children_count) - self._children_count
         self._levels = self._by_depth()
-        self.sizes = self.sums_below(np.ones(p)).astype(np.int64)
+        self.sizes = self.sums_below(np.ones(data.n_features)).astype(np.int64)
         if np.any(self.sizes == 0):
             raise UsageError(f"node {self.names[int(np.argmin(self.sizes))]!r} has no feature below it")
         self._leaves, self._first_leaf = self._in_order()
@@ -121,8 +119,7 @@ class Tree(Atoms):
     def on(self, data: Instance) -> Tree:
         """The tree over other data with the same features, with these scales."""
         check_features(self.data, data)
-        inner = self.names[self.data.n_features :]
-        return Tree(data, self._parent, names=inner, scaling=kept_scaling(self.scale))
+        return Tree(data, self._parent, names=self.names[self.data.n_features :], scaling=kept_scaling(self.scale))
 
     def scores(self, v: Array) -> Array:
         """s_g = λ_g² ‖ω_g‖² of every node, shape (count,)."""
@@ -170,10 +167,7 @@ class Tree(Atoms):
 
     def columns(self, ids: Ids) -> Columns:
         """The columns of the nodes `ids`, node by node: the features below each, in the order of the tree."""
-        chosen = np.asarray(ids, dtype=np.int64)
-        sizes = self.sizes[chosen]
-        atom = np.repeat(np.arange(chosen.size, dtype=np.int64), sizes)
-        return Columns(self._leaves[spans(self._first_leaf[chosen], sizes)], atom, self.scale[chosen][atom])
+        return columns_at(ids, self._first_leaf, self.sizes, self.scale, self._leaves)
 
     def squares(self, v: Array, features: Integers | None = None) -> Array:
         """‖ω_g‖² of every node, shape (count,); of ω only these features are read where they are given, 0 elsewhere."""
@@ -181,8 +175,7 @@ class Tree(Atoms):
             omega = self._features.omega(v)
             return self.sums_below(np.square(omega, out=omega))
         part = np.asarray(self.data.X[:, features].T @ v, dtype=float) - self.data.center[features] * float(v.sum())
-        squares = np.zeros(self.data.n_features)
-        squares[features] = np.square(part)
+        squares = scattered(self.data.n_features, features, np.square(part))
         return self.sums_below(squares)
 
     def features_below(self, nodes: Ids) -> Integers:
@@ -212,8 +205,7 @@ class Tree(Atoms):
             levels.append(self._children_of(levels[-1]))
         levels.pop()
         if sum(level.size for level in levels) < self.count:
-            reached = np.zeros(self.count, dtype=bool)
-            reached[np.concatenate([np.empty(0, dtype=np.int64), *levels])] = True
+            reached = mask_of(self.count, np.concatenate([np.empty(0, dtype=np.int64), *levels]))
             node = int(np.argmin(reached))
             for _ in range(self.count):  # up to the circle
                 node = int(self._parent[node])

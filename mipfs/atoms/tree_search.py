@@ -13,14 +13,11 @@ and less.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from mipfs.atoms import Integers
 from mipfs.atoms.features import centred_squares, omega_radius, sum_error, times_squares
 from mipfs.atoms.parts import largest
 from mipfs.atoms.tree import Tree
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, Integers
 
 MOST_READ_SHARE = 0.5
 """With a larger share of the features to read, all are, and v becomes the one to compare with."""

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.pair_search import BELOW, NUMBERS, TINY, Best, PairSearch, Scope, Weights
 from mipfs.errors import StoppedError, UsageError
 from mipfs.kernels.bound import U
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 MOST_PRODUCTS = 1e12
 """Products of a search at most."""

@@ -48,8 +48,7 @@ def read(statement: Statement, document: Document) -> Classifier:
     """The incumbent of a result, after all that the JSON says of it was compared with the data."""
     data = statement.data
     said = document["n_features"]
-    names = {"negative": data.labels.negative, "positive": data.labels.positive}
-    for side, name in names.items():
+    for side, name in {"negative": data.labels.negative, "positive": data.labels.positive}.items():
         label = document["labels"][side]
         same = label == name or str(label) == str(name)
         require(same, f"the {side} label is {label!r}, but {name!r} in the data: every prediction would change")

@@ -48,8 +48,7 @@ class Map:
 
     def of_data(self, j: int) -> Array:
         """The values (n,) of feature j as the data stands for them."""
-        part = self.raw.block(np.array([j]))
-        return np.asarray(part.dense().ravel())
+        return np.asarray(self.raw.block(np.array([j])).dense().ravel())
 
     def size(self, j: int) -> int:
         """How many columns feature j has."""

@@ -124,8 +124,7 @@ class NearOptimal:
         least = [-math.inf] * len(self.supports)
         for _, g, cost in duals.blocks():
             for k, ids in enumerate(self.supports):
-                values = np.array(g) + cost[:, ids].sum(axis=1)
-                d = int(np.argmax(values))
+                d = int(np.argmax(np.array(g) + cost[:, ids].sum(axis=1)))
                 least[k] = max(least[k], sum_below([g[d], *cost[d, ids].tolist()]))
         worst = 0.0
         for k, (low, objective) in enumerate(zip(least, self.values, strict=True), 1):
@@ -161,8 +160,7 @@ class NearOptimal:
         inside = set(fixed.inside[: fixed.n_inside].tolist())
         free = np.flatnonzero(fixed.state < 0) if fixed.n_inside < fixed.M else ()
         dear = {j for j in (*inside, *free) if self.statement.penalty[j] > 0.0}
-        level = max(bound, 0.0)
-        proven = self.statement.reported(level)
+        proven = self.statement.reported(max(bound, 0.0))
         return any(
             objective - SAME_VALUE * abs(objective) <= proven and dear <= one <= inside
             for one, objective in zip(self.sets, self.values, strict=True)

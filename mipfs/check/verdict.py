@@ -46,8 +46,7 @@ def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, 
         require(nothing, "no selection is allowed, but the result has an objective, a bound or a relaxation")
         _stated_gap(document, gap, incumbent, bound)
         return found
-    over = bound > objective + incumbent.error
-    require(not over, f"the bound {bound!r} lies above the objective {objective!r}")
+    require(not (bound > objective + incumbent.error), f"the bound {bound!r} lies above the objective {objective!r}")
     whose = "is the solver's own word" if document.get("bound_source") == "solver" else "is not proven"
     require(not_above(said, bound), f"the result's bound {said!r} {whose}: the certificate shows {bound!r}")
     require(status not in ("OPTIMAL", "FEASIBLE") or objective < math.inf, f"{status}, but without an objective")

@@ -84,8 +84,19 @@ def bench(
         raise UsageError("--resume goes on with a file; name it with -o FILE")
     if output not in (None, "-") and not resume:
         check_complete(str(output))
-    given = {"methods": methods, "M": M, "folds": folds, "inner": inner, "C": C, "measure": measure, "beta": beta}
-    given |= {"k": k, "bias": False if no_bias else None, "time_limit": time_limit, "seed": seed}
+    given = {
+        "methods": methods,
+        "M": M,
+        "folds": folds,
+        "inner": inner,
+        "C": C,
+        "measure": measure,
+        "beta": beta,
+        "k": k,
+        "bias": False if no_bias else None,
+        "time_limit": time_limit,
+        "seed": seed,
+    }
     asked = _asked(given, Path(str(output)) if resume else None)
     data = readers.read(data_file, **read_options(scale, label, positive))
     again = f"mipfs bench {_typed(data_file, scale, label, positive)} --resume -o "

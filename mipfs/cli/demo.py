@@ -105,11 +105,12 @@ def _write(report: str, result: Result, ladder: Comparison | None, problem: Prob
     from mipfs.lab import page
     from mipfs.result.score import score
 
-    measured = None
-    if result.has_classifier:
-        measured = {**score(result, problem.data), "source": INSTANCE, "trained_on": True}
-    items = [page.Item(f"{PARAMS['M']} features of {INSTANCE}", result, measured)]
-    items += [] if ladder is None else [page.Item("The ladder of relaxations", ladder)]
+    about = {"source": INSTANCE, "trained_on": True}
+    measured = {**score(result, problem.data), **about} if result.has_classifier else None
+    items = [
+        page.Item(f"{PARAMS['M']} features of {INSTANCE}", result, measured),
+        *([] if ladder is None else [page.Item("The ladder of relaxations", ladder)]),
+    ]
     page.write(report, items, title="mipfs demo")
 
 
@@ -138,8 +139,7 @@ def shipped(name: str) -> Path:
     """The path of an instance that ships with the package (a wheel) or the repository (a checkout)."""
     package = Path(__file__).resolve().parents[1]
     inside = package / "instances" / name
-    beside = package.parent / "instances" / name
-    return inside if inside.exists() else beside
+    return inside if inside.exists() else (package.parent / "instances" / name)
 
 
 def _show_trace(trace: Sequence[Record]) -> None:

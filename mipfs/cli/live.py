@@ -129,8 +129,13 @@ class _View(Compiled):
         counters = ""
         if self.record is not None:
             r = self.record
-            cells |= {"iteration": str(r.iteration), "incumbent": number(r.objective), "bound": number(r.bound)}
-            cells |= {"gap": percent(r.gap), "features": str(r.n_selected)}
+            cells |= {
+                "iteration": str(r.iteration),
+                "incumbent": number(r.objective),
+                "bound": number(r.bound),
+                "gap": percent(r.gap),
+                "features": str(r.n_selected),
+            }
             counters = ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in r.counters.items() if value)
         shown = _fitting({name: max(len(name), len(cells.get(name, ""))) for name in COLUMNS}, options.max_width)
         table = Table(*shown)

@@ -80,13 +80,12 @@ def path(
     from mipfs.plumbing.signals import held
     from mipfs.readers.lp_rows import read_rows
 
-    axes: dict[str, Any] = {}
-    if M is not None:
-        axes["M"] = parse_whole(M)
-    if C is not None:
-        axes["C"] = parse_numbers("C", C)
-    if lam is not None:
-        axes["lam"] = parse_numbers("lambda", lam)
+    named: dict[str, Any] = {
+        "M": None if M is None else parse_whole(M),
+        "C": None if C is None else parse_numbers("C", C),
+        "lam": None if lam is None else parse_numbers("lambda", lam),
+    }
+    axes = {name: values for name, values in named.items() if values is not None}
     if len(axes) + (rows is not None) != 1 and (rows is not None or axes.keys() != {"M", "C"}):
         raise UsageError(
             "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
@@ -105,12 +104,11 @@ def path(
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}
-    options["driver"] = driver
     if time_limit is not None:
         options["time_limit"] = time_limit
     with held(deliver=False):
         with live_path(quiet) as watchers:
-            found = mipfs.path(problem, **axes, **options, **watchers)
+            found = mipfs.path(problem, driver=driver, **axes, **options, **watchers)
         found = dataclasses.replace(found, command=command_line())
         return _finish(found, Targets(json, report, f"A path on {Path(data_file).name}", quiet))
 

@@ -138,13 +138,14 @@ def solve(
         problem = with_lp_rows(problem, subject_to)
         declared = of_problem(declared, problem)
     _check_made(problem, validation, preselect)
-    options: dict[str, Any] = {"gap": gap, "seed": seed}
-    if time_limit is not None:
-        options["time_limit"] = time_limit
-    if start is not None:
-        options["start"] = parse_names(start)
-    if validation is not None:
-        options["validation"] = _validation(validation, data, label)
+    given = {
+        "gap": gap,
+        "seed": seed,
+        "time_limit": time_limit,
+        "start": None if start is None else parse_names(start),
+        "validation": None if validation is None else _validation(validation, data, label),
+    }
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     driver = default_driver(declared, problem) if driver is None else driver
     if declaration.entry is not None and driver == declaration.entry.driver:
         options |= declaration.options(params)

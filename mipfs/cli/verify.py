@@ -25,6 +25,7 @@ from mipfs.cli.options import (
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.errors import LabelError, UsageError
+from mipfs.report.visible import finite_or_none
 
 if TYPE_CHECKING:
     from mipfs.check.tree import Report
@@ -81,7 +82,9 @@ def verify(
         rows = _rows_of(data, subject_to, model, parse_params(param or ()))
         report = mipfs.verify(result, data, rows, verbose=not quiet)
     if json is not None:
-        write_json({"schema": 1} | {name: _plain(value) for name, value in dataclasses.asdict(report).items()}, json)
+        write_json(
+            {"schema": 1} | {name: finite_or_none(value) for name, value in dataclasses.asdict(report).items()}, json
+        )
     if not report.accepted:
         complain(f"{result_file}: rejected: {report.reason}")
         return REJECTED
@@ -137,9 +140,9 @@ def _show(report: Report) -> None:
     if len(report.statement) > MOST_LINES:
         lines.append(f"and {len(report.statement) - MOST_LINES} more lines, all of them in --json FILE")
     empty = report.bound == math.inf
-    pairs = [("problem" if k == 0 else "", line) for k, line in enumerate(lines)]
-    pairs += [("differs", Alarm(line)) for line in report.differs]
-    pairs += [
+    pairs = [
+        *(("problem" if k == 0 else "", line) for k, line in enumerate(lines)),
+        *(("differs", Alarm(line)) for line in report.differs),
         ("certificate", "accepted"),
         ("status", _status(report)),
         ("objective", f"{number(report.objective)}  (recomputed)"),
@@ -148,8 +151,8 @@ def _show(report: Report) -> None:
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),
         ("checked", f"{leaves}, {duals}, {report.seconds:.2f} s"),
+        *(("not checked", line) for line in report.unchecked),
     ]
-    pairs += [("not checked", line) for line in report.unchecked]
     show_pairs(pairs)
 
 
@@ -162,7 +165,3 @@ def _status(report: Report) -> str:
         return with_asked(report.status, report.status, report.asked)
     said = f"{report.status} to the asked gap of {percent(report.asked)}"
     return Alarm(said) if report.asked > WIDE_GAP else said
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

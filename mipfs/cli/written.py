@@ -42,8 +42,7 @@ def write(model: Any, path: str | Path, options: Mapping[str, Any] | None = None
     """
     target = Path(path)
     check_suffix(target)
-    declared = declared_model(model, options)
-    output_file.save([(target, _content(declared, target.suffix.lower()))])
+    output_file.save([(target, _content(declared_model(model, options), target.suffix.lower()))])
 
 
 def check_suffix(path: Path) -> None:
@@ -97,8 +96,7 @@ def _content(model: Any, suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"model{suffix}"
         # the user's names where the format and their characters allow it, numbers otherwise
-        tries = [{}] if suffix == ".nl" else [{"symbolic_solver_labels": True}, {}]
-        for options in tries:
+        for options in [{}] if suffix == ".nl" else [{"symbolic_solver_labels": True}, {}]:
             try:
                 model.write(str(path), io_options=options)
                 break

@@ -65,8 +65,7 @@ def finish(
         digest.add(sparse.csc_array(tuple(values), shape=(n, stop - start)))
         if f"{k:05d}" not in files:
             files[f"{k:05d}"], most = _write_block(store, k, _dense(values, n) if dense else values, n)
-            state["most"] = [*state["most"][:k], most]
-            state["blocks"] = files
+            state |= {"most": [*state["most"][:k], most], "blocks": files}
             save_state(folder, state)
         progress(stop, p)
     labels, y_files = _write_samples(source, folder, store, state)
@@ -101,8 +100,11 @@ def _named(source: Path, state: dict[str, Any]) -> tuple[Integers | range, list[
         return range(int(state["width"])), None if names is None else [*names], {}
     order, names, groups = named(position, position["names"])
     if given is not None and given != names:
-        remedy = "leave the list out: the data file names its features"
-        raise DataError("[features] names differ from those in the data file", remedy, path=description_of(source))
+        raise DataError(
+            "[features] names differ from those in the data file",
+            "leave the list out: the data file names its features",
+            path=description_of(source),
+        )
     checks.feature_names(names, len(names), str(source))
     return np.array(order, dtype=np.int64), names, groups
 

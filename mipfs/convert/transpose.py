@@ -137,8 +137,20 @@ def _read(
             for name in ("spill", "store"):
                 shutil.rmtree(folder / name, ignore_errors=True)
             (folder / "spill").mkdir()
-            state = {"stamp": stamp, "stage": "reading", "runs": 0, "rows": 0, "nnz": 0, "width": 0, "position": None}
-            state |= {"labels": [], "first": [], "has": None, "blocks": {}, "largest": 0.0}
+            state = {
+                "stamp": stamp,
+                "stage": "reading",
+                "runs": 0,
+                "rows": 0,
+                "nnz": 0,
+                "width": 0,
+                "position": None,
+                "labels": [],
+                "first": [],
+                "has": None,
+                "blocks": {},
+                "largest": 0.0,
+            }
             save_state(folder, state)
         if state["stage"] != "reading":
             return state
@@ -149,8 +161,8 @@ def _read(
         for chunk in found:
             values = _narrow(chunk, dtype, source)
             buffer.add(chunk.columns, samples.take(chunk), values)
-            state["largest"] = max(state["largest"], float(np.abs(values).max(initial=0.0)))
-            state |= {"position": chunk.position, "width": chunk.width}
+            largest = max(state["largest"], float(np.abs(values).max(initial=0.0)))
+            state |= {"largest": largest, "position": chunk.position, "width": chunk.width}
             if buffer.is_full:
                 _settle(folder, buffer, samples, state)
             progress(hashed.bytes // MB, size // MB)
@@ -159,11 +171,14 @@ def _read(
         samples.close()
         if not state["rows"]:
             raise DataError("the file has no samples", "give at least one sample of each class", path=source)
-        state["sha256"], state["kind"] = hashed.digest(), kind
-        state["width"] = max(state["width"], n_features or 0)
-        state["positive"] = positive if positive is not None else sidecar.positive
-        state["given"] = sidecar.names
-        state["stage"] = "merging"
+        state |= {
+            "sha256": hashed.digest(),
+            "kind": kind,
+            "width": max(state["width"], n_features or 0),
+            "positive": positive if positive is not None else sidecar.positive,
+            "given": sidecar.names,
+            "stage": "merging",
+        }
         save_state(folder, state)
         return state
 
@@ -239,8 +254,7 @@ class Samples:
                 self._first.append(None if chunk.lines is None else int(chunk.lines[first[k]]))
                 self._check_labels(self.rows + int(first[k]))
         self._files["codes"].add(np.array([self._labels.index(value.item()) for value in found])[codes])
-        has = [chunk.bags is not None, chunk.weights is not None]
-        self.state["has"] = has
+        self.state["has"] = [chunk.bags is not None, chunk.weights is not None]
         if chunk.bags is not None:
             self._files["bags"].add(chunk.bags)
         if chunk.weights is not None:
@@ -254,11 +268,19 @@ class Samples:
         if len(self._labels) > 2:
             *others, third = map(_shown, self._labels)
             where = f" in row {row + 1}" if self._first[-1] is None else ""
-            message = f"more than two labels: {third}{where} after {' and '.join(others)}"
-            raise LabelError(message, "keep two classes", path=self.source, line=self._first[-1])
+            raise LabelError(
+                f"more than two labels: {third}{where} after {' and '.join(others)}",
+                "keep two classes",
+                path=self.source,
+                line=self._first[-1],
+            )
         if len({type(value) for value in self._labels}) > 1:
-            message = f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}"
-            raise LabelError(message, "write both alike", path=self.source, line=self._first[-1])
+            raise LabelError(
+                f"the labels are numbers and words: {' and '.join(map(_shown, self._labels))}",
+                "write both alike",
+                path=self.source,
+                line=self._first[-1],
+            )
 
     def settle(self) -> None:
         """What was taken in is on disk."""

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.checks import anywhere
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +64,7 @@ class Block:
 
     def scores(self, w: Any, b: float = 0.0) -> Array:
         """(values − center)w + b, shape (n,)."""
-        at_zero = b - float(self.center @ w)
-        return np.asarray(self.values @ w, dtype=float) + at_zero
+        return np.asarray(self.values @ w, dtype=float) + (b - float(self.center @ w))
 
     def pull(self, v: Array) -> Array:
         """(values − center)'v of a vector (n,), shape (k,), or of vectors (n, m), shape (k, m)."""

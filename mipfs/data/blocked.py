@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,9 @@ from scipy import sparse
 
 from mipfs.data import matrix
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array, Integers
 
-Array = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.floating[Any]]
-Integers = npt.NDArray[np.int64]
 
 CACHED_BYTES = 1 << 23
 """Bytes of columns that were asked for and are kept."""
@@ -172,8 +171,7 @@ class Rescaled(Part):
     @property
     def values(self) -> Csc | Floats:
         """The scaled values."""
-        found: Array = matrix.scaled(self.part.whole(), self.kind)[0]
-        return found
+        return cast(Array, matrix.scaled(self.part.whole(), self.kind)[0])
 
     @property
     def sums(self) -> npt.NDArray[np.float32]:
@@ -186,7 +184,7 @@ class Rescaled(Part):
         return summary(self.values, self.n)[1]
 
 
-class Blocked(matrix.Elsewhere):
+class Blocked(matrix.ByColumns, matrix.Elsewhere):
     """An (n, p) matrix of float64 in parts: X[:, ids], X'v, Xw and means can be asked, and the parts themselves.
 
     Parameters
@@ -202,9 +200,6 @@ class Blocked(matrix.Elsewhere):
     largest : float
         At least every |x_ij| as it is stored, where it is known.
     """
-
-    __array_ufunc__ = None  # an array times this is `__rmatmul__`
-    ndim, dtype = 2, np.dtype(np.float64)
 
     def __init__(
         self,
@@ -223,11 +218,6 @@ class Blocked(matrix.Elsewhere):
         self.largest = largest
         self._kept: OrderedDict[int, Any] = OrderedDict()
         self._bytes = 0
-
-    @property
-    def size(self) -> int:
-        """n·p."""
-        return self.shape[0] * self.shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the columns that are kept."""
@@ -358,13 +348,8 @@ class Blocked(matrix.Elsewhere):
                 return int(part.start + small.argmax())
         return None
 
-    @property
-    def T(self) -> _Transposed:
-        """X', to be multiplied by vectors."""
-        return _Transposed(self)
-
     def __rmatmul__(self, v: Array) -> Array:
-        return (self.T @ v.T).T
+        return np.concatenate([np.asarray(M.T @ v.T, dtype=float) for _, M in self.pieces()]).T
 
     def __matmul__(self, w: Array) -> Array:
         total = np.zeros(self.shape[0])
@@ -375,18 +360,6 @@ class Blocked(matrix.Elsewhere):
                 values = self.piece(part) if whole else self._scaled(part, part.gathered(used), used)
                 total += values @ w[part.start + used]
         return total
-
-
-class _Transposed:
-    """X' of a `Blocked`."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, X: Blocked) -> None:
-        self.X = X
-
-    def __matmul__(self, v: Array) -> Array:
-        return np.concatenate([np.asarray(M.T @ v, dtype=float) for _, M in self.X.pieces()])
 
 
 def only_read(values: Any) -> Any:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from mipfs.data.names import Numbered
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import shown
-
-Array = npt.NDArray[np.float64]
 
 
 def as_float(value: Any, name: str) -> float:
@@ -79,8 +78,7 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
         raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
     odd = np.flatnonzero((np.abs(found) != 1) & (training | ~np.isnan(found)))
     if odd.size:
-        message = f"label {found[odd[0]]:g} in row {odd[0] + 1}"
-        raise DataError(message, "map the labels to -1 and +1", path=path)
+        raise DataError(f"label {found[odd[0]]:g} in row {odd[0] + 1}", "map the labels to -1 and +1", path=path)
     if training and np.all(found == found[0]):
         raise DataError(f"one class only: every label is {found[0]:+g}", "give samples of both classes", path=path)
     return found
@@ -98,6 +96,9 @@ def sample_weights(given: npt.ArrayLike | None, n: int, path: str | None) -> Arr
         raise DataError(f"sample weights of shape {weights.shape} for {n} samples", "give one each", path=path)
     bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if bad.size:
-        message = f"sample weight {weights[bad[0]]:g} in row {bad[0] + 1}"
-        raise DataError(message, "give finite numbers above 0, or leave the sample out", path=path)
+        raise DataError(
+            f"sample weight {weights[bad[0]]:g} in row {bad[0] + 1}",
+            "give finite numbers above 0, or leave the sample out",
+            path=path,
+        )
     return weights

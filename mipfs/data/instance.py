@@ -19,10 +19,10 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, declared
 from mipfs.plumbing.digest import digest
 
-Array = npt.NDArray[np.float64]
 Scaling = Literal["none", "standard", "unit"]
 SCALINGS: tuple[Scaling, ...] = ("none", "standard", "unit")
 
@@ -259,14 +259,18 @@ class Instance:
         values, center, shift, divisor = matrix.scaled(X, scale)
         beyond = matrix.too_large(values) if training else None
         if beyond is not None:
-            message = (
-                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed"
+            raise DataError(
+                f"feature {names[beyond]!r} has values beyond {matrix.LARGEST:g}, too large to be squared and summed",
+                "divide the column, or scale it: 'standard' or 'unit'",
+                path=path,
             )
-            raise DataError(message, "divide the column, or scale it: 'standard' or 'unit'", path=path)
         below = matrix.too_small(X, scale, shift, divisor) if training else None
         if below is not None:
-            message = f"feature {names[below]!r} is too small to be scaled: its scale is below {matrix.SMALLEST:g}"
-            raise DataError(message, "multiply the column, or leave it out", path=path)
+            raise DataError(
+                f"feature {names[below]!r} is too small to be scaled: its scale is below {matrix.SMALLEST:g}",
+                "multiply the column, or leave it out",
+                path=path,
+            )
         instance = cls(
             values,
             signs,

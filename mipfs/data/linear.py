@@ -11,12 +11,10 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.matrix import standing
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 NUMBERS_PER_BLOCK = 1 << 18
 """Numbers that are held at a time: they fit into the cache."""

@@ -7,18 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.data.matrix import ByColumns
 from mipfs.data.names import Unstored
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 NUMBERS_PER_BLOCK = 1 << 22
 """Numbers that are made at a time."""
 
 
-class MadeMatrix:
+class MadeMatrix(ByColumns):
     """An (n, p) matrix of float64 of which X[:, ids], X'v, Xw and column means can be asked.
 
     Parameters
@@ -31,10 +29,6 @@ class MadeMatrix:
         What the columns are made of, for those who make them anew.
     """
 
-    __array_ufunc__ = None  # an array times this is `__rmatmul__`
-    ndim = 2
-    dtype = np.dtype(np.float64)
-
     def __init__(
         self, shape: tuple[int, int], make: Callable[[Integers], Any], is_sparse: bool = False, raw: Any = None
     ) -> None:
@@ -43,11 +37,6 @@ class MadeMatrix:
         self.is_sparse = is_sparse
         self.raw = raw
         self._step = max(1, NUMBERS_PER_BLOCK // max(1, shape[0]))
-
-    @property
-    def size(self) -> int:
-        """n·p."""
-        return self.shape[0] * self.shape[1]
 
     def __getitem__(self, key: tuple[slice, Any]) -> Any:
         rows, columns = key
@@ -78,23 +67,6 @@ class MadeMatrix:
     def _means(self) -> Array:
         parts = (self[:, start : start + self._step].mean(axis=0) for start in self._blocks())
         return np.concatenate([np.asarray(part, dtype=float).ravel() for part in parts])
-
-    @property
-    def T(self) -> _Transposed:
-        """X', to be multiplied by vectors."""
-        return _Transposed(self)
-
-
-class _Transposed:
-    """X' of a `MadeMatrix`."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, X: MadeMatrix) -> None:
-        self.X = X
-
-    def __matmul__(self, v: Array) -> Array:
-        return (v.T @ self.X).T
 
 
 class GroupNames(Unstored):

@@ -15,9 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import DataError
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 DENSE_ABOVE = 0.25
 """Share of non-zeros above which a reader stores a matrix dense: CSC needs 12 to 16 bytes per entry."""
@@ -53,6 +51,37 @@ class Elsewhere(ABC):
     @abstractmethod
     def too_small(self, kind: str, shift: Array, scale: Array) -> int | None:
         """What `too_small` returns."""
+
+
+class ByColumns:
+    """An (n, p) matrix of float64 whose columns are read or made when they are asked for; v X is its `__rmatmul__`."""
+
+    __array_ufunc__ = None  # an array times this is `__rmatmul__`
+    ndim = 2
+    dtype = np.dtype(np.float64)
+    shape: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """n·p."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def T(self) -> Transposed:
+        """X', to be multiplied by vectors."""
+        return Transposed(self)
+
+
+class Transposed:
+    """X' of a matrix by columns."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    def __matmul__(self, v: Array) -> Array:
+        return np.asarray((v.T @ self.X).T)
 
 
 def as_matrix(X: Any, *, path: str | None = None) -> Any:
@@ -202,8 +231,7 @@ class Digest:
 
     def hexdigest(self) -> str:
         """Of all that was added."""
-        three = self._counts.digest() + self._rows.digest() + self._values.digest()
-        return hashlib.sha256(three).hexdigest()
+        return hashlib.sha256(self._counts.digest() + self._rows.digest() + self._values.digest()).hexdigest()
 
 
 def _blocks(X: Any) -> Iterator[slice]:

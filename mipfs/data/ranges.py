@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.checks import as_float
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import shown
-
-Array = npt.NDArray[np.float64]
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""

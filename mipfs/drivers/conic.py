@@ -9,18 +9,18 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs import formulation
 from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
-from mipfs.inner.subproblem import Subproblem
+from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.kernels.bound import added, gains, rounded_down
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
@@ -32,7 +32,6 @@ from mipfs.run.run import Run, Steps
 from mipfs.settings import ConicSettings
 from mipfs.solvers.cones import Canonical
 
-Array = npt.NDArray[np.float64]
 Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
@@ -67,9 +66,7 @@ class Options(Declared):
 def prepare(problem: Problem) -> None:
     """Load CVXPY, and compile what a run calls besides Clarabel: the kernels of the subproblem."""
     importlib.import_module("cvxpy")  # a second of its own, with which no run is charged
-    subproblem = Subproblem(problem)
-    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
-        subproblem.solve(sigma.astype(float), 1e-6)
+    compile_for(problem)
 
 
 def run(run: Run) -> Steps:
@@ -159,8 +156,7 @@ def _take_over(run: Run, declared: Formulation) -> Earned:
 
 def _shown(run: Run, at: dict[int, float]) -> dict[str, Any] | None:
     """What (P) is worth at the σ of a program, by an SVM on it."""
-    sigma = np.zeros(run.problem.atoms.count)
-    sigma[list(at)] = list(at.values())
+    sigma = scattered(run.problem.atoms.count, list(at), list(at.values()))
     solved = Subproblem(run.problem).solve(sigma, run.settings.refit_gap)
     return relaxed(run, at, run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
@@ -175,8 +171,7 @@ def dual_vector(declared: Formulation) -> Dual | None:
     values = np.asarray(alpha.value, float)
     if problem.margin == "rho" and "rho" in declared.variables:
         values = values / float(declared.variables["rho"].value)
-    dual: Dual = loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias)
-    return dual
+    return cast(Dual, loss.feasible_dual(values, problem.c_i, problem.data.y, problem.bias))
 
 
 def lower(problem: Problem, cut: Cut) -> float:
@@ -204,8 +199,7 @@ def earned(declared: Formulation, dual: Dual) -> float:
 
 def _cut(problem: Problem, dual: Dual) -> Cut:
     alpha = decoded(dual)
-    g = dual_value_below(get_loss(problem.loss), alpha, problem.c_i)
-    return cut_from_dual(problem, alpha, g, dual)
+    return cut_from_dual(problem, alpha, dual_value_below(get_loss(problem.loss), alpha, problem.c_i), dual)
 
 
 def candidates(problem: Problem, declared: Formulation) -> list[Array]:

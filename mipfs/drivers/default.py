@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from mipfs import formulation
 from mipfs.capability import POINTWISE
@@ -83,8 +83,7 @@ def _program(model: Formulation) -> Any:
         from mipfs.formulation.cvxpy_attach import built_of
 
         if problem is not model.problem:
-            made: Formulation = of_problem(model, problem)
-            return made
+            return cast(Formulation, of_problem(model, problem))
         built = built_of(model)  # a new Formulation around its parts need not repeat all that it says
         return model if built is None else built.formulation
 

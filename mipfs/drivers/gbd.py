@@ -28,6 +28,7 @@ from mipfs.drivers.shelf import published
 from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
@@ -40,8 +41,6 @@ from mipfs.run.run import Run, Steps
 from mipfs.run.validation import Validator
 from mipfs.selection.oracle import SelectionOracle
 from mipfs.settings import GbdSettings
-
-Array = npt.NDArray[np.float64]
 
 CAPABILITY = Capability(losses=ALL_LOSSES, bound="earned, certified", regularisers=ALL_REGULARISERS)
 
@@ -251,8 +250,7 @@ def _subproblem(run: Run, by: str) -> Subproblem:
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     """The user's support as σ (count,) of bool, which is in S."""
-    sigma = np.zeros(run.problem.atoms.count, dtype=bool)
-    sigma[run.problem.atoms_of(names)] = True
+    sigma = mask_of(run.problem.atoms.count, run.problem.atoms_of(names))
     if not run.oracle.contains(sigma):
         raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
     return sigma

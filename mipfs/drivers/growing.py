@@ -29,6 +29,7 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.inner.prices import Prices, Pricing
 from mipfs.kernels.bound import added, gains, with_each
+from mipfs.plumbing.arrays import Array, Integers, changed
 from mipfs.proof.cuts import Dual
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
@@ -36,9 +37,6 @@ from mipfs.proof.proof import Proof
 from mipfs.result.result import Record
 from mipfs.run.part import Part
 from mipfs.run.run import Run, Steps
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +113,13 @@ class Grown(Part):
 def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
     """Solve the problem of `run` by an exact search over growing parts of it; what is found is left in the run."""
     problem = run.problem
-    options = run.options
     _check(run)
     found = _begin(run)
     if found is None:
         return
     (root, held), best = found, None
     run.raise_bound(root.lower)
-    start = options.start
+    start = run.options.start
     rounds = 0
     run.count(atoms=problem.atoms.count, begun_with=held.size)
     while run.stop() is None:
@@ -146,11 +143,9 @@ def run(run: Run, search: Callable[[Run], Steps]) -> Steps:
 
 def _begin(run: Run) -> tuple[Root | Searched, Integers] | None:
     """What one dual vector proves, and the atoms to begin with; None where S is empty."""
-    problem = run.problem
-    options = run.options
-    if not problem.atoms.is_held:
+    if not run.problem.atoms.is_held:
         root = searched(run)
-        named = problem.atoms_of([*(options.start or ()), *(options.active or ())])
+        named = run.problem.atoms_of([*(run.options.start or ()), *(run.options.active or ())])
         return root, root.first(named, run.settings.growth.least)
     first, _ = run.cheapest()
     if first is None:
@@ -191,8 +186,7 @@ def _first(run: Run, root: Root, first: npt.NDArray[np.bool_]) -> npt.NDArray[np
     """The atoms to begin with: those named, or those that the relaxation likes best, and what some selection needs."""
     problem = run.problem
     options = run.options
-    held = first.copy()
-    held[problem.atoms_of(options.start or ())] = True
+    held = changed(first, problem.atoms_of(options.start or ()), True)
     if options.active:
         held[problem.atoms_of(options.active)] = True
         return held

@@ -30,6 +30,7 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -41,8 +42,6 @@ from mipfs.settings import KelleySettings
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(
     losses=POINTWISE,

@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.drivers.master_node import Node, Point
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import added, gains, rounded_down, traded
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.proof.evidence import Evidence, Record
@@ -34,9 +34,6 @@ from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import MasterSettings
 from mipfs.solvers import highs
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Master:
@@ -173,8 +170,7 @@ class Master:
             if not self._is_empty(node):
                 self._refute(node, None)
             return None
-        values = self.pool.values(sigma)
-        best = int(np.argmax(values))
+        best = int(np.argmax(self.pool.values(sigma)))
         gain = gains(self.pool.slopes[best, node.lb > 0], self.penalty[node.lb > 0])
         bound = added(float(self.pool.constants[best]), -gain)
         if bound > node.bound:

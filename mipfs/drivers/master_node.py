@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.proof.evidence import Evidence
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False)

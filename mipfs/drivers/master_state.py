@@ -21,7 +21,6 @@ from mipfs.proof.proof import Multipliers, stored_multipliers
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run
 
-Array = npt.NDArray[np.float64]
 Arrays = dict[str, npt.NDArray[Any]]
 
 TOTALS = ("floor", "closed_at", "n_nodes", "n_lps")

@@ -19,8 +19,9 @@ from mipfs.capability import POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation import algebraic
 from mipfs.formulation.program import check_size
-from mipfs.inner.subproblem import Subproblem
+from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -56,9 +57,7 @@ class Options(Declared):
 
 def prepare(problem: Problem) -> None:
     """Compile what a run calls besides SCIP: the kernels of the subproblem."""
-    subproblem = Subproblem(problem)
-    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
-        subproblem.solve(sigma.astype(float), 1e-6)
+    compile_for(problem)
 
 
 def run(run: Run) -> Steps:
@@ -124,8 +123,7 @@ class _Refit:
         self.tol = max(1e-10, min(1e-8, 1e-3 * run.options.gap))
 
     def __call__(self, selected: tuple[int, ...]) -> None:
-        sigma = np.zeros(self.run.problem.atoms.count)
-        sigma[list(selected)] = 1.0
+        sigma = scattered(self.run.problem.atoms.count, list(selected), 1.0)
         # SCIP's rows hold within its tolerances only.
         if selected in self.seen or not self.run.oracle.contains(sigma > 0.5):
             return

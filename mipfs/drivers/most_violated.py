@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import BestSearch, ScoreSearch
 from mipfs.errors import StoppedError
 from mipfs.inner.restricted import feasible
 from mipfs.kernels.bound import U, added, gains, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import dual_value_below, scores_above
 from mipfs.proof.single import cut_of
@@ -21,9 +21,6 @@ from mipfs.run.run import Run
 from mipfs.settings import ViolatedSettings
 from mipfs.svm.dyadic import pieces
 from mipfs.svm.labellings import Combination
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEAR_SHARE, ROUNDING_SHARE = 3e-12, 1e-15
 """Relative rise of the scores up to which a multiple on the grid is judged by α; of the arithmetic that judges it."""

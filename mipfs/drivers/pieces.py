@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.kernels.structures import Piece
+from mipfs.plumbing.arrays import Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.proof import REFUTED, SCREENED, Proof
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Numbers(NamedTuple):

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import BestSearch
 from mipfs.inner.alike import AT_A_TIME, alike
@@ -14,14 +13,12 @@ from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.subproblem import Subproblem
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.problem import Problem
 from mipfs.run.heuristics import Supports
 from mipfs.run.part import Part
 from mipfs.run.run import Run
 from mipfs.settings import RoundingSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Rounding:
@@ -37,10 +34,9 @@ class Rounding:
 
     def __init__(self, run: Run, top: BestSearch | None = None) -> None:
         count = run.problem.atoms.count
-        M = run.problem.M
         self.run = run
         self.settings: RoundingSettings = run.settings.rounding
-        self.wide = max(self.settings.wide, 4 * (count if M is None else M))
+        self.wide = max(self.settings.wide, 4 * (count if run.problem.M is None else run.problem.M))
         self.top = None if 2 * self.wide >= count else top
 
     def at_nothing(self) -> None:
@@ -149,9 +145,9 @@ def _mixed(pool: Pool, last: Solution, count: int, among: Integers | None) -> Ar
     mixed = pool.sparse_mixture(last.mu)
     used = np.array([*mixed], dtype=np.int64)
     values = np.minimum([*mixed.values()], 1.0)
-    sigma = np.zeros(count if among is None else among.size)
-    sigma[used if among is None else np.searchsorted(among, used)] = values
-    return sigma
+    return scattered(
+        count if among is None else among.size, used if among is None else np.searchsorted(among, used), values
+    )
 
 
 def round_to(run: Run, by: Sequence[Array], most: int | None = 0) -> int:

@@ -13,19 +13,16 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.implicit import Implicit, Search
 from mipfs.inner.boolean import Boolean, Solved
 from mipfs.kernels.bound import U, gains, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Dual, decoded, dual_value_below
 from mipfs.run.run import Run
 from mipfs.selection.selection import Rows
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 TINY = float(np.finfo(float).tiny)
 """What a computed |ω| may be that a search takes for zero."""
@@ -113,8 +110,7 @@ def searched(run: Run) -> Searched:
     settings = run.settings.growth
     few = max(settings.entering, 4 * problem.M)
     alpha = loss.Solver(problem.data, problem.c_i, problem.bias).solve(np.empty(0, dtype=np.int64), tol=1e-6).alpha
-    dual = loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias)
-    best = _judged(problem, search, dual)
+    best = _judged(problem, search, loss.feasible_dual(alpha, problem.c_i, problem.data.y, problem.bias))
     run.raise_bound(best.lower)
     held = np.sort(search.search(best.v, few)[0])
     for _ in range(settings.rounds if held.size and problem.M else 0):

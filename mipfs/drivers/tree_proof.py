@@ -9,18 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.boolean_node import INSIDE, OUTSIDE, States, Warm
 from mipfs.inner.propagation import Fixed
 from mipfs.inner.rows_node import RowsRelaxation
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.multipliers import cancelled
 from mipfs.proof.proof import REFUTED, Multipliers, Proof
 from mipfs.run.run import Run
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from mipfs.inner.face_layer import Face, FaceLayer
 from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures.base import Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
@@ -44,8 +45,6 @@ from mipfs.svm.labellings import Combination, combination
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 CAPABILITY = Capability(
     losses=("structural",), bound="earned, certified", bias=("none",), margins=("unit",), weights=False
@@ -86,7 +85,6 @@ class Options(Declared):
 
 def run(run: Run) -> Steps:
     """Solve the relaxation of the problem of `run`; what is found is left in it."""
-    problem = run.problem
     options = run.options
     first, least = run.cheapest()
     if first is None:
@@ -99,7 +97,7 @@ def run(run: Run) -> Steps:
     most_violated = MostViolated(run, "hull")
     sharpness = 1.0
     last: Solution | None = None
-    pool, inner = layer(problem, options.inner, run.settings.layer)
+    pool, inner = layer(run.problem, options.inner, run.settings.layer)
     if run.resume is not None:
         last, sharpness = _taken_up(run, pool, inner, most_violated)
     best = last
@@ -130,7 +128,7 @@ def run(run: Run) -> Steps:
         run.outcome.alpha = last.alpha
         labellings = inner.labellings
         run.outcome.declare = partial(
-            _declared, problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
+            _declared, run.problem, labellings.counts.copy(), labellings.losses.copy(), tuple(pool.members)
         )
         if options.refit:
             rounding.of_all(pool, last, None if options.polish else 0)
@@ -151,8 +149,13 @@ def _saved(
     """The selections and the labellings so far, the last dual vector over labellings and the best one, the solution."""
     kept = inner.labellings
     best = oracle.best[1]
-    arrays = {**pool.arrays(), "labellings": kept.counts.copy(), "losses": kept.losses.copy()}
-    arrays |= {"sharpness": np.array(sharpness), **({} if last is None else last.arrays())}
+    arrays = {
+        **pool.arrays(),
+        "labellings": kept.counts.copy(),
+        "losses": kept.losses.copy(),
+        "sharpness": np.array(sharpness),
+        **({} if last is None else last.arrays()),
+    }
     for name, dual in (("last", inner.dual), ("best", best)):
         if isinstance(dual, Combination):
             parts = {"counts": dual.counts, "losses": dual.losses, "whole": dual.whole, "q": np.array(dual.q)}

@@ -25,7 +25,7 @@ from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, stacked
 from mipfs.estimators.refit import refit
 from mipfs.estimators.samples import scikit_errors
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.problem import Problem
 from mipfs.result.result import Result
@@ -225,16 +225,13 @@ def fitted(
         made = Functions(atoms.made(ids), kept_weights)
     else:
         support = atoms.columns(ids).ids
-        coef = np.zeros(p)
-        coef[used] = w
-    mask = np.zeros(p, dtype=bool)
-    mask[support] = True
+        coef = scattered(p, used, w)
+    mask = mask_of(p, support)
     return FittedAtoms(result, mask, coef, b, n_iter, ids, sigma, atoms.names, made)
 
 
 def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[Integers, Array, float]:
     """The columns of atoms, the weights of these on the user's scale, and the intercept."""
-    data = problem.data
     columns = problem.atoms.columns(ids)
     C = problem.C
     chosen = columns.ids
@@ -246,9 +243,9 @@ def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[In
         perspective = np.ones(0)
     plain = None if np.all(perspective == 1.0) else perspective
     if isinstance(problem.atoms, Pairs):  # too many to hold a number of each
-        _, w, b = refit(data.only(chosen), np.arange(chosen.size), problem.loss, C, problem.bias, plain)
+        _, w, b = refit(problem.data.only(chosen), np.arange(chosen.size), problem.loss, C, problem.bias, plain)
         return chosen, w, b
-    return refit(data, chosen, problem.loss, C, problem.bias, plain)
+    return refit(problem.data, chosen, problem.loss, C, problem.bias, plain)
 
 
 class AtomSelector(SupportSelector):

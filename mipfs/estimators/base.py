@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -138,8 +138,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
-        mask: Mask = self.support_
-        return mask
+        return cast(Mask, self.support_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -179,8 +178,7 @@ class Classifier(ClassifierMixin, SupportSelector):  # type: ignore[misc]
         """Predict the class of every row of X, shape (n,)."""
         values = self.decision_function(X)
         best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return cast(npt.NDArray[Any], self.classes_[best])
 
 
 class LinearClassifier(Classifier):
@@ -260,8 +258,9 @@ def solved(problem: Problem, driver: str | None, **options: Any) -> tuple[Result
         gap = open_gap(result)
         found = f"at a gap of {gap:.2%}" if math.isfinite(gap) else "before there was a bound"
         more = "; a larger time_limit lets it go on" if result.stop_reason is StopReason.TIME_LIMIT else ""
-        message = f"stopped by {result.stop_reason.name} {found}, see result_{more}"
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(
+            f"stopped by {result.stop_reason.name} {found}, see result_{more}", ConvergenceWarning, stacklevel=4
+        )
     return result, n_iter
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -211,8 +211,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Predict the class of every bag, shape (B,); parameters and order as in `decision_function`."""
         values = self.decision_function(X, bags)
         best = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[best]
-        return predicted
+        return cast(npt.NDArray[Any], self.classes_[best])
 
     def score(self, X: Any, y: Any, bags: Any = None) -> float:
         """The share of bags that get their class.
@@ -246,8 +245,7 @@ class MILClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y has {what}; give every row one of the classes {self.classes_.tolist()}")
         with scikit_errors():
             codes = Bags.of(bags, given.size).classes(np.searchsorted(self.classes_, given), self.classes_, False)
-        labels: npt.NDArray[Any] = self.classes_[codes]
-        return labels
+        return cast(npt.NDArray[Any], self.classes_[codes])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -41,8 +41,7 @@ def refit(
     svm = kind.Solver(data, c, bias).solve(ids, sigma, tol=REFIT_GAP)
     b = svm.b
     if bias:
-        values = data.block(ids).scores(svm.w)
-        b = kind.intercept(values, data.y, c, b)
+        b = kind.intercept(data.block(ids).scores(svm.w), data.y, c, b)
     used, place = np.unique(ids, return_inverse=True)
     coef = np.bincount(place, svm.w, used.size) / data.scale[used]
     return used, coef, b - float(coef @ data.shift[used])

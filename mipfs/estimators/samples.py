@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -83,8 +83,7 @@ def class_weights(given: Mapping[Any, float] | str | None, classes: npt.NDArray[
     if given is None:
         return np.ones(classes.size)
     if isinstance(given, str) and given == "balanced":
-        weights: Array = totals.sum() / (classes.size * totals)
-        return weights
+        return cast(Array, totals.sum() / (classes.size * totals))
     weights = np.asarray(compute_class_weight(given, classes=classes, y=classes), dtype=float)
     bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
     if bad.size:

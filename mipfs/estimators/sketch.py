@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -110,8 +110,7 @@ class SketchSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _get_support_mask(self) -> npt.NDArray[np.bool_]:
         check_is_fitted(self)
-        mask: npt.NDArray[np.bool_] = self.support_
-        return mask
+        return cast(npt.NDArray[np.bool_], self.support_)
 
     def transform(self, X: Any) -> Any:
         """The chosen columns of X, shape (n, k); with ``rescale=True`` each times its entry of `rescaling_`.

@@ -325,8 +325,7 @@ def load(name: str | Path) -> Loaded:
         if text == entry.name:
             module = _model(entry.module)
             path = Path(str(module.__file__))
-            declare = getattr(module, "declare", None)
-            return Loaded(entry.name, path, module.build, module.problem, entry, declare)
+            return Loaded(entry.name, path, module.build, module.problem, entry, getattr(module, "declare", None))
     if text.endswith(".py"):
         path = Path(text)
         return Loaded(text, path, user_file.build_of(path))
@@ -361,8 +360,7 @@ def problem_of(model: Any) -> Problem:
         return model
     if isinstance(model, Formulation):
         return model.problem
-    attached = getattr(model, "_mipfs", None)
-    problem = getattr(attached, "problem", None)
+    problem = getattr(getattr(model, "_mipfs", None), "problem", None)
     if isinstance(problem, Problem):
         return problem
     raise UsageError(

@@ -33,8 +33,7 @@ def pyomo_of(declared: Formulation) -> Any:
     program, whole = _without_integers(declared.cvxpy)
     canonical = Canonical(program)
     columns = canonical.data["param_prob"].var_id_to_col
-    size = canonical.data["c"].size
-    names = _names(program, columns, size)
+    names = _names(program, columns, canonical.data["c"].size)
     maximise = type(program.objective).__name__ == "Maximize"
     model = pyo.ConcreteModel(declared.problem.formulation or "program")
     model.x = pyo.Var(names)
@@ -106,8 +105,7 @@ def _rows(model: Any, canonical: Canonical, x: list[Any]) -> None:
             model.rows.add(activity(r) == b[r] if r < sizes["zero"] else activity(r) <= b[r])
         else:
             model.rows.add(model.s[r] + activity(r) == b[r])
-    s = [model.s[r] for r in range(linear, len(b))]
-    place = iter(s)
+    place = iter([model.s[r] for r in range(linear, len(b))])
     for size in sizes["soc"]:
         head, *rest = _take(place, size)
         if not head.fixed:

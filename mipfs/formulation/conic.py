@@ -11,9 +11,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 
 class _Cvxpy:

@@ -21,13 +21,13 @@ from scipy import sparse
 from mipfs.data.names import unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
 if TYPE_CHECKING:
     from mipfs.formulation.program import Formulation
 
-Array = npt.NDArray[np.float64]
 
 ORIGIN = "cvxpy"
 UPPER = "upper"

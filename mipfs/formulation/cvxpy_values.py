@@ -9,6 +9,7 @@ import numpy as np
 
 from mipfs.formulation.cvxpy_attach import built_of
 from mipfs.formulation.cvxpy_rows import read_added
+from mipfs.plumbing.arrays import scattered
 
 if TYPE_CHECKING:
     from mipfs.formulation.point import Point
@@ -66,6 +67,5 @@ def _put_entries(entries: list[tuple[Any, int]], values: tuple[float | None, ...
         if variable is not None and value is not None:
             found.setdefault(variable.id, (variable, {}))[1][k] = value
     for variable, parts in found.values():
-        flat = np.zeros(variable.size)
-        flat[list(parts)] = list(parts.values())
+        flat = scattered(variable.size, list(parts), list(parts.values()))
         variable.save_value(flat.reshape(variable.shape, order="F"))

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
 from mipfs.losses import get_loss
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import importlib
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +81,7 @@ class Formulation:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""
-        copied: Formulation = pickle.loads(pickle.dumps(self))
-        return copied
+        return cast(Formulation, pickle.loads(pickle.dumps(self)))
 
 
 def check_size(data: Instance, kind: str = "Pyomo model") -> None:

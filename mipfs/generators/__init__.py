@@ -16,7 +16,7 @@ from mipfs.errors import UsageError
 from mipfs.generators import shipped
 from mipfs.generators.synthetic import INFORMATIVE, check_room, paul_2016, tan_2010, tan_2014
 from mipfs.plumbing import output_file
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.plumbing.declared import Count, Seed, declared
 from mipfs.readers.files import FORMATS
 
@@ -66,8 +66,7 @@ def aytug_one(n_samples: Count, n_features: Count, M: Count | None = None, seed:
     divisor = np.linalg.norm(X, axis=1).max()
     X /= divisor
     S = r.choice(p, M, False)
-    w = np.zeros(p)
-    w[S] = r.standard_normal(M)
+    w = scattered(p, S, r.standard_normal(M))
     parts = {"train": (X, _signs(X, w))}
     for part in ("validation", "test"):
         rows = r.standard_normal((n, p)) / divisor

@@ -8,6 +8,7 @@ import numpy as np
 
 from mipfs.data.checks import memory
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.declared import Count, Natural, Seed, Within, declared, shown
 
 POWERS = {"I": 1.0, "II": 0.3, "III": 3.0}
@@ -128,8 +129,7 @@ def tan_2014(
         raise UsageError(f"type {kind!r} is unknown; it is one of {', '.join(POWERS)}")
     r = np.random.default_rng(seed)
     S = np.sort(r.choice(n_features, M, replace=False))
-    w = np.zeros(n_features)
-    w[S] = (1.0 - r.random(M)) ** POWERS[kind]
+    w = scattered(n_features, S, (1.0 - r.random(M)) ** POWERS[kind])
     parts = {}
     for part, n in (("train", n_samples), ("test", n_test)):
         X = r.standard_normal((n_features, n)).T

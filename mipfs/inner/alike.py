@@ -10,17 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import by_label, refined
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.svm.dyadic import pieces
 from mipfs.svm.solver import MERGE_ABOVE, MERGE_BELOW
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 AT_A_TIME = 8
 """Columns that are looked at together, all samples of which are in memory at once."""

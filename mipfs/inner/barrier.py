@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve
 
 from mipfs.losses.base import Loss
+from mipfs.plumbing.arrays import Array
 from mipfs.regularisers.base import Regulariser
-
-Array = npt.NDArray[np.float64]
 
 FIRST, FALL = 0.1, 0.2
 """μ to begin with, relative to the largest weight, and its factor from one minimisation to the next."""

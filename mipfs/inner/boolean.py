@@ -26,13 +26,11 @@ from mipfs.inner.reduced_system import Polytope
 from mipfs.inner.watch import Columns, Watch, balanced
 from mipfs.kernels.bound import added, gains, largest, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, dual_value_below, scores_of
 from mipfs.settings import RelaxationSettings
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 EQUAL_WIDTH = 1e-9
 """A two-sided row this narrow, relative to its numbers, is an equation to the interior point."""

@@ -30,6 +30,7 @@ from mipfs.kernels.face_descent import Model
 from mipfs.kernels.model_step import minimise_model
 from mipfs.kernels.structures import LIMITS, Columns, Grid, Piece, RowSides, Samples, Steps, Work, given, steering_of
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
@@ -37,8 +38,6 @@ from mipfs.settings import NodeSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 _ONE = np.ones(1)

@@ -9,14 +9,11 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg.blas import dsyrk
 
 from mipfs.kernels.gram import sparse_gram
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers
 
 NUMBERS_PER_BLOCK = 1 << 21
 """Numbers in a block of a product: some hundredths of a second."""

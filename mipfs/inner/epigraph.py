@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.selection.model import selection_model
 from mipfs.solvers import highs
 
 if TYPE_CHECKING:
     from mipfs.selection.selection import Selection
-
-Array = npt.NDArray[np.float64]
 
 
 class Epigraph:

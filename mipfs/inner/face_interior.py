@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.boolean import Boolean
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution
+from mipfs.plumbing.arrays import Integers
 from mipfs.problem import Problem
-
-Integers = npt.NDArray[np.int64]
 
 
 class FaceInterior:

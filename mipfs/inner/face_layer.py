@@ -21,12 +21,10 @@ from mipfs.inner.polytope import Polytope
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.inner.saddle import Saddle
 from mipfs.measures import Violated
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import ask
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Face(Pool):
@@ -74,9 +72,7 @@ class Face(Pool):
 
     def mixture(self, mu: Array, count: int) -> Array:
         """σ, shape (count,)."""
-        sigma = np.zeros(count)
-        sigma[self.atoms] = mu
-        return sigma
+        return scattered(count, self.atoms, mu)
 
 
 class FaceLayer(Bundle):

@@ -12,18 +12,15 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner import minimax
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures import Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.settings import LayerSettings
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Combination, Labellings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEGLIGIBLE_SHARE = 1e-9
 """Share of C below which the interior-point method's α_k is what it leaves of a zero."""
@@ -185,8 +182,7 @@ class Columns:
 
     def scores(self, x: Array) -> Array:
         """w'x_i of every sample, shape (n,), for the weights scale∘x."""
-        w = np.bincount(self._places, self.scale * x, self._used.size)
-        return self._block.scores(w)
+        return self._block.scores(np.bincount(self._places, self.scale * x, self._used.size))
 
     def regulariser(self, mu: Array, x: Array) -> tuple[float, Array]:
         """½ Σ ‖x_t‖²/μ_t + Σ μ_t c_t, and μ: without penalties that of least value, which makes it ½ (Σ ‖x_t‖)²."""

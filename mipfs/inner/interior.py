@@ -24,11 +24,9 @@ import numpy.typing as npt
 
 from mipfs.inner.reduced_system import Design, Factor, Polytope, ReducedSystem
 from mipfs.losses.terms import Terms, to_boundary
+from mipfs.plumbing.arrays import Array, Integers, mask_of
 from mipfs.regularisers.base import Regulariser
 from mipfs.settings import InteriorSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 EXTRA_PROXIMAL_WEIGHT = 1e-7
 """Weight of ½(e − last e)² for the extra variables, which have no curvature of their own, and maybe no ends."""
@@ -135,8 +133,7 @@ class InteriorPoint(ReducedSystem):
         low, high = polytope.low, polytope.high
         self.has_low, self.has_high = np.isfinite(low), np.isfinite(high)
         self.below, self.above = np.where(self.has_low, low, 0.0), np.where(self.has_high, high, 0.0)
-        owned = np.zeros(m, bool)
-        owned[self.atom] = True
+        owned = mask_of(m, self.atom)
         self.proximal = np.where(owned, 1e-20, EXTRA_PROXIMAL_WEIGHT)
         self.steps = 0
         self.mu = 0.5

@@ -13,15 +13,12 @@ few columns in play, whatever their number outside, and a step takes some ten pr
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.designs import Interrupted, Sparse
 from mipfs.inner.interior import InteriorPoint
 from mipfs.inner.reduced_system import Factor
+from mipfs.plumbing.arrays import Array
 from mipfs.settings import InteriorSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def worthwhile(shape: tuple[int, int], rows: int, settings: InteriorSettings) -> bool:
@@ -145,5 +142,4 @@ class IterativeInteriorPoint(InteriorPoint):
             if Z.must_stop():
                 raise Interrupted
         dw = base + self._apply_inverse(Z.pull(d_alpha))
-        dm = Z.times(dw) + (y * db if self.bias else 0.0)
-        return dw, db, d_alpha, dm
+        return dw, db, d_alpha, Z.times(dw) + (y * db if self.bias else 0.0)

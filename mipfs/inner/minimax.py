@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.plumbing.arrays import Array
 from mipfs.solvers.cones import conic_solution
-
-Array = npt.NDArray[np.float64]
 
 
 def solve(blocks: Sequence[Array], losses: Array, costs: Array, C: float) -> tuple[Array, Array] | None:

@@ -19,11 +19,11 @@ from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import States, Warm
 from mipfs.inner.rows_node import Ask, RowsOutcome, RowsRelaxation
 from mipfs.kernels.structures import Piece
+from mipfs.plumbing.arrays import Integers
 from mipfs.problem import Problem
 from mipfs.proof.duals import DualStore
 from mipfs.settings import NodeSettings
 
-Integers = npt.NDArray[np.int64]
 Found = Piece | RowsOutcome
 Packed = tuple[bytes, Integers, Integers, Integers, Integers]
 Sparse = tuple[tuple[int, ...], npt.NDArray[np.int32], npt.NDArray[np.float32]]
@@ -121,8 +121,15 @@ def slim(found: Found) -> Any:
         return found
     total = found.totals[0]
     n_nodes, n_offers = int(total["nodes"]), int(total["offers"])
-    used = {"nodes": n_nodes, "states": n_nodes, "places": total["places"], "duals": total["duals"]}
-    used |= {"prices": total["duals"], "packed": total["bytes"], "sums": n_offers}
+    used = {
+        "nodes": n_nodes,
+        "states": n_nodes,
+        "places": total["places"],
+        "duals": total["duals"],
+        "prices": total["duals"],
+        "packed": total["bytes"],
+        "sums": n_offers,
+    }
     shorter: dict[str, Any] = {name: getattr(found, name)[: int(count)].copy() for name, count in used.items()}
     written = found.sums[:n_offers, None] >= 0.0  # the first may not have been
     offers = np.where(written, found.offers[:n_offers], np.float32(0.0))

@@ -11,15 +11,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import IN, classify
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from mipfs.plumbing.arrays import Array, Integers, Mask
 
 
 @dataclass(frozen=True, eq=False)

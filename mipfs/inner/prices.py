@@ -14,16 +14,14 @@ from functools import cached_property
 from threading import Lock
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.kernels.bound import U, rounded_down
+from mipfs.plumbing.arrays import Array
 from mipfs.proof.multipliers import broken_row, farkas
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
-
-Array = npt.NDArray[np.float64]
 
 ROUND_OFF_SHARE = 1e-9
 """Multipliers up to this size, relative to the largest, are a solver's round-off where they must cancel."""
@@ -115,8 +113,7 @@ class Pricing:
             y = np.where(np.abs(y) > ROUND_OFF_SHARE * largest, y, 0.0)
             part = self.on_extra[self.unbounded].toarray()
             reduced = -(self.on_extra @ y)[self.unbounded]
-            ends = np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded])
-            must = ~np.isfinite(ends)
+            must = ~np.isfinite(np.where(reduced > 0, self.ends[0][self.unbounded], self.ends[1][self.unbounded]))
             may = y != 0.0
             # The least change at which what the rows leave on variables without an end is zero.
             part = part[np.ix_(must, may)]

@@ -16,10 +16,9 @@ from scipy import sparse
 
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
 from mipfs.kernels.structures import RowSides
+from mipfs.plumbing.arrays import Array, Integers, changed, scattered
 from mipfs.selection.selection import Selection
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 States = npt.NDArray[np.int8]
 
 EXCESS_TOLERANCE = 2.0**-36
@@ -56,14 +55,13 @@ class Propagation:
 
     def __init__(self, selection: Selection, alive: Integers) -> None:
         rows = selection.rows
-        p = selection.n_features
         self.size, self.count, self.M = alive.size, len(rows), alive.size if selection.M is None else selection.M
         if self.count == 0:
             none = np.empty(0)
             self.sides = RowSides(np.zeros(1, dtype=np.int64), none.astype(np.int64), none, none, none, none, none)
             return
         part = sparse.csr_array(rows.matrix[:, alive])
-        extra = rows.matrix[:, p:].toarray()
+        extra = rows.matrix[:, selection.n_features :].toarray()
         ends = np.concatenate([rows.high, -rows.low])
         low, high = rows.extra.box
         with np.errstate(invalid="ignore"):
@@ -71,7 +69,7 @@ class Propagation:
             least = np.where(extra > 0, extra * low, np.where(extra < 0, extra * high, 0.0)).sum(axis=1)
             most = np.where(extra > 0, extra * high, np.where(extra < 0, extra * low, 0.0)).sum(axis=1)
         self._side = np.concatenate([np.full(self.count, -1.0), np.ones(self.count)])
-        size = np.asarray(rows.sizes[:, :p].sum(axis=1), dtype=float).ravel()
+        size = np.asarray(rows.sizes[:, : selection.n_features].sum(axis=1), dtype=float).ravel()
         finite = np.where(np.isfinite(ends), np.abs(ends), 0.0)
         self.sides = RowSides(
             part.indptr.astype(np.int64), part.indices.astype(np.int64), part.data.astype(float), ends,
@@ -117,8 +115,7 @@ class Propagation:
     def _either(self, states: States, j: int, values: tuple[int, int]) -> States | None:
         """The first of two values of an atom that breaks no row, with what follows; None when both do."""
         for value in values if states[j] == FREE else ():
-            tried = states.copy()
-            tried[j] = value
+            tried = changed(states, j, value)
             after = self(tried)
             if after.broken is None:
                 return after.states
@@ -126,9 +123,7 @@ class Propagation:
 
     def ray(self, cause: tuple[int, float]) -> Array:
         """The multipliers (r,) of a row and its side."""
-        y = np.zeros(self.count)
-        y[cause[0]] = cause[1]
-        return y
+        return scattered(self.count, cause[0], cause[1])
 
     def cause(self, side: int) -> tuple[int, float]:
         """The row of one of the sides, and the sign of its multiplier."""

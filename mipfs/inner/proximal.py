@@ -17,20 +17,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.inner.alike import alike
 from mipfs.inner.face_layer import Face
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.settings import ProximalSettings
 from mipfs.svm.projection import project
 from mipfs.svm.solver import TakenOff, kernel_columns
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MIXTURE = -1.0
 """In place of M in the kernel: the groups are selections, of which one is mixed."""
@@ -129,7 +126,6 @@ class Proximal:
 
     def _extend(self, pool: Pool) -> None:
         """Take in the groups that are new: their columns, and zero weights for them."""
-        problem = self.problem
         ids, factors, sizes = self._fresh(pool)
         self._ids = np.concatenate([self._ids, ids])
         self._scale = np.concatenate([self._scale, factors])
@@ -142,7 +138,7 @@ class Proximal:
         self._unit = _largest_spread(self._held, self._c)
         self._x = np.concatenate([self._x[:-1], np.zeros(ids.size), [b / self._unit]])
         if self._step == 0.0:
-            self._step = 0.05 * float(problem.c_i.sum())
+            self._step = 0.05 * float(self.problem.c_i.sum())
 
     def _dual(self, alpha: Array, places: Integers) -> tuple[float, Array]:
         """Value of the restricted dual at a feasible vector made from −L', and that vector."""
@@ -191,8 +187,7 @@ class FaceProximal(Proximal):
     """
 
     def _room(self) -> float:
-        M = self.problem.M
-        return float(self.problem.atoms.count if M is None else M)
+        return float(self.problem.atoms.count if self.problem.M is None else self.problem.M)
 
     def _shares(self, norms: Array) -> Array:
         from mipfs.kernels.proximal import filling

@@ -19,9 +19,7 @@ from scipy.linalg.lapack import dpotrs
 
 from mipfs.kernels.gram import scale_lower
 from mipfs.losses.terms import Terms
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array, Integers, scattered
 
 LEAST_LIFT = 1e-15
 """Relative lift of the diagonal before it is factored, multiplied by a hundred where the factor fails."""
@@ -148,8 +146,7 @@ class ReducedSystem:
         self.E = 1.0 / kappa
         per = self.zeta[atom]
         own = kappa[self.free]
-        scaled = np.zeros((k, len(S)))
-        scaled[self.free] = (h / q[atom])[:, None] * A.T[atom]
+        scaled = scattered((k, len(S)), self.free, (h / q[atom])[:, None] * A.T[atom])
         self.G = scaled
         if self.single:
             # One column to a σ: 1/κ − h²/q = ζ/(κq), for q = t²/κ + ζ and h = −t/κ.

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.barrier import Dual, descend
 from mipfs.inner.designs import Dense, Interrupted
@@ -19,12 +18,10 @@ from mipfs.inner.interior import InteriorPoint, Point, iterate
 from mipfs.inner.reduced_system import cardinality
 from mipfs.inner.watch import balanced
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
 from mipfs.svm.solver import SVM, TakenOff
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 PATIENCE = 60
 """Steps of an interior point, which takes 10 to 30, before it is taken to circle."""

@@ -20,13 +20,11 @@ import numpy.typing as npt
 from mipfs.errors import NumericalError
 from mipfs.inner.subproblem import Subproblem
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.solvers import highs
 from mipfs.svm.dyadic import rounded
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MAX_CUTS = 2000
 """Cuts after which the cutting planes are taken as they are."""

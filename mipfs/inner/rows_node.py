@@ -39,14 +39,12 @@ from mipfs.kernels.bound import added, gains, screened
 from mipfs.kernels.node import place_to_split
 from mipfs.kernels.structures import Piece
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Rows
 from mipfs.settings import NodeSettings, RelaxationSettings
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NOTHING: Integers = np.empty(0, dtype=np.int64)
 
@@ -246,10 +244,8 @@ class RowsRelaxation:
 
     def cut(self, whole: Integers, q: int) -> Cut:
         """The Benders cut of a dual vector."""
-        problem = self.problem
         alpha = decoded((whole, q))
-        value = dual_value_below(self.loss, alpha, problem.c_i)
-        return cut_from_dual(problem, alpha, value, (whole, q))
+        return cut_from_dual(self.problem, alpha, dual_value_below(self.loss, alpha, self.problem.c_i), (whole, q))
 
     def rounded(self, alpha: Array) -> tuple[Integers, int]:
         """The dual vector on the grid on which box and y'α = 0 hold exactly."""
@@ -268,8 +264,7 @@ class RowsRelaxation:
         assert prices is not None
         bound, goes_in, goes_out = self.bound(whole, q, prices, states, cutoff)
         warm = Warm(self._weights(solved), solved.b, 0.5)
-        sigma = solved.sigma[self.alive]
-        return RowsOutcome(bound, whole, q, warm, sigma, goes_in, goes_out, solved.steps, prices)
+        return RowsOutcome(bound, whole, q, warm, solved.sigma[self.alive], goes_in, goes_out, solved.steps, prices)
 
     def _weights(self, solved: Solved) -> npt.NDArray[np.float32]:
         """Weights of the alive features, or norms of the alive atoms."""

@@ -17,14 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from mipfs.inner.polytope import Polytope
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.settings import SaddleSettings
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 LEAST_GAP = 1e-15
 """Values are at most 1, so that round-off is about this large: products that are to be smaller vanish, and divide."""

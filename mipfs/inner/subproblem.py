@@ -12,11 +12,10 @@ import numpy.typing as npt
 from mipfs.inner import boolean
 from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import loss_of
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.svm.solver import SVM
-
-Array = npt.NDArray[np.float64]
 
 SUPPORT_SIGMA = 1e-7
 """A fractional σ_j below this is left out of the subproblem (the cut stays valid for every σ)."""
@@ -49,6 +48,13 @@ class Solved:
         return self.earn()
 
 
+def compile_for(problem: Problem) -> None:
+    """Compile what a run calls of a `Subproblem`: for fractional σ, and for binary ones."""
+    subproblem = Subproblem(problem)
+    for sigma in (np.full(problem.atoms.count, 0.5), np.arange(problem.atoms.count) < 2):
+        subproblem.solve(sigma.astype(float), 1e-6)
+
+
 class Subproblem:
     """v(σ) of one problem, with a warm start from one call to the next.
 
@@ -73,7 +79,6 @@ class Subproblem:
 
     def solve(self, sigma: Array, tol: float, enough: float = np.inf) -> Solved:
         """Solve at σ in [0, 1]^p to a relative gap `tol`, or until the cut proves a value of `enough`."""
-        problem = self.problem
         fixed = float(self.problem.penalty @ sigma)
         ids = np.flatnonzero(sigma > SUPPORT_SIGMA)
         columns = self.atoms.columns(ids)
@@ -84,7 +89,7 @@ class Subproblem:
         self._solver.enough = enough - fixed
         svm = self._svm(columns.ids, part, tol, start)
         stalled = svm.gap > max(STALLED_GAP_MULTIPLE * tol, STALLED_GAP) and svm.dual + fixed < enough
-        if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(problem):
+        if stalled and not self.must_stop() and np.all(sigma[ids] == 1.0) and boolean.carries(self.problem):
             svm = self._rescued(svm, sigma, tol)
         self.count += 1
         self._weights[:] = 0.0
@@ -96,15 +101,14 @@ class Subproblem:
 
     def _cut(self, svm: SVM) -> Cut:
         """The cut that a solved SVM's dual vector earns."""
-        problem = self.problem
         dual: Dual
         if svm.combination is None:
-            g = dual_value_below(self.loss, svm.alpha, problem.c_i)
+            g = dual_value_below(self.loss, svm.alpha, self.problem.c_i)
             dual = np.ldexp(svm.alpha, svm.q).astype(np.int64), svm.q
         else:
             g = svm.combination.value_below
             dual = svm.combination.dual
-        return cut_from_dual(problem, svm.alpha, g, dual)
+        return cut_from_dual(self.problem, svm.alpha, g, dual)
 
     def _svm(
         self, ids: npt.NDArray[np.int64], part: Array, tol: float, start: tuple[Array, float, Array, float] | None

@@ -14,11 +14,9 @@ from mipfs.inner.reduced_system import Polytope
 from mipfs.kernels.bound import gains, largest
 from mipfs.kernels.perspective import phi
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.regularisers.base import Regulariser
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 FEASIBLE_VIOLATION = 1e-6
 """Violation of a row, relative to its largest coefficient, up to which a point's objective is an upper bound."""
@@ -104,13 +102,12 @@ class Watch:
         return np.append(2.0 * largest(gain, room), float(squares[~self.movable].sum()))
 
     def _lower(self, point: Point) -> float:
-        problem = self.problem
         c = self.c
         alpha = np.clip(point.alpha, 0.0, self.loss.top(c))
-        if problem.bias:
+        if self.problem.bias:
             alpha = balanced(alpha, self.y)
         squares = 2.0 * self.regulariser.conjugate(self.Z.pull(alpha))  # ω² of the ridge
-        if problem.selection.is_plain:
+        if self.problem.selection.is_plain:
             taken = self._taken(squares)
             scales = self.regulariser.is_homogeneous and not np.any(self.penalty)
             t = self.loss.best_multiple(alpha, c, float(taken.sum())) if scales else None
@@ -152,8 +149,7 @@ class Watch:
             costs = np.concatenate([np.zeros(forced), self.penalty])
             room = count if self.polytope.u.size == 0 else round(float(self.polytope.u[0]))
             classes = np.empty(costs.size, np.int64)
-            tau = np.empty(costs.size)
-            return value + float(phi(w, costs, forced, room, classes, tau))
+            return value + float(phi(w, costs, forced, room, classes, np.empty(costs.size)))
         if plain and self.polytope.u.size:
             # A σ that is too large for the row is scaled down: then it is allowed, and its value an upper bound.
             sigma = sigma * min(1.0, float(self.polytope.u[0]) / float(sigma.sum()))

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
-from mipfs.svm.dyadic import Integers, balanced
+from mipfs.plumbing.arrays import Integers
+from mipfs.svm.dyadic import balanced
 
 if TYPE_CHECKING:
     from mipfs.kernels.loss import LossKernels

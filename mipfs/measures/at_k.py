@@ -12,7 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from mipfs.errors import UsageError
-from mipfs.measures.base import Array, Table, Violated
+from mipfs.measures.base import Table, Violated
+from mipfs.plumbing.arrays import Array
 
 
 class AtK(Table):

@@ -17,7 +17,8 @@ from itertools import accumulate
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.measures.base import Array, Ranking, Violated
+from mipfs.measures.base import Ranking, Violated
+from mipfs.plumbing.arrays import Array
 
 MOST_EXACT_PAIRS = 1 << 17
 """Pairs of a positive and a negative that are looked at in rational arithmetic at most."""
@@ -85,8 +86,7 @@ class AveragePrecision(Ranking):
             return None
         rising = sorted(scores[i] for i in self.positive.tolist())
         total = Fraction(0)
-        others = sorted((scores[j] for j in self.negative.tolist()), reverse=True)
-        for j, score in enumerate(others, 1):
+        for j, score in enumerate(sorted((scores[j] for j in self.negative.tolist()), reverse=True), 1):
             each = (
                 Fraction(i, (i + j) * (i + j - 1) * self.P) - 2 * (one - score) / (self.P * self.N)
                 for i, one in zip(range(self.P, 0, -1), rising, strict=True)

@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import DataError, UsageError
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from mipfs.plumbing.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

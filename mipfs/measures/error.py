@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from mipfs.measures.base import Array, Measure, Violated
+from mipfs.measures.base import Measure, Violated
+from mipfs.plumbing.arrays import Array
 
 
 class Error(Measure):

@@ -13,7 +13,8 @@ from fractions import Fraction
 import numpy as np
 
 from mipfs.compiled import compiled
-from mipfs.measures.base import Array, Table, Violated
+from mipfs.measures.base import Table, Violated
+from mipfs.plumbing.arrays import Array
 
 MOST_PAIRS, MOST_EXACT_PAIRS = 1 << 24, 1 << 12
 """Pairs (a, b) that are looked at in floating point at most, and those near the best one that are computed exactly."""

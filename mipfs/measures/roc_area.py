@@ -13,7 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from mipfs.measures.base import Array, Ranking, Violated
+from mipfs.measures.base import Ranking, Violated
+from mipfs.plumbing.arrays import Array
 
 
 class RocArea(Ranking):

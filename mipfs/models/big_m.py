@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
@@ -31,10 +30,9 @@ from mipfs.formulation.conic import Multiplier, bias_of, cp, design_of, loss_of,
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.inner.subproblem import Subproblem
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-8
 """Relative gap to which the two SVMs behind U and W are solved."""
@@ -66,9 +64,8 @@ def weight_bounds(problem: Problem, U: float | None = None) -> Array:
     UsageError
         No selection satisfies the rows, or U lies below the value of the plain SVM.
     """
-    p = problem.data.n_features
     subproblem = Subproblem(problem)
-    plain = subproblem.solve(np.ones(p), TOLERANCE).svm
+    plain = subproblem.solve(np.ones(problem.data.n_features), TOLERANCE).svm
     if U is None:
         sigma = problem.selection.repair(np.square(plain.w))
         if sigma is None:
@@ -86,10 +83,9 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
     check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
-    p = problem.data.n_features
     W = weight_bounds(problem, U)
     sigma = Sigma(problem, boolean=binary)
-    w, b = cp.Variable(p, name="w"), bias_of(problem)
+    w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     L = loss_of(problem, design_of(problem).scores(w, b))
 
     # −W_j σ_j ≤ w_j ≤ W_j σ_j

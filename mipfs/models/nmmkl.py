@@ -19,7 +19,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
@@ -27,10 +26,9 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import cp, design_of, dual_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 
 def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
@@ -44,7 +42,6 @@ def declare(problem: Problem) -> Formulation:
     check_size(problem.data, "CVXPY program")
     selection = problem.selection
     p = selection.n_features
-    c = problem.penalty
     lower, upper = selection.sigma_bounds()
     free = np.flatnonzero(upper)  # not forced out
 
@@ -65,7 +62,7 @@ def declare(problem: Problem) -> Formulation:
     room = 0.5 * q + prices[free]
     if selection.M is not None:
         room = room + 0.5 * delta
-    quadratic = 0.5 * cp.square(omega) - c[free] <= room
+    quadratic = 0.5 * cp.square(omega) - problem.penalty[free] <= room
 
     # max  g(α) − ½ (M δ + Σ_j q_j) − (ubᵀπ⁺ − lbᵀπ⁻)
     cardinality = 0.0 if selection.M is None else selection.M * delta

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.instance import Instance
@@ -27,11 +26,10 @@ from mipfs.formulation import check
 from mipfs.formulation.conic import Design, Multiplier, bias_of, cp, design_of, dual_of, loss_of
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Pool = Sequence[Any] | str
 
 
@@ -168,9 +166,7 @@ def _selection(problem: Problem, given: Any) -> Array:
         ids = values.astype(np.int64)
     else:
         ids = problem.atoms_of([str(name) for name in values])
-    sigma = np.zeros(p)
-    sigma[ids] = 1.0
-    return sigma
+    return scattered(p, ids, 1.0)
 
 
 @declared

@@ -30,10 +30,9 @@ from mipfs.formulation.conic import Multiplier, cp
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.models.reduced_mkl import Pool, allowed, selections
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
-
-Array = npt.NDArray[np.float64]
 
 GAP = 1e-6
 """Relative gap to which labellings and selections are generated."""
@@ -101,8 +100,7 @@ def declare(
     # max  Σ_k α_k Δ_k − θ
     program = cp.Problem(cp.Maximize(Delta @ alpha - theta), [cuts, alpha >= 0, cp.sum(alpha) <= problem.C])
     variables = {"alpha": alpha, "theta": theta, "mu": Multiplier(cuts)}
-    declared = Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables)
-    return attach(declared, "structural", again)
+    return attach(Formulation(problem, program, Sigma(problem, cuts, sigmas.T), variables), "structural", again)
 
 
 def _again(problem: Problem, counts: npt.ArrayLike, losses: npt.ArrayLike, pool: Array) -> Formulation:
@@ -144,9 +142,7 @@ def generated(problem: Problem) -> tuple[npt.NDArray[Any], Array, list[Array]]:
 
 def columns(problem: Problem, counts: npt.NDArray[Any]) -> Array:
     """A = (a(ȳ_1), …, a(ȳ_K)), a(ȳ) = Xᵀv, of single features, shape (p, K)."""
-    data = problem.data
-    V = problem.measured.direction(np.atleast_2d(counts))
-    return data.block().pull(V.T)
+    return problem.data.block().pull(problem.measured.direction(np.atleast_2d(counts)).T)
 
 
 @declared

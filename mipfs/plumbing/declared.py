@@ -278,7 +278,12 @@ def _words(kind: Any) -> str:
         items = {str: "names", int: "whole numbers", float: "numbers"}
         of = [items[inner] for inner in (_apart(one)[0] for one in get_args(plain)) if inner in items]
         return f"a list of {of[0]}" if of else "a list"
-    names: dict[Any, str] = {bool: "true or false", str: "text", Path: "a path", collections.abc.Mapping: "a dict"}
-    names[collections.abc.Callable] = "a function"
+    names: dict[Any, str] = {
+        bool: "true or false",
+        str: "text",
+        Path: "a path",
+        collections.abc.Mapping: "a dict",
+        collections.abc.Callable: "a function",
+    }
     usual = f"of the kind {getattr(origin, '__name__', origin)}"
     return names.get(origin, getattr(origin, "DECLARED_AS", usual))

@@ -11,17 +11,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.kernels.bound import rounded_down
+from mipfs.plumbing.arrays import Array
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 
 if TYPE_CHECKING:
     from mipfs.problem import Problem
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Dual = tuple[Any, ...]
 """α = k·2^−q as (k, q), or over labellings as (counts, whole, q): what `DualStore` or `LabelledStore` keeps."""
 

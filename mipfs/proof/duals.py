@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.duals import WIDEST, unpacked
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class DualStore:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool, Dual, decoded, scores_of
 from mipfs.proof.labelled import LabelledStore
@@ -24,8 +25,6 @@ from mipfs.proof.proof import Multipliers, Proof
 from mipfs.proof.row_tree import is_refuted
 from mipfs.svm.labellings import feasible
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Parts = list[tuple[list[int], list[float]]]
 """Positions of dual vectors and their shares, combination after combination."""
 
@@ -99,13 +98,12 @@ class Record:
 
     def refute(self, node: Node, ray: Multipliers | None) -> None:
         """Close a node without a selection: by its cardinality, a Farkas ray, or a tree of its rows."""
-        selection = self.problem.selection
-        if ray is not None or selection.exceeds(node.lb):
+        if ray is not None or self.problem.selection.exceeds(node.lb):
             self.tree.refute(node.place, ray)
             return
         box = (node.lb.astype(float), node.ub.astype(float))
         dual = self._keep(None).place
-        self.lost = not is_refuted(self.tree, node.place, box, dual, selection) or self.lost
+        self.lost = not is_refuted(self.tree, node.place, box, dual, self.problem.selection) or self.lost
 
     def finish(self, open_nodes: Iterable[Node]) -> Combined | None:
         """Close what is open; what makes the proof, or None when it was lost."""
@@ -236,10 +234,9 @@ def dual_set(problem: Problem) -> Box | Simplex:
 
 def no_dual(problem: Problem) -> Dual:
     """α = 0."""
-    n = problem.data.n_samples
     if problem.loss == "structural":
-        return np.empty((0, n), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
-    return np.zeros(n, dtype=np.int64), 0
+        return np.empty((0, problem.data.n_samples), dtype=np.uint8), np.empty(0, dtype=np.int64), 0
+    return np.zeros(problem.data.n_samples, dtype=np.int64), 0
 
 
 def empty_proof(problem: Problem, duals: Any = None, held: Integers | None = None) -> Proof:

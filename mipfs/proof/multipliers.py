@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import added, lower, rounded_down
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.proof.proof import Multipliers
 from mipfs.selection.selection import Selection
 
 if TYPE_CHECKING:
     from mipfs.selection.model import SelectionModel
 
-Array = npt.NDArray[np.float64]
 
 ROUND_OFF_SHARE = 1e-9
 """Entries of a ray, and of what they leave on an extra variable, up to this relative size are round-off."""
@@ -98,8 +98,7 @@ def broken_row(selection: Selection, low: npt.NDArray[Any], high: npt.NDArray[An
     if r < 0:
         return None
     least, _ = selection.rows.activities(*selection.box(low, high))
-    y = np.zeros(len(selection.rows))
-    y[r] = -1.0 if least[r] > selection.rows.high[r] else 1.0
+    y = scattered(len(selection.rows), r, -1.0 if least[r] > selection.rows.high[r] else 1.0)
     return shown_empty(selection, y, low, high)
 
 

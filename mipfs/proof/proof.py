@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.duals import DualStore
 from mipfs.proof.labelled import LabelledStore
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.integer[Any]]
 Multipliers = Array | tuple[Fraction, ...]
 """y (r,) of the user's rows: floats, or rational numbers where an extra variable needs its reduced cost to vanish."""

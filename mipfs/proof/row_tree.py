@@ -10,15 +10,14 @@ import dataclasses
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.own_threads import apart
 from mipfs.proof.multipliers import broken_row, cancelled, farkas, inner_below
 from mipfs.proof.proof import Proof
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection
 
-Array = npt.NDArray[np.float64]
 Box = tuple[Array, Array]
 
 MOST_LEAVES = 2000

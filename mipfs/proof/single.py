@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.kernels.bound import added, gains, lower
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, cut_from_dual, decoded, dual_value_below
 from mipfs.proof.evidence import empty_proof, no_dual
 from mipfs.proof.proof import Proof
 from mipfs.proof.row_tree import is_refuted, over_rows
 from mipfs.svm.labellings import Combination
-
-Array = npt.NDArray[np.float64]
 
 
 def zero_cut(problem: Problem) -> Cut:
@@ -31,14 +29,12 @@ def zero_cut(problem: Problem) -> Cut:
 
 def cut_of(problem: Problem, given: Array | Combination) -> Cut:
     """The cut of a dual vector, rounded to a feasible one."""
-    c = problem.c_i
-    y = problem.data.y
     if isinstance(given, Combination):
-        return cut_from_dual(problem, y * given.v, given.value_below, given.dual)
+        return cut_from_dual(problem, problem.data.y * given.v, given.value_below, given.dual)
     loss = get_loss(problem.loss)
-    dual = loss.feasible_dual(given, c, y, problem.bias)
+    dual = loss.feasible_dual(given, problem.c_i, problem.data.y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
 
 
 def single(problem: Problem, cut: Cut, wanted: float) -> Proof:
@@ -67,8 +63,7 @@ def at_hand(problem: Problem, pool: CutPool | None) -> Proof:
     best = zero_cut(problem)
     most = -math.inf
     for cut in [best] if pool is None else [best, *(pool.cut(s) for s in range(len(pool)))]:
-        gain = gains(cut.slopes, problem.penalty)
-        value = lower(cut.constant, gain, lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
+        value = lower(cut.constant, gains(cut.slopes, problem.penalty), lb > 0.5, (lb < 0.5) & (ub > 0.5), problem.M)
         best, most = (cut, value) if value > most else (best, most)
     return single(problem, best, math.inf)
 

@@ -178,8 +178,7 @@ def read_new(
         As in `read`; also a label that is neither of the two.
     """
     path = Path(path)
-    sidecar = Sidecar.beside(path)
-    table, found = _load(path, sidecar, label, n_features, labels is not None, remembered)
+    table, found = _load(path, Sidecar.beside(path), label, n_features, labels is not None, remembered)
     if labels is None:
         y = np.full(table.X.shape[0], np.nan)
     else:

@@ -43,8 +43,11 @@ def load_arrays(path: Path, content: bytes | None = None) -> dict[str, npt.NDArr
             members = archive.infolist()
             needed = sum(_checked(archive, member) for member in members)
             if needed > memory():
-                message = f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}"
-                raise DataError(message, "store what is needed, or use a larger machine", path=path)
+                raise DataError(
+                    f"its arrays would take {needed / 2**30:.3g} GB, and this machine has {memory() / 2**30:.3g}",
+                    "store what is needed, or use a larger machine",
+                    path=path,
+                )
             return {member.filename.removesuffix(".npy"): _read(archive, member) for member in members}
     except _UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -70,5 +73,4 @@ def _checked(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
-        found: npt.NDArray[Any] = npy.read_array(stream, allow_pickle=False)
-        return found
+        return npy.read_array(stream, allow_pickle=False)

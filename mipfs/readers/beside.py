@@ -43,8 +43,11 @@ def read_array(path: Path) -> npt.NDArray[Any]:
                 raise ValueError(f"it is of version {version}")
             _, _, dtype = header(stream)
             if dtype.hasobject:
-                remedy = "save numbers or strings: np.save(file, y.astype(str))"
-                raise DataError("it holds Python objects, which are not loaded", remedy, path=path)
+                raise DataError(
+                    "it holds Python objects, which are not loaded",
+                    "save numbers or strings: np.save(file, y.astype(str))",
+                    path=path,
+                )
             stream.seek(0)
             found: npt.NDArray[Any] = npy.read_array(stream, allow_pickle=False)
             more = stream.read(1)
@@ -79,8 +82,12 @@ def read_names(data: Path) -> tuple[str, ...] | None:
         if not name.strip():
             raise DataError("the line has no name", "write one name of a feature a line", path=path, line=number)
         if name in first:
-            message = f"{name!r} stands on line {first[name]} already"
-            raise DataError(message, "give every feature its own name", path=path, line=number)
+            raise DataError(
+                f"{name!r} stands on line {first[name]} already",
+                "give every feature its own name",
+                path=path,
+                line=number,
+            )
         first[name] = number
     return tuple(lines)
 
@@ -93,5 +100,8 @@ def check_count(data: Path, names: tuple[str, ...], p: int) -> None:
     DataError
     """
     if len(names) != p:
-        message = f"{len(names)} names for the {p} features of {data.name}"
-        raise DataError(message, "write one name of a feature a line, in the order of the columns", path=names_of(data))
+        raise DataError(
+            f"{len(names)} names for the {p} features of {data.name}",
+            "write one name of a feature a line, in the order of the columns",
+            path=names_of(data),
+        )

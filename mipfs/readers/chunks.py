@@ -104,6 +104,7 @@ def skip(stream: IO[bytes], size: int, path: Path) -> None:
     while size:
         found = stream.read(min(size, BYTES_AT_ONCE))
         if not found:
-            message = "it is shorter than when it was first read"
-            raise DataError(message, "begin anew: remove the unfinished store", path=path)
+            raise DataError(
+                "it is shorter than when it was first read", "begin anew: remove the unfinished store", path=path
+            )
         size -= len(found)

@@ -67,8 +67,7 @@ def to_table(
         require_label(label, names, path)
     labels, bag, weight = (by_name.pop(role, None) for role in (label, BAG, WEIGHT))
     if weight is not None and weight.dtype.kind != "f":
-        message = f"the column {WEIGHT!r} holds words"
-        raise DataError(message, "give positive numbers, or rename the column", path=path)
+        raise DataError(f"the column {WEIGHT!r} holds words", "give positive numbers, or rename the column", path=path)
     features: list[str] = []
     groups: dict[str, tuple[str, ...]] = {}
     blocks = []
@@ -145,8 +144,9 @@ def _warn_of_counter(name: str, values: npt.NDArray[Any], path: Path) -> None:
     """Say so when numbers count the rows: where the file is sorted by its labels they tell them all."""
     n = len(values)
     if n > MOST_WORDS and values[0] in (0, 1) and np.array_equal(values, values[0] + np.arange(n)):
-        message = f"{path}: column {name!r} counts the rows; leave it out, unless it is a feature"
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warnings.warn(
+            f"{path}: column {name!r} counts the rows; leave it out, unless it is a feature", DataWarning, stacklevel=2
+        )
 
 
 def _bags(column: Column) -> npt.NDArray[np.int64]:

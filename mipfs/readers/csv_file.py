@@ -125,8 +125,9 @@ def _rows(reader: Any, width: int, path: Path, cells: int | None) -> Iterator[tu
         if not row:
             continue
         if len(row) != width:
-            message = f"{len(row)} cells under {width} columns"
-            raise DataError(message, "give every column one cell", path=path, line=reader.line_num)
+            raise DataError(
+                f"{len(row)} cells under {width} columns", "give every column one cell", path=path, line=reader.line_num
+            )
         rows.append(row)
         lines.append(reader.line_num)
         if len(rows) == most:
@@ -168,8 +169,11 @@ def _counts_rows(header: list[str], rows: list[list[str]], path: Path, line: int
         return False
     first = [row[0].strip() for row in rows]
     if all(cell.isascii() and cell.isdigit() for cell in first) and len(set(first)) == len(first):
-        message = f"{path}: the unnamed first column holds row numbers and is left out; name it to keep it"
-        warnings.warn(message, DataWarning, stacklevel=2)
+        warnings.warn(
+            f"{path}: the unnamed first column holds row numbers and is left out; name it to keep it",
+            DataWarning,
+            stacklevel=2,
+        )
         return True
     if header[0]:
         return False
@@ -218,9 +222,9 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
     for i, cell in enumerate(cells):
         value = _number(cell)
         if value is not None and not np.isfinite(value):
-            message = f"column {name!r} is {cell.strip()!r}"
-            remedy = "every value must be a finite number"
-            raise DataError(message, remedy, path=path, line=lines[i])
+            raise DataError(
+                f"column {name!r} is {cell.strip()!r}", "every value must be a finite number", path=path, line=lines[i]
+            )
         if value is None:
             word_at = i if word_at is None else word_at
         else:
@@ -229,8 +233,12 @@ def _column(name: str, cells: tuple[str, ...], lines: array[int], path: Path, mi
         return decimals
     if word_at is not None and number_at is not None and not mixed:
         message = f"column {name!r} is {cells[word_at]!r} here and the number {cells[number_at]!r} on line "
-        remedy = "correct the cell; categories are written as words throughout"
-        raise DataError(f"{message}{lines[number_at]}", remedy, path=path, line=lines[word_at])
+        raise DataError(
+            f"{message}{lines[number_at]}",
+            "correct the cell; categories are written as words throughout",
+            path=path,
+            line=lines[word_at],
+        )
     return np.array([cell.strip() for cell in cells])
 
 
@@ -258,12 +266,18 @@ def _decimal_commas(name: str, cells: tuple[str, ...], lines: array[int], path: 
         thousands[i] or _number(cell) is not None for i, cell in enumerate(stripped)
     ):
         example = stripped[with_comma[0]]
-        message = f"column {name!r} is {example!r}, with a comma between thousands or before decimals"
-        remedy = f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column"
-        raise DataError(message, remedy, path=path, line=lines[with_comma[0]])
+        raise DataError(
+            f"column {name!r} is {example!r}, with a comma between thousands or before decimals",
+            f"write {example.replace(',', '')} or {example.replace(',', '.', 1)}, throughout the column",
+            path=path,
+            line=lines[with_comma[0]],
+        )
     if not all(map(_DECIMAL.fullmatch, stripped)):
         return None
     example = stripped[with_comma[0]]
-    message = f"{path}: column {name!r} has decimal commas: {example} is read as {example.replace(',', '.')}"
-    warnings.warn(message, DataWarning, stacklevel=2)
+    warnings.warn(
+        f"{path}: column {name!r} has decimal commas: {example} is read as {example.replace(',', '.')}",
+        DataWarning,
+        stacklevel=2,
+    )
     return np.array([float(cell.replace(",", ".")) for cell in stripped])

@@ -41,8 +41,11 @@ def from_frame(frame: Any, label: Label = None, labelled: bool = True) -> Table:
     if len(frame) == 0:
         raise DataError("no samples", "give at least one row of each class", path=FRAME)
     if names[0] in ROW_NUMBERS and _counts_rows(frame.iloc[:, 0]):
-        message = f"{FRAME}: the column {names[0]!r} holds row numbers and is left out; rename it to keep it"
-        warnings.warn(message, DataWarning, stacklevel=3)
+        warnings.warn(
+            f"{FRAME}: the column {names[0]!r} holds row numbers and is left out; rename it to keep it",
+            DataWarning,
+            stacklevel=3,
+        )
         return from_frame(frame.iloc[:, 1:], label, labelled)
     mixing = (label_among(label, names), BAG)
     if labelled:
@@ -81,21 +84,28 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     if values.dtype.kind in "biuf":
         return _finite(values.astype(np.float64), name)
     if values.dtype.kind not in "OUST" or values.ndim != 1:
-        message = f"column {name!r} has the type {series.dtype}"
-        raise DataError(message, "give numbers or words, or leave the column out", path=FRAME)
+        raise DataError(
+            f"column {name!r} has the type {series.dtype}", "give numbers or words, or leave the column out", path=FRAME
+        )
     is_word = np.fromiter((isinstance(value, str) for value in values), dtype=bool, count=len(values))
     if is_word.all() or (mixed and is_word.any()):
         return as_words(values)
     if is_word.any():
         word = int(np.argmax(is_word))
         number = int(np.argmin(is_word))
-        message = f"column {name!r} is {values[word]!r} in row {word + 1} and {values[number]!r} in row {number + 1}"
-        raise DataError(message, "make them all numbers or all words (astype)", path=FRAME)
+        raise DataError(
+            f"column {name!r} is {values[word]!r} in row {word + 1} and {values[number]!r} in row {number + 1}",
+            "make them all numbers or all words (astype)",
+            path=FRAME,
+        )
     try:
         return _finite(values.astype(np.float64), name)
     except (TypeError, ValueError, OverflowError):
-        message = f"column {name!r} holds a {type(values[0]).__name__}"
-        raise DataError(message, "give numbers or words, or leave the column out", path=FRAME) from None
+        raise DataError(
+            f"column {name!r} holds a {type(values[0]).__name__}",
+            "give numbers or words, or leave the column out",
+            path=FRAME,
+        ) from None
 
 
 def as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
@@ -110,6 +120,9 @@ def _word(value: Any) -> str:
 def _finite(numbers: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.float64]:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        message = f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}"
-        raise DataError(message, "every value must be a finite number", path=FRAME)
+        raise DataError(
+            f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}",
+            "every value must be a finite number",
+            path=FRAME,
+        )
     return numbers

@@ -36,8 +36,7 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     if len(classes) == 0:
         raise DataError("no samples", "give at least one sample of each class", path=path)
     if len(classes) == 1:
-        message = f"one class only: every label is {shown[0]}"
-        raise LabelError(message, "give samples of both classes", path=path)
+        raise LabelError(f"one class only: every label is {shown[0]}", "give samples of both classes", path=path)
     if len(classes) > 2:
         third = int(np.sort(first)[2])
         message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
@@ -47,8 +46,11 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     if positive is not None:
         matches = [k for k in range(2) if _same(classes[k], positive)]
         if not matches:
-            message = f"positive = {positive!r} is not one of the labels {shown[0]} and {shown[1]}"
-            raise LabelError(message, "name one of them", path=path)
+            raise LabelError(
+                f"positive = {positive!r} is not one of the labels {shown[0]} and {shown[1]}",
+                "name one of them",
+                path=path,
+            )
         chosen = matches[0]
     labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
     return np.where(table.labels == classes[chosen], 1.0, -1.0), labels
@@ -72,9 +74,12 @@ def apply_labels(table: Table, labels: Labels, path: Path) -> Array:
             signs[k] = -1.0
     y = signs[codes]
     for i in np.flatnonzero(np.isnan(y))[:1]:
-        message = f"the label {_plain(table.labels[i])!r}{_row(table, i)} is unknown to the classifier"
-        remedy = f"its labels are {labels.negative!r} and {labels.positive!r}"
-        raise DataError(message, remedy, path=path, line=_line(table, i))
+        raise DataError(
+            f"the label {_plain(table.labels[i])!r}{_row(table, i)} is unknown to the classifier",
+            f"its labels are {labels.negative!r} and {labels.positive!r}",
+            path=path,
+            line=_line(table, i),
+        )
     return y
 
 
@@ -91,8 +96,11 @@ def signed(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
     if positive is None or _same(_number(labels.positive), positive):
         return y, labels
     if not _same(_number(labels.negative), positive):
-        message = f"positive = {positive!r} is not one of the labels {labels.negative!r} and {labels.positive!r}"
-        raise LabelError(message, "name one of them", path=path)
+        raise LabelError(
+            f"positive = {positive!r} is not one of the labels {labels.negative!r} and {labels.positive!r}",
+            "name one of them",
+            path=path,
+        )
     return -y, Labels(negative=labels.positive, positive=labels.negative)
 
 
@@ -110,8 +118,11 @@ def applied(table: Table, known: Labels, path: Path) -> Array:
     for sign, label in ((-1.0, labels.negative), (1.0, labels.positive)):
         matches = [s for s, one in ((1.0, known.positive), (-1.0, known.negative)) if _same(_number(label), one)]
         if not matches:
-            message = f"the label {label!r} is unknown to the classifier"
-            raise DataError(message, f"its labels are {known.negative!r} and {known.positive!r}", path=path)
+            raise DataError(
+                f"the label {label!r} is unknown to the classifier",
+                f"its labels are {known.negative!r} and {known.positive!r}",
+                path=path,
+            )
         own[sign] = matches[0]
     return y if own[1.0] == 1.0 and own[-1.0] == -1.0 else np.where(y > 0, own[1.0], own[-1.0])
 

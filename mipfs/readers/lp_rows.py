@@ -139,8 +139,12 @@ class _Names:
             several = " and ".join(repr(features[j]) for j in sorted(meant))
             if name.startswith("extra_"):
                 several += " and an extra variable"
-            remedy = "write x<k> for feature k, or rename a feature"
-            raise DataError(f"{name!r} may stand for {several}", remedy, path=self.path, line=line)
+            raise DataError(
+                f"{name!r} may stand for {several}",
+                "write x<k> for feature k, or rename a feature",
+                path=self.path,
+                line=line,
+            )
         raise DataError(f"no feature is called {name!r}", self._remedy(name), path=self.path, line=line)
 
     def _remedy(self, name: str) -> str:

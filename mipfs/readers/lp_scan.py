@@ -101,8 +101,12 @@ def _tokens(text: str, path: Path) -> Iterator[_Token]:
             line += 1
         elif kind != "blank":
             if kind == "name" and re.match("inf|nan", word, re.IGNORECASE) and word.lower() not in _INFINITY:
-                remedy = "HiGHS takes the beginning inf or nan for a number: write x<k> for feature k"
-                raise DataError(f"the name {word!r} cannot be read", remedy, path=path, line=line)
+                raise DataError(
+                    f"the name {word!r} cannot be read",
+                    "HiGHS takes the beginning inf or nan for a number: write x<k> for feature k",
+                    path=path,
+                    line=line,
+                )
             yield _Token(kind, _RELATIONS.get(word, word), line)
         position = match.end()
     yield _Token("eof", "", line)
@@ -194,8 +198,9 @@ class _Scanner:
             number = self.take("number")
             name = self.take("name")
             if number is None or self.value(number) != 0.0:
-                remedy = "rows only: leave it empty; costs of features go to [penalty] in the .toml"
-                self.fail("an objective", remedy, line)
+                self.fail(
+                    "an objective", "rows only: leave it empty; costs of features go to [penalty] in the .toml", line
+                )
             if name is not None:
                 self.found.lines.setdefault(name.text, name.line)
 

@@ -47,23 +47,33 @@ def read_npz(path: Path, label: Label = None, labelled: bool = True) -> Table:
     known = (label, "X", *_OWN) if "X" in arrays else (label, *_OWN, *_SPARSE)
     for name in arrays:
         if name not in known:
-            message = f"the array {name!r} means nothing here"
-            raise DataError(message, f"leave it out ({nearest(name, known)})", path=path)
+            raise DataError(
+                f"the array {name!r} means nothing here", f"leave it out ({nearest(name, known)})", path=path
+            )
     if "X" not in arrays and "format" not in arrays:
-        remedy = "store X, or add y to the arrays of scipy.sparse.save_npz"
-        raise DataError(f"no matrix among the arrays {', '.join(map(repr, arrays)) or 'none'}", remedy, path=path)
+        raise DataError(
+            f"no matrix among the arrays {', '.join(map(repr, arrays)) or 'none'}",
+            "store X, or add y to the arrays of scipy.sparse.save_npz",
+            path=path,
+        )
     shape = arrays["X"].shape if "X" in arrays else _shape(arrays, path)
     if len(shape) != 2:
         raise DataError(f"X has {len(shape)} dimensions", "give a matrix of samples by features", path=path)
     n, p = shape
     if label not in arrays and labelled:
         remedy = f"say by --label which of these holds the labels: {', '.join(map(repr, arrays))}"
-        message = f"no array is called {label!r}, and no {beside.name} stands beside it"
-        raise LabelError(message, f"{remedy}; or save them there", path=path)
+        raise LabelError(
+            f"no array is called {label!r}, and no {beside.name} stands beside it",
+            f"{remedy}; or save them there",
+            path=path,
+        )
     for name, length in ((label, n), ("bag", n), ("sample_weight", n), ("feature_names", p)):
         if name in arrays and arrays[name].shape != (length,):
-            message = f"{name!r} has shape {arrays[name].shape} beside a matrix of shape {(n, p)}"
-            raise DataError(message, f"give {length} entries", path=source if name == label else path)
+            raise DataError(
+                f"{name!r} has shape {arrays[name].shape} beside a matrix of shape {(n, p)}",
+                f"give {length} entries",
+                path=source if name == label else path,
+            )
     names = arrays.get("feature_names")
     return Table(
         arrays["X"] if "X" in arrays else _sparse(arrays, n, p, path),
@@ -82,8 +92,11 @@ def _shape(arrays: Arrays, path: Path) -> tuple[int, ...]:
         raise DataError("the sparse matrix is damaged: it has no shape", _AGAIN, path=path)
     for size, what in zip(shape.tolist(), ("samples", "features"), strict=False):
         if size > MAX_FEATURES:
-            message = f"the sparse matrix has {size} {what}, and at most {MAX_FEATURES} are read"
-            raise DataError(message, "correct its shape", path=path)
+            raise DataError(
+                f"the sparse matrix has {size} {what}, and at most {MAX_FEATURES} are read",
+                "correct its shape",
+                path=path,
+            )
     return tuple(shape.tolist())
 
 
@@ -148,8 +161,9 @@ def _labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any
         numbers = values.astype(np.float64)
         bad = np.flatnonzero(~np.isfinite(numbers))
         if bad.size:
-            message = f"{label!r} is {numbers[bad[0]]} in row {bad[0] + 1}"
-            raise DataError(message, "give every sample a finite label", path=path)
+            raise DataError(
+                f"{label!r} is {numbers[bad[0]]} in row {bad[0] + 1}", "give every sample a finite label", path=path
+            )
         return numbers
     if values.dtype.kind != "U":
         raise DataError(f"{label!r} holds values of type {values.dtype}", "give numbers or strings", path=path)

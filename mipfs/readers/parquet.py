@@ -98,14 +98,18 @@ def column(name: str, values: Any, path: Path) -> Column:
         raise DataError(f"column {name!r} has the type {kind}", "store numbers or words", path=path)
     if values.null_count:
         row = int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        message = f"column {name!r} has no value in row {row}"
-        raise DataError(message, "fill it in, or leave out the sample or the column", path=path)
+        raise DataError(
+            f"column {name!r} has no value in row {row}", "fill it in, or leave out the sample or the column", path=path
+        )
     array = values.to_numpy(zero_copy_only=False)
     if not (numeric or pa.types.is_decimal(kind)):
         return np.asarray(array, dtype=np.str_)
     numbers = np.asarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        message = f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}"
-        raise DataError(message, "every value must be a finite number", path=path)
+        raise DataError(
+            f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}",
+            "every value must be a finite number",
+            path=path,
+        )
     return numbers

@@ -51,8 +51,7 @@ def read_select(
         rows.append(Row(f"implies[{a} -> {b}]", {a: 1.0, b: -1.0}, -INF, 0.0, _origin(sidecar, "implies", a, b)))
     for names in _lists(sidecar, content, features, "conflicts"):
         terms = dict.fromkeys(names, 1.0)
-        origin = _origin(sidecar, "conflicts", *names)
-        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, origin))
+        rows.append(Row(f"conflicts[{', '.join(names)}]", terms, -INF, 1.0, _origin(sidecar, "conflicts", *names)))
     for key in ("at_most", "at_least", "exactly"):
         rows += _counts(sidecar, content, features, key)
     return _defaults(sidecar, content, features), tuple(rows)
@@ -61,8 +60,12 @@ def read_select(
 def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str, int]) -> SelectDefaults:
     M = content.get("M")
     if M is not None and (isinstance(M, bool) or not isinstance(M, int) or not 0 <= M <= len(features)):
-        remedy = f"write a whole number from 0 to {len(features)}, the number of features"
-        sidecar.fail(f"[select] M is {M!r}", remedy, "select", "M")
+        sidecar.fail(
+            f"[select] M is {M!r}",
+            f"write a whole number from 0 to {len(features)}, the number of features",
+            "select",
+            "M",
+        )
     forced: dict[str, list[str]] = {}
     for key in ("forced_in", "forced_out"):
         value = content.get(key, [])
@@ -70,8 +73,13 @@ def _defaults(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[st
         sidecar.check_features(forced[key], features, "select", key)
     for name in forced["forced_in"]:
         if name in forced["forced_out"]:
-            message = f"[select] {name!r} is both forced_in and forced_out"
-            sidecar.fail(message, "keep one of the two", "select", "forced_out", name)
+            sidecar.fail(
+                f"[select] {name!r} is both forced_in and forced_out",
+                "keep one of the two",
+                "select",
+                "forced_out",
+                name,
+            )
     return SelectDefaults(M, tuple(forced["forced_in"]), tuple(forced["forced_out"]))
 
 
@@ -109,8 +117,7 @@ def _counts(sidecar: Sidecar, content: Mapping[str, Any], features: Mapping[str,
         lower = -INF if key == "at_most" else float(k)
         upper = INF if key == "at_least" else float(k)
         terms = dict.fromkeys(names, 1.0)
-        origin = _origin(sidecar, key, *names)
-        rows.append(Row(f"{key}[{place}]", terms, lower, upper, origin))
+        rows.append(Row(f"{key}[{place}]", terms, lower, upper, _origin(sidecar, key, *names)))
     return rows
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Never
+from typing import Any, Never, cast
 
 from mipfs.data.instance import SCALINGS, Scaling, nearest
 from mipfs.errors import DataError
@@ -79,26 +79,22 @@ class Sidecar:
     @property
     def label(self) -> str | None:
         """The name of the label column."""
-        value: str | None = self._of("data", "label")
-        return value
+        return cast(str | None, self._of("data", "label"))
 
     @property
     def positive(self) -> str | float | None:
         """The label that becomes +1."""
-        value: str | float | None = self._of("data", "positive")
-        return value
+        return cast(str | float | None, self._of("data", "positive"))
 
     @property
     def scale(self) -> Scaling | None:
         """The scaling that the data asks for."""
-        value: Scaling | None = self._of("data", "scale")
-        return value
+        return cast(Scaling | None, self._of("data", "scale"))
 
     @property
     def names(self) -> list[str] | None:
         """The names of the features, where the data does not carry them itself."""
-        value: list[str] | None = self._of("features", "names")
-        return value
+        return cast(list[str] | None, self._of("features", "names"))
 
     def amounts(self, table: str, features: Mapping[str, int]) -> dict[str, float]:
         """The numbers >= 0 of ``[cost]`` or ``[penalty]``, by feature name."""
@@ -123,8 +119,7 @@ class Sidecar:
         """Refuse a name that is no feature."""
         for name in names:
             if name not in features:
-                hint = nearest(name, list(features))
-                self.fail(f"[{table}] no feature is called {name!r}", hint, table, key, name)
+                self.fail(f"[{table}] no feature is called {name!r}", nearest(name, list(features)), table, key, name)
 
     def number(self, value: Any, what: str, table: str, *words: str) -> float:
         """A finite number >= 0, or an error that says `what` it should be."""

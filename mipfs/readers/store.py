@@ -18,7 +18,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -173,8 +173,7 @@ class FilePart(Part):
     def values(self) -> Csc | Floats:
         """The stored values."""
         if self._files.manifest.dense:
-            found: Floats = self._array("data", self.n, self.width)
-            return found
+            return cast(Floats, self._array("data", self.n, self.width))
         data, indptr = self._array("data"), self._array("indptr", self.width + 1)
         indices = self._array("indices", *data.shape)
         if indptr[0] != 0 or indptr[-1] != data.size:
@@ -184,8 +183,7 @@ class FilePart(Part):
     @cached_property
     def sums(self) -> npt.NDArray[np.float32]:
         """At least Σ_i |x_ij|."""
-        found: npt.NDArray[np.float32] = self._array("sums", self.width)
-        return found
+        return cast(npt.NDArray[np.float32], self._array("sums", self.width))
 
     @property
     def most(self) -> float:

@@ -112,9 +112,12 @@ def svmlight_chunks(
                 known = piece.bags >= 0
                 has_bags = bool(known[0]) if has_bags is None else has_bags
                 for k in np.flatnonzero(known != has_bags)[:1]:
-                    message = "qid: stands on some lines only"
-                    where = int(piece.lines[k])
-                    raise DataError(message, "give every sample its bag", path=path, line=where)
+                    raise DataError(
+                        "qid: stands on some lines only",
+                        "give every sample its bag",
+                        path=path,
+                        line=int(piece.lines[k]),
+                    )
                 yield Chunk(
                     piece.labels,
                     np.diff(piece.ends, prepend=0),
@@ -199,8 +202,9 @@ class _Lines:
         where = _ints(lines)
         _check_entries(ids, given, ends, where, self)
         for k in np.flatnonzero(~np.isfinite(_floats(labels)))[:1]:
-            message = f"the label is {labels[k]}"
-            raise DataError(message, "give every sample a finite label", path=self.path, line=lines[k])
+            raise DataError(
+                f"the label is {labels[k]}", "give every sample a finite label", path=self.path, line=lines[k]
+            )
         kept = given != 0.0
         width = int(ids.max(initial=0))
         ends = np.concatenate([[0], np.cumsum(kept)])[ends[1:]]
@@ -312,19 +316,30 @@ def _diagnosis(line: bytes, path: Path, number: int) -> DataError:
     """The first thing that is wrong with a line."""
     label, *tokens = line.split()
     if not _is_number(label):
-        message = f"the line begins with {_shown(label)} where the label should stand"
-        return DataError(message, "begin it with the label, a number", path=path, line=number)
+        return DataError(
+            f"the line begins with {_shown(label)} where the label should stand",
+            "begin it with the label, a number",
+            path=path,
+            line=number,
+        )
     for place, token in enumerate(tokens):
         if token.startswith(b"qid:"):
             if place == 0 and re.fullmatch(rb"qid:\d{1,18}", token):
                 continue
-            message = f"misplaced or ragged {_shown(token)}"
-            remedy = "write qid: and a whole number after the label"
-            return DataError(message, remedy, path=path, line=number)
+            return DataError(
+                f"misplaced or ragged {_shown(token)}",
+                "write qid: and a whole number after the label",
+                path=path,
+                line=number,
+            )
         if not _PAIR.fullmatch(token) or not _is_number(token.partition(b":")[2]):
             last = "; the line looks truncated" if place == len(tokens) - 1 else ""
-            message = f"{_shown(token)} is not index:value{last}"
-            return DataError(message, "write a whole number, a colon and a number", path=path, line=number)
+            return DataError(
+                f"{_shown(token)} is not index:value{last}",
+                "write a whole number, a colon and a number",
+                path=path,
+                line=number,
+            )
     raise AssertionError("unreachable: every token is sound")
 
 

@@ -99,9 +99,12 @@ class Columns:
     def _be(self, name: str, others: Any, what: str, lines: Any) -> None:
         """Refuse a column that was of the other kind before."""
         if name in others:
-            message = f"column {name!r} holds {what} above this line, and something else here"
-            remedy = "correct the cells; categories are written as words throughout"
-            raise DataError(message, remedy, path=self.path, line=None if lines is None else int(lines[0]))
+            raise DataError(
+                f"column {name!r} holds {what} above this line, and something else here",
+                "correct the cells; categories are written as words throughout",
+                path=self.path,
+                line=None if lines is None else int(lines[0]),
+            )
 
     def _bags(self, column: Column, lines: Any) -> Any:
         numbers = column.astype(float) if column.dtype.kind == "f" else np.full(len(column), np.nan)
@@ -114,8 +117,9 @@ class Columns:
 
     def _weights(self, column: Column, lines: Any) -> Any:
         if column.dtype.kind != "f":
-            message = f"the column {WEIGHT!r} holds words"
-            raise DataError(message, "give positive numbers, or rename the column", path=self.path)
+            raise DataError(
+                f"the column {WEIGHT!r} holds words", "give positive numbers, or rename the column", path=self.path
+            )
         return column.astype(float)
 
 
@@ -144,14 +148,12 @@ def named(position: dict[str, Any], names: Sequence[str]) -> tuple[list[int], li
 
 def csv_chunks(path: Path, stream: IO[bytes], label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a CSV file; what `read_csv` refuses is refused, where it is met."""
-    found = csv_file.batches(path, stream, label, cells=CELLS, done=_done(position))
-    return _chunks(found, path, label, position)
+    return _chunks(csv_file.batches(path, stream, label, cells=CELLS, done=_done(position)), path, label, position)
 
 
 def parquet_chunks(path: Path, label: Label, position: dict[str, Any] | None) -> Iterator[Chunk]:
     """The samples of a Parquet file, batch after batch; pyarrow goes to and fro in it."""
-    found = parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position))
-    return _chunks(found, path, label, position)
+    return _chunks(parquet.batches(path, plainly_opened, cells=CELLS, done=_done(position)), path, label, position)
 
 
 def _done(position: dict[str, Any] | None) -> int:

@@ -116,8 +116,7 @@ def _bars(chart: Bars, ax: Any) -> None:
 def _grid(chart: Grid, ax: Any) -> None:
     cells = np.array(chart.cells, dtype=float).reshape(len(chart.rows), len(chart.columns))
     ax.imshow(cells, aspect="auto", cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest")
-    every = max(1, -(-len(chart.columns) // MOST_NAMES))
-    shown = range(0, len(chart.columns), every)
+    shown = range(0, len(chart.columns), max(1, -(-len(chart.columns) // MOST_NAMES)))
     ax.set_xticks(list(shown), [_plain(chart.columns[j]) for j in shown])
     beside = [f" ({text})" for text in chart.right] or [""] * len(chart.rows)
     names = [_plain(f"{name}{text}") for name, text in zip(chart.rows, beside, strict=True)]

@@ -198,8 +198,7 @@ def _band(chart: Lines, x: Scale, y: Scale) -> str:
     for values in (top, low):
         piece = [(AREA_UNITS * x.place(chart.x[k]), _y(y, float(values[k] or 0.0))) for k in both]
         drawn.append(_corners(piece, AREA_UNITS if chart.x_limits is not None else None) if chart.is_step else piece)
-    outline = [*drawn[0], *reversed(drawn[1])]
-    return _path(_joined(outline) + "Z", "band")
+    return _path(_joined([*drawn[0], *reversed(drawn[1])]) + "Z", "band")
 
 
 def _corners(piece: Sequence[tuple[float, float]], end: float | None) -> list[tuple[float, float]]:

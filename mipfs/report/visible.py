@@ -8,8 +8,10 @@ text that is not ours prints it by way of this file.
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
+from typing import Any
 
 OBEYED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Unicode's categories: control codes, formats (directions, joiners), halves of characters, ends of lines."""
@@ -36,6 +38,11 @@ def escaped(text: str) -> str:
 def in_json(text: str) -> str:
     """A JSON text of the same meaning with such characters as JSON escapes them."""
     return text if text.isascii() and "\x7f" not in text else OUTSIDE.sub(_in_json, text)
+
+
+def finite_or_none(value: Any) -> Any:
+    """A value for JSON, which has no infinity: None for a number that is not finite."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _one(character: str) -> str:

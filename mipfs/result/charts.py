@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines, Mosaic
 from mipfs.report.numbers import listed, number, percent
@@ -19,7 +20,6 @@ from mipfs.result.near_report import answer
 from mipfs.result.prediction import sizes
 from mipfs.result.result import Record, Result
 
-Array = npt.NDArray[np.float64]
 EARLY_SHARE = 0.02
 """The share of a run after which its curves are worth a frame: first incumbents may be a thousand times the last."""
 MOST_HEIGHT = 4.0

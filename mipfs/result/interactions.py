@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.monomials import Monomials
+from mipfs.plumbing.arrays import Array
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
-
-Array = npt.NDArray[np.float64]
 
 
 def made_of(result: Result) -> Mapping[str, Any] | None:

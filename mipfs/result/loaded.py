@@ -61,8 +61,7 @@ def point_of(result: Result, problem: Problem) -> Point:
     sigma = np.zeros(atoms.count)
     on_user_scale = np.zeros(data.n_features)
     sigma[problem.atoms_of(result.selected)] = 1.0
-    ids = data.columns_of(list(result.weights))
-    on_user_scale[ids] = list(result.weights.values())
+    on_user_scale[data.columns_of(list(result.weights))] = list(result.weights.values())
     w = on_user_scale * data.scale
     b = result.intercept + float(on_user_scale @ data.shift)
     columns = atoms.columns(np.arange(atoms.count))

@@ -20,14 +20,13 @@ from mipfs.data import linear
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import as_words, column_values, is_frame
 from mipfs.result.interactions import functions_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 MOST_NAMES = 12
 """Columns or categories that a message lists."""
 NUMBERS = "give numbers, a data frame with the columns of training, or an Instance"

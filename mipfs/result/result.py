@@ -320,15 +320,19 @@ class Result(Plotted):
 
     def to_json(self) -> str:
         """The result as JSON, schema 1: a value that was not earned is null, never NaN or Infinity."""
-        document: dict[str, Any] = {"schema": SCHEMA, "gap": self.gap}
-        document |= {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY}
-        document |= {"status": self.status.name, "stop_reason": self.stop_reason.name}
-        document["settings"] = None if self.settings is None else self.settings.stated()
-        document["trace"] = [
-            {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
-            | ({"upper": r.upper} if math.isfinite(r.upper) else {})
-            for r in self.trace
-        ]
+        document = {
+            "schema": SCHEMA,
+            "gap": self.gap,
+            **{name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _IN_MEMORY},
+            "status": self.status.name,
+            "stop_reason": self.stop_reason.name,
+            "settings": None if self.settings is None else self.settings.stated(),
+            "trace": [
+                {"seconds": r.seconds, "iteration": r.iteration, "objective": r.objective, "bound": r.bound}
+                | ({"upper": r.upper} if math.isfinite(r.upper) else {})
+                for r in self.trace
+            ],
+        }
         return in_json(json.dumps(result_json.plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
     @classmethod

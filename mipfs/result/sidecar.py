@@ -22,6 +22,7 @@ from mipfs.plumbing.declared import checked, shown
 from mipfs.proof import pair
 from mipfs.proof.proof import Proof
 from mipfs.readers.arrays import load_arrays
+from mipfs.report.visible import finite_or_none
 from mipfs.result.fitted import within
 from mipfs.selection.selection import Rows
 
@@ -69,7 +70,7 @@ class Claim:
 
     def entry(self) -> dict[str, Any]:
         """The entry "certificate" of the JSON, but for the file."""
-        claimed = {"kind": self.kind, "bound": None if self.bound is None else _finite(self.bound), "gap": self.gap}
+        claimed = {"kind": self.kind, "bound": finite_or_none(self.bound), "gap": self.gap}
         return claimed | ({"derived": [*self.derived]} if self.derived else {})
 
     def packed(self) -> bytes:
@@ -175,7 +176,7 @@ def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
         part = slice(rows.matrix.indptr[r], rows.matrix.indptr[r + 1])
         pairs = zip(rows.matrix.indices[part], rows.matrix.data[part], strict=True)
         terms = {names[j] if j < p else extra.names[j - p]: float(a) for j, a in pairs}
-        ends = {"lb": _finite(rows.lb[r]), "ub": _finite(rows.ub[r])}
+        ends = {"lb": finite_or_none(float(rows.lb[r])), "ub": finite_or_none(float(rows.ub[r]))}
         described.append({"name": name, "terms": terms} | ends | {"origin": rows.origins[r]})
     return {"rows": described, "extra": stated_extra(extra)}
 
@@ -183,13 +184,13 @@ def stated(rows: Rows, names: Sequence[str]) -> dict[str, Any]:
 def stated_extra(extra: Extras) -> dict[str, dict[str, Any]]:
     """Extra variables by name as the JSON has them."""
     return {
-        name: {"lb": _finite(extra.lb[k]), "ub": _finite(extra.ub[k]), "integer": bool(extra.integer[k])}
+        name: {
+            "lb": finite_or_none(float(extra.lb[k])),
+            "ub": finite_or_none(float(extra.ub[k])),
+            "integer": bool(extra.integer[k]),
+        }
         for k, name in enumerate(extra.names)
     }
-
-
-def _finite(end: float) -> float | None:
-    return float(end) if math.isfinite(end) else None
 
 
 def _checked(
@@ -214,5 +215,6 @@ def _read(path: Path, content: bytes | None = None) -> Mapping[str, npt.NDArray[
     try:
         return load_arrays(path, content)
     except DataError as error:
-        remedy = "give the file that `mipfs solve --json` wrote"
-        raise DataError(f"not a certificate ({error.message})", remedy, path=path) from None
+        raise DataError(
+            f"not a certificate ({error.message})", "give the file that `mipfs solve --json` wrote", path=path
+        ) from None

@@ -68,8 +68,9 @@ class State:
         try:
             driver, stamp, said, *version = json.loads(arrays.pop("about").tobytes())
         except (KeyError, ValueError, TypeError):
-            remedy = "give the file that checkpoint= or --checkpoint wrote"
-            raise DataError("this is no state of a run", remedy, path=path) from None
+            raise DataError(
+                "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
+            ) from None
         if version != [VERSION]:
             raise DataError("this is the state of a run of another version of mipfs", "begin the run anew", path=path)
         state = cls(driver, stamp, arrays)

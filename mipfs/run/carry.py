@@ -11,20 +11,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import same_data
 from mipfs.errors import UsageError
 from mipfs.inner.epigraph import Epigraph
 from mipfs.kernels.bound import gains, rounded_down
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import scattered
 from mipfs.plumbing.own_threads import apart
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, CutPool, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.solvers import highs
 from mipfs.svm.labellings import combination, feasible
-
-Array = npt.NDArray[np.float64]
 
 MOST_LPS = 200
 """LPs at most to find the cuts that matter."""
@@ -55,8 +53,7 @@ def taken_over(pool: CutPool, problem: Problem) -> CutPool:
             shrink = _shrunk_labelled if problem.loss == "structural" else _shrunk
             cut = shrink(problem, cut, ratio)
         elif not constant:
-            g = dual_value_below(loss, decoded(cut.dual), problem.c_i)
-            cut = replace(cut, constant=g)
+            cut = replace(cut, constant=dual_value_below(loss, decoded(cut.dual), problem.c_i))
         own.add(cut)
     return own
 
@@ -75,11 +72,9 @@ def _check_same(before: Problem, now: Problem) -> None:
 def _shrunk(problem: Problem, cut: Cut, ratio: float) -> Cut:
     """The cut of ratio·α, made feasible."""
     loss = get_loss(problem.loss)
-    c = problem.c_i
-    y = problem.data.y
-    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), c, y, problem.bias)
+    dual: Dual = loss.feasible_dual(ratio * decoded(cut.dual), problem.c_i, problem.data.y, problem.bias)
     alpha = decoded(dual)
-    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, c), dual)
+    return cut_from_dual(problem, alpha, dual_value_below(loss, alpha, problem.c_i), dual)
 
 
 def _shrunk_labelled(problem: Problem, cut: Cut, ratio: float) -> Cut:
@@ -124,8 +119,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     -------
     tuple of str, a selection of S; None when there is none
     """
-    held = np.zeros(problem.atoms.count)
-    held[problem.atoms_of(selected)] = 1.0
+    held = scattered(problem.atoms.count, problem.atoms_of(selected), 1.0)
     worth = np.zeros_like(held)
     if len(pool):
         worth = np.maximum(gains(pool.slopes[int(np.argmax(pool.values(held)))], problem.penalty), 0.0)
@@ -133,8 +127,7 @@ def support(pool: CutPool, problem: Problem, selected: tuple[str, ...]) -> tuple
     outside = np.where(held > 0.0, 0.0, worth)
     outside[np.argsort(-outside, kind="stable")[room:]] = 0.0
     # What is held comes first: adding never pushes it out.
-    scores = outside + held * (worth + 2.0 * worth.sum() + 1.0)
-    sigma = problem.selection.repair(scores)
+    sigma = problem.selection.repair(outside + held * (worth + 2.0 * worth.sum() + 1.0))
     return None if sigma is None else tuple(problem.atoms.names[g] for g in np.flatnonzero(sigma).tolist())
 
 
@@ -144,10 +137,9 @@ def _binding(pool: CutPool, problem: Problem) -> list[int]:
 
     All of them when that program cannot be solved. No bound is read off it.
     """
-    selection = problem.selection
     p = problem.atoms.count
     scale = max(1e-300, float(np.abs(pool.constants).max()))
-    rows = Epigraph(selection, problem.penalty, scale, relaxed=True)
+    rows = Epigraph(problem.selection, problem.penalty, scale, relaxed=True)
     wanted = [int(np.argmax(pool.constants))]
     inside = []
     binding = set[int]()

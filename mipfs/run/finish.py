@@ -119,8 +119,7 @@ def claim_of(run: Run) -> Claim | None:
         bound = min(bound, proof.bound) if math.isfinite(bound) else proof.bound
     if outcome.proof is not None and run.bound_source == "dual":
         run.bound = bound
-    derived = problem.selection.stated_derived()
-    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, derived)
+    return Claim(proof, outcome.proof_kind, run.claimed(bound), gap, run.claimed, problem.selection.stated_derived())
 
 
 def _reading(atoms: Atoms, columns: Collection[str], selected: Collection[str]) -> dict[str, Any] | None:

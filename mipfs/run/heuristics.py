@@ -13,16 +13,13 @@ import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved, Subproblem
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers, Mask, changed
 from mipfs.proof.cuts import CutPool
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Evaluated, Found, Value
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.swaps import Swaps
 from mipfs.run.ties import Ties
 from mipfs.run.validation import Validator
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 Listed = list[tuple[Mask, Value]]
 
@@ -107,8 +104,7 @@ class Supports:
             best = best[gain[best] > 0.0]
             if not best.size:
                 break
-            sigma = sigma.copy()
-            sigma[best] = True
+            sigma = changed(sigma, best, True)
         if not run.must_stop and not run.oracle.contains(sigma):
             self.round(np.square(self.subproblem.weights()))
 
@@ -123,8 +119,7 @@ class Supports:
             without[idle] = True
             self._padded[key] = sigma, without
         if self.validator is not None:
-            columns = run.problem.atoms.columns(solved.ids)
-            self.validator.see(columns.ids, solved.svm.w, solved.svm.b)
+            self.validator.see(run.problem.atoms.columns(solved.ids).ids, solved.svm.w, solved.svm.b)
 
     def _idle(self, solved: Solved, objective: float) -> Integers:
         """The atoms of no cost that S does not force in and whose weight is 0, as far as the value can tell.
@@ -273,10 +268,9 @@ class Supports:
     ) -> tuple[Mask, Array | None, float]:
         """The largest exchange that improves on `value`, the scores after it and its value; None when none does."""
         run = self.run
-        penalty = self.run.problem.penalty
         inside, outside = np.flatnonzero(sigma), np.flatnonzero(~sigma)
-        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - penalty[inside], kind="stable")]
-        gain = gains(scores[outside], penalty[outside])
+        least = inside[np.argsort(0.5 * np.square(sizes[inside]) - run.problem.penalty[inside], kind="stable")]
+        gain = gains(scores[outside], run.problem.penalty[outside])
         most = outside[np.argsort(-gain, kind="stable")[: inside.size]]
         size = min(-(-inside.size // 2), most.size)
         while size > 0 and not run.must_stop and self.subproblem.count < last:

@@ -20,8 +20,6 @@ from mipfs.proof.evidence import no_dual
 from mipfs.run.run import Incumbent, Run
 from mipfs.run.stored import as_stored
 
-Array = npt.NDArray[np.float64]
-
 LISTED_GAP = 1e-9
 """Relative gap to which a listed support is solved."""
 PROVEN_ACCURACY = 5e-7

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import UsageError
+from mipfs.plumbing.arrays import Mask
 from mipfs.run.listed import Shown, shown, values_by_name
 from mipfs.run.stored import as_stored
 
 if TYPE_CHECKING:
     from mipfs.run.run import Run
 
-Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 SEARCH_ALLOWANCE = 1e-7
@@ -73,7 +73,7 @@ class Value:
     stands_at: float = math.inf
 
 
-class Evaluated:
+class Evaluated(dict[bytes, Value]):
     """The supports that a run has evaluated, by their packed σ, and which of them belong to its list.
 
     Parameters
@@ -83,7 +83,6 @@ class Evaluated:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._known: dict[bytes, Value] = {}
         self._counted: list[float] = []
         self._rows: Bytes = np.empty((0, -(-run.problem.atoms.count // 8)), dtype=np.uint8)
         self._objectives = np.empty(0)
@@ -93,39 +92,27 @@ class Evaluated:
         """The atoms that cost something."""
         return np.packbits(self.run.problem.penalty > 0.0)
 
-    def __contains__(self, key: bytes) -> bool:
-        return key in self._known
-
-    def __getitem__(self, key: bytes) -> Value:
-        return self._known[key]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._known)
-
-    def __len__(self) -> int:
-        return len(self._known)
-
     def add(self, key: bytes, value: Value) -> None:
         """Take note of a support; one that may be padded counts for the K best once `count` says so."""
-        self._known[key] = value
+        self[key] = value
         if not value.is_padded:
             insort(self._counted, value.objective)
 
     def improve(self, sigma: Mask, objective: float, lower: float) -> None:
         """Take note of another evaluation of a support."""
         key = np.packbits(sigma).tobytes()
-        one = self._known[key]
-        self._known[key] = replace(one, objective=min(one.objective, objective), lower=max(one.lower, lower))
+        one = self[key]
+        self[key] = replace(one, objective=min(one.objective, objective), lower=max(one.lower, lower))
 
     def count(self, key: bytes) -> None:
         """Let a support that may be padded count for the K best: it is none of a smaller one's ties."""
-        insort(self._counted, self._known[key].objective)
+        insort(self._counted, self[key].objective)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All of them as arrays, for the state of a run."""
-        values = [[one.objective, one.lower, one.is_padded, one.stands_at] for one in self._known.values()]
+        values = [[one.objective, one.lower, one.is_padded, one.stands_at] for one in self.values()]
         return {
-            "found_keys": np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1]),
+            "found_keys": np.frombuffer(b"".join(self), dtype=np.uint8).reshape(-1, self._rows.shape[1]),
             "found_values": np.array(values, dtype=float).reshape(-1, 4),
             "found_counted": np.array(self._counted),
         }
@@ -133,7 +120,7 @@ class Evaluated:
     def take_up(self, kept: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on with those that `arrays` kept."""
         for key, (objective, lower, padded, at) in zip(kept["found_keys"], kept["found_values"].tolist(), strict=True):
-            self._known[key.tobytes()] = Value(objective, lower, bool(padded), at)
+            self[key.tobytes()] = Value(objective, lower, bool(padded), at)
         self._counted = kept["found_counted"].tolist()
 
     def limit(self, values: Sequence[float]) -> float:
@@ -170,25 +157,24 @@ class Evaluated:
         inside, free : (count,) atoms that are fixed to 1, and those that may still be taken
         bound : float, of the node
         """
-        if len(self._known) > len(self._objectives):
-            self._rows = np.frombuffer(b"".join(self._known), dtype=np.uint8).reshape(-1, self._rows.shape[1])
-            self._objectives = np.array([one.objective for one in self._known.values()])
+        if len(self) > len(self._objectives):
+            self._rows = np.frombuffer(b"".join(self), dtype=np.uint8).reshape(-1, self._rows.shape[1])
+            self._objectives = np.array([one.objective for one in self.values()])
         level = max(bound, 0.0)
         packed = np.packbits(inside)
         dear = np.packbits(inside | free) & self._dear
-        reached = np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)
-        rows = self._rows[reached]
+        rows = self._rows[np.flatnonzero(self._objectives * (1.0 - SEARCH_ALLOWANCE) <= level)]
         fits = np.flatnonzero(~np.any(rows & ~packed, axis=1) & ~np.any(dear & ~rows, axis=1))
         if not fits.size:
             return False
         key = rows[fits[0]].tobytes()
-        one = self._known[key]  # it stands in the list wherever one of its ties does
-        self._known[key] = replace(one, stands_at=min(one.stands_at, level))
+        one = self[key]  # it stands in the list wherever one of its ties does
+        self[key] = replace(one, stands_at=min(one.stands_at, level))
         return True
 
     def listed(self) -> list[tuple[Mask, Value]]:
         """The supports that are not proven above the limit, best first, without those that are another one's ties."""
-        ranked = sorted(self._known.items(), key=lambda item: item[1].objective)
+        ranked = sorted(self.items(), key=lambda item: item[1].objective)
         limit = self.limit(())
         count = self.run.problem.atoms.count
         least = {key: min(one.lower, one.stands_at) for key, one in ranked}
@@ -246,7 +232,6 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
     if found is None:
         return None
     problem = run.problem
-    options = run.options
     names = run.problem.atoms.names
     ties = {np.packbits(sigma).tobytes(): count for sigma, _, count in found.supports}
     listed = _ranked(run, (sigma for sigma, _, _ in found.supports))
@@ -258,15 +243,21 @@ def near_optimal(run: Run) -> Mapping[str, Any] | None:
         sigma = one.stored.sigma(problem.atoms.count)
         objective = problem.reported(one.stored.objective)
         selected = [names[int(j)] for j in one.stored.selected]
-        entry: dict[str, Any] = {"objective": objective, "gap": gap_above(objective, best), "selected": selected}
-        entry |= {"weights": one.weights, "intercept": one.intercept, "ties": ties[np.packbits(sigma).tobytes()]}
+        entry = {
+            "objective": objective,
+            "gap": gap_above(objective, best),
+            "selected": selected,
+            "weights": one.weights,
+            "intercept": one.intercept,
+            "ties": ties[np.packbits(sigma).tobytes()],
+        }
         values = values_by_name(run, sigma)
         supports.append(entry | ({} if values is None else {"extra": values}))
         times.update(selected)
     return {
         "complete": found.complete and len(listed) == len(found.supports),
-        "gap": options.pool_gap,
-        "size": options.pool_size,
+        "gap": run.options.pool_gap,
+        "size": run.options.pool_size,
         "supports": supports,
         "share": {name: count / len(listed) for name, count in times.most_common()},
     }

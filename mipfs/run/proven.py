@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms.implicit import some
 from mipfs.losses import get_loss
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.proof.cuts import Cut, decoded, dual_value_below
 from mipfs.proof.evidence import empty_proof
 from mipfs.proof.proof import Proof
 from mipfs.proof.single import single, zero_cut
 from mipfs.run.run import Run
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def prove(run: Run, lower: float, cut: Cut | None) -> None:
@@ -29,10 +26,9 @@ def prove(run: Run, lower: float, cut: Cut | None) -> None:
     run : Run
     lower, cut : the largest lower(α) of the run, and the cut of α; where its bound is larger, α = 0 proves it
     """
-    problem = run.problem
     if not np.isfinite(run.bound):
         return
-    _leave(run, single(problem, zero_cut(problem) if cut is None or lower < run.bound else cut, run.bound))
+    _leave(run, single(run.problem, zero_cut(run.problem) if cut is None or lower < run.bound else cut, run.bound))
 
 
 def prove_plain(run: Run, alpha: Array, lower: Callable[[Array, float], tuple[Integers, float]]) -> None:

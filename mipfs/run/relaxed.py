@@ -6,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.listed import values_by_name
 from mipfs.run.run import Run
 from mipfs.run.stored import on_the_data, on_users_scale
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Members = Sequence[tuple[float, Integers]]
 """Selections of S with their shares: their mixture is σ."""
 
@@ -87,8 +85,7 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
         total = float(part.sum())
         M = selection.M
         return atoms, part * (1.0 if M is None else min(1.0, M / total)) if total > 0.0 else part, None
-    sigma = np.zeros(run.problem.atoms.count)
-    sigma[atoms] = part
+    sigma = scattered(run.problem.atoms.count, atoms, part)
     found = run.oracle.nearby(sigma, ROW_ALLOWANCE)
     if found is None:
         return None
@@ -98,8 +95,7 @@ def _allowed(run: Run, atoms: Integers, part: Array) -> tuple[Integers, Array, d
 
 def _member(run: Run, share: float, chosen: Integers) -> dict[str, Any]:
     """A selection of the mixture as a result states it."""
-    sigma = np.zeros(run.problem.atoms.count, dtype=bool)
-    sigma[chosen] = True
+    sigma = mask_of(run.problem.atoms.count, chosen)
     extra = values_by_name(run, sigma)
     stated = {"share": share, "selected": [run.problem.atoms.names[int(g)] for g in chosen]}
     return stated if extra is None else stated | {"extra": extra}

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.errors import ContradictionError
+from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.machine import one_blas_thread
 from mipfs.plumbing.signals import Strike, handled, struck, unraised
 from mipfs.problem import Problem
@@ -28,7 +29,6 @@ from mipfs.settings import DriverSettings
 if TYPE_CHECKING:
     from mipfs.result.state import State
 
-Array = npt.NDArray[np.float64]
 Observer = Callable[[Record], object]
 Made = Callable[[], dict[str, npt.NDArray[Any]]] | None
 """What makes the driver's part of a state; None where it has none."""
@@ -64,9 +64,7 @@ class Incumbent:
 
     def sigma(self, count: int) -> npt.NDArray[np.bool_]:
         """σ over `count` atoms, (count,) of bool."""
-        sigma = np.zeros(count, dtype=bool)
-        sigma[self.selected] = True
-        return sigma
+        return mask_of(count, self.selected)
 
 
 class Run:
@@ -338,22 +336,15 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
     else:
         values = np.asarray(lam, dtype=float)
         given = float(values) if values.ndim == 0 else [float(value) for value in values]
-    params: dict[str, Any] = {
-        "M": problem.M,
-        "C": problem.C,
-        "lambda": given,
-        "loss": problem.loss,
-        "bias": problem.bias,
+    params = {"M": problem.M, "C": problem.C, "lambda": given, "loss": problem.loss, "bias": problem.bias}
+    where_asked = {
+        "measure": problem.measure,
+        "beta": problem.beta,
+        "k": problem.k,
+        "regulariser": None if problem.regulariser.is_ridge else problem.regulariser.stated,
+        "margin": None if problem.margin == "unit" else problem.margin,
+        "penalty": dict(problem.data.penalty) or None,
+        "forced_in": list(problem.forced_in or ()) or None,
+        "forced_out": list(problem.forced_out or ()) or None,
     }
-    params |= {name: getattr(problem, name) for name in ("measure", "beta", "k") if getattr(problem, name) is not None}
-    if not problem.regulariser.is_ridge:
-        params["regulariser"] = problem.regulariser.stated
-    if problem.margin != "unit":
-        params["margin"] = problem.margin
-    if problem.data.penalty:
-        params["penalty"] = dict(problem.data.penalty)
-    if problem.forced_in:
-        params["forced_in"] = list(problem.forced_in)
-    if problem.forced_out:
-        params["forced_out"] = list(problem.forced_out)
-    return params
+    return params | {name: value for name, value in where_asked.items() if value is not None}

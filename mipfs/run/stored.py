@@ -11,16 +11,13 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.atoms import merged
 from mipfs.losses.evaluated import Weights
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
 from mipfs.result.prediction import weights_by_name
 from mipfs.run.run import Incumbent, Run
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 STORING_LOSS = 1e-12
 """What storing, and the rounding of the value, may cost, relative to it, before longer weights are tried."""

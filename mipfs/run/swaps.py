@@ -14,19 +14,15 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.inner.subproblem import Solved
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Array, Integers, Mask, changed
 from mipfs.proof.cuts import Cut, CutPool
 from mipfs.settings import SwapSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 
 class Swaps:
@@ -131,8 +127,7 @@ class Swaps:
         failed = 0
         while failed < len(order) and not supports.run.must_stop:
             i = order.popleft()
-            without = sigma.copy()
-            without[i] = False
+            without = changed(sigma, i, False)
             yield from self._cut(without)
             if supports.was_seen(without) and self._value(without) < value:
                 sigma = without
@@ -155,8 +150,7 @@ class Swaps:
         for j in self._largest(gains, barred, width):
             if floor - gains[j] >= value or supports.run.must_stop:
                 break
-            added = base.copy()
-            added[j] = True
+            added = changed(base, j, True)
             if not supports.was_seen(added):
                 if self._bound(added) >= value or not supports.run.oracle.contains(added):
                     continue
@@ -175,8 +169,7 @@ class Swaps:
         most = max(1, min(self.settings.shaken, inside.size // 2))
         out = random.choice(inside, random.integers(min(2, most), most + 1), replace=False)
         barred = sigma.copy()
-        sigma = sigma.copy()
-        sigma[out] = False
+        sigma = changed(sigma, out, False)
         for _ in out:
             gains = (yield from self._cut(sigma))[1]
             best = self._largest(gains, barred | sigma, self.settings.drawn_from)

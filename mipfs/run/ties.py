@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.kernels.bound import gains
+from mipfs.plumbing.arrays import Mask, changed
 from mipfs.run.near_optimal import SEARCH_ALLOWANCE, Value
 from mipfs.settings import ListSettings
 
 if TYPE_CHECKING:
     from mipfs.run.heuristics import Supports
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Ties:
@@ -100,7 +99,6 @@ class Ties:
             return None
         count = 0
         for chosen in itertools.chain.from_iterable(itertools.combinations(ids.tolist(), size) for size in sizes):
-            sigma = support.copy()
-            sigma[[*chosen]] = True
+            sigma = changed(support, [*chosen], True)
             count += self.supports.run.oracle.contains(sigma)
         return count

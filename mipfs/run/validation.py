@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array
 from mipfs.result.prediction import column_of, scores_on, weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
-
-Array = npt.NDArray[np.float64]
 
 
 class Validator:

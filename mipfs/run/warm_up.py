@@ -274,8 +274,7 @@ def tiny(kind: Kind, share: float) -> Problem:
         data = Instance.from_arrays(blocks, y, scale=scaling)  # type: ignore[arg-type]
         return _posed(kind, data)
     data = Instance.from_arrays(stored, y, scale="standard" if kind.is_centred else "none")
-    values = _as_in(data.block().values, kind)
-    return _posed(kind, dataclasses.replace(data, X=values))
+    return _posed(kind, dataclasses.replace(data, X=_as_in(data.block().values, kind)))
 
 
 def _posed(kind: Kind, data: Instance) -> Problem:

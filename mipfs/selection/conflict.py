@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from mipfs.errors import NumericalError
+from mipfs.plumbing.arrays import Mask
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
-
-Mask = npt.NDArray[np.bool_]
 
 MAX_ROUNDS = 300
 """Rounds of the search for a minimum set before an irreducible one is accepted."""
@@ -72,12 +70,12 @@ def _names(items: Sequence[Item], chosen: Sequence[int]) -> tuple[str, ...]:
 
 def _items(selection: Selection) -> list[Item]:
     names = selection.feature_names or tuple(f"x{j + 1}" for j in range(selection.n_features))
-    items: list[Item] = [("row", r, name) for r, name in enumerate(selection.rows.names)]
-    if selection.M is not None:
-        items.append(("cardinality", 0, "cardinality"))
-    items += [("in", j, f"forced_in[{names[j]}]") for j in selection.forced_in]
-    items += [("out", j, f"forced_out[{names[j]}]") for j in selection.forced_out]
-    return items
+    return [
+        *(("row", r, name) for r, name in enumerate(selection.rows.names)),
+        *([] if selection.M is None else [("cardinality", 0, "cardinality")]),
+        *(("in", j, f"forced_in[{names[j]}]") for j in selection.forced_in),
+        *(("out", j, f"forced_out[{names[j]}]") for j in selection.forced_out),
+    ]
 
 
 def _satisfiable(selection: Selection, items: Sequence[Item], keep: Sequence[int]) -> tuple[bool, Mask | None]:
@@ -102,9 +100,8 @@ def _met(selection: Selection, items: Sequence[Item], sigma: Mask | None) -> set
     if sigma is None:
         return set()
     rows = selection.rows
-    p = selection.n_features
-    activity = rows.matrix[:, :p] @ sigma.astype(float)
-    alone = np.diff(rows.matrix[:, p:].tocsr().indptr) == 0
+    activity = rows.matrix[:, : selection.n_features] @ sigma.astype(float)
+    alone = np.diff(rows.matrix[:, selection.n_features :].tocsr().indptr) == 0
     holds = alone & (activity >= rows.lb) & (activity <= rows.ub)
 
     def is_met(kind: str, place: int) -> bool:

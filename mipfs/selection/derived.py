@@ -52,10 +52,9 @@ class ChvatalGomory:
         """The coefficients by atom and the end; a `UsageError` where the multipliers do not fit the rows."""
         rows = selection.rows
         p = selection.n_features
-        most = selection.M
-        if min([self.cardinality, *self.bounds.values()]) < 0 or (most is None and self.cardinality):
+        if min([self.cardinality, *self.bounds.values()]) < 0 or (selection.M is None and self.cardinality):
             raise UsageError("a derived row has a negative multiplier of a bound, or one of a row that is not there")
-        end = Fraction(self.cardinality) * (most or 0) + sum(self.bounds.values(), Fraction(0))
+        end = Fraction(self.cardinality) * (selection.M or 0) + sum(self.bounds.values(), Fraction(0))
         a: dict[int, Fraction] = dict.fromkeys(range(p), Fraction(self.cardinality)) if self.cardinality else {}
         for j, value in self.bounds.items():
             a[j] = a.get(j, Fraction(0)) + value

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.selection.selection import Selection
 from mipfs.solvers import highs
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,14 +20,12 @@ import numpy.typing as npt
 
 from mipfs.errors import NumericalError, StoppedError
 from mipfs.kernels.bound import added, traded
+from mipfs.plumbing.arrays import Array, Mask, changed
 from mipfs.plumbing.own_threads import apart
 from mipfs.selection.model import SelectionModel, selection_model
 from mipfs.selection.selection import Selection, lagrangian_bound
 from mipfs.settings import OracleSettings
 from mipfs.solvers import highs
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 CLOSED_GAP = 1e-9
 """Relative gap at which the minimum counts as found."""
@@ -243,10 +241,9 @@ class SelectionOracle:
     ) -> highs.MilpSolution:
         """The cheapest point of the relaxed S in a box (p + e,), or any."""
         model = self._relaxed
-        p = self.selection.n_features
-        units = np.concatenate([np.ones(p), model.columns])
+        units = np.concatenate([np.ones(self.selection.n_features), model.columns])
         if cost is not self._last_cost:
-            model.program.set_costs(np.broadcast_to(cost, (p,)))
+            model.program.set_costs(np.broadcast_to(cost, (self.selection.n_features,)))
             self._last_cost = cost
         model.program.fix_columns(low / units, high / units)
         return model.solve(stop)
@@ -442,6 +439,4 @@ def sum_exactly(x: npt.NDArray[Any], a: Array) -> Fraction:
 
 
 def _with(end: Array, k: int, value: float) -> Array:
-    changed = end.copy()
-    changed[k] = value
-    return changed
+    return changed(end, k, value)

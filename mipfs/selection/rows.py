@@ -28,10 +28,8 @@ from mipfs.data.checks import as_numbers
 from mipfs.data.instance import Row
 from mipfs.errors import RowError
 from mipfs.kernels.bound import U
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.plumbing.declared import Names, checked
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 ALLOWANCE = 2.0**-40
 """δ: 8,000 units of round-off, so that many decimals may be summed."""

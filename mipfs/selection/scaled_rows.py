@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.selection.rows import Rows
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NEGLIGIBLE_BITS = 58
 """A term of at most 2^-58 of the row's largest coefficient lies far below the row's allowance."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.kernels.bound import rounded_down
+from mipfs.plumbing.arrays import Array, Mask
 from mipfs.selection.derived import ChvatalGomory, rows_of
 from mipfs.selection.rows import Extras, Rows
 from mipfs.selection.scaled_rows import ScaledRows, scaled
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Extras", "Rows", "Selection", "System", "lagrangian_bound"]
 
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 DUST = 1e-12
 """Multipliers up to this size, relative to the costs, are a solver's round-off."""
@@ -157,10 +156,9 @@ class Selection:
     def all_rows(self) -> System:
         """All rows, the cardinality row first."""
         rows = self.rows
-        p = self.n_features
         if self.M is None:
             return System(rows.matrix, rows.low, rows.high)
-        ones = sparse.csr_array(np.concatenate([np.ones(p), np.zeros(len(rows.extra))])[None, :])
+        ones = sparse.csr_array(np.concatenate([np.ones(self.n_features), np.zeros(len(rows.extra))])[None, :])
         matrix = sparse.csr_array(sparse.vstack([ones, rows.matrix]))
         return System(matrix, np.append(-np.inf, rows.low), np.append(float(self.M), rows.high))
 

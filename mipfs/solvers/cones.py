@@ -17,15 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.errors import MipfsError, UsageError
-
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10, "max_iter": 500}
 """As tight as Clarabel goes; what it then calls "almost solved" is still far below the tolerances of any test."""
@@ -205,11 +203,13 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict
     settings.verbose = False
     for name, value in TIGHT.items():
         setattr(settings, name, value)
-    kinds = [clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []
-    kinds += [clarabel.NonnegativeConeT(cones["nonneg"])] if cones["nonneg"] else []
-    kinds += [clarabel.SecondOrderConeT(size) for size in cones["soc"]]
-    kinds += [clarabel.PSDTriangleConeT(size) for size in cones["psd"]]
-    kinds += [clarabel.ExponentialConeT() for _ in range(cones["exp"])]
+    kinds = [
+        *([clarabel.ZeroConeT(cones["zero"])] if cones["zero"] else []),
+        *([clarabel.NonnegativeConeT(cones["nonneg"])] if cones["nonneg"] else []),
+        *map(clarabel.SecondOrderConeT, cones["soc"]),
+        *map(clarabel.PSDTriangleConeT, cones["psd"]),
+        *(clarabel.ExponentialConeT() for _ in range(cones["exp"])),
+    ]
     found = clarabel.DefaultSolver(P, q, A, b, kinds, settings).solve()
     return {
         "status": str(found.status),
@@ -223,8 +223,7 @@ def _clarabel(P: Any, q: Array, A: Any, b: Array, cones: dict[str, Any]) -> dict
 
 def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] | None) -> dict[str, Any] | None:
     """The answer of a process of its own, or None if it was ended."""
-    home = str(Path(__file__).parents[2])
-    path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         [sys.executable, "-m", __name__],
         stdin=subprocess.PIPE,
@@ -246,8 +245,7 @@ def _in_process(request: Any, deadline: float | None, stop: Callable[[], bool] |
         pipes.join()
     if process.returncode != 0 or not answers[0]:
         raise MipfsError(f"Clarabel's process ended without an answer (exit code {process.returncode})")
-    answer: dict[str, Any] = pickle.loads(answers[0])
-    return answer
+    return cast(dict[str, Any], pickle.loads(answers[0]))
 
 
 def main() -> None:

@@ -19,12 +19,11 @@ import numpy.typing as npt
 
 from mipfs.errors import MipfsError, NumericalError
 from mipfs.plumbing import own_threads
+from mipfs.plumbing.arrays import Array
 
 if TYPE_CHECKING:
     import highspy
 
-
-Array = npt.NDArray[np.float64]
 
 SMALLEST_ENTRY = 1e-12
 """HiGHS leaves entries of a matrix out that are no larger: the least that it can be told."""
@@ -160,8 +159,7 @@ class Model:
 
     def fix_columns(self, lower: Array, upper: Array) -> None:
         """Change the bounds of the first columns."""
-        status = self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper)
-        accepted(status, "fixed features")
+        accepted(self._ready.changeColsBounds(lower.size, _places(lower.size), lower, upper), "fixed features")
 
     def set_costs(self, cost: Array, first: int = 0) -> None:
         """Change the cost of some columns, one beside the other."""

@@ -74,8 +74,7 @@ class ScipProcess:
 
         if importlib.util.find_spec("pyscipopt") is None:
             raise MissingExtraError("pyscipopt", "scip", "solving with SCIP")
-        home = str(Path(__file__).parents[2])
-        path = os.pathsep.join([home, *filter(None, [os.environ.get("PYTHONPATH")])])
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__],
@@ -86,8 +85,7 @@ class ScipProcess:
             start_new_session=True,  # Ctrl-C is for the caller, who decides what becomes of SCIP
         )
         self._lines: queue.Queue[bytes | None] = queue.Queue()
-        request = pickle.dumps((make, gap, seed))
-        self._server = threading.Thread(target=self._serve, args=(request,), daemon=True)
+        self._server = threading.Thread(target=self._serve, args=(pickle.dumps((make, gap, seed)),), daemon=True)
         self._server.start()
 
     def receive(self, timeout: float) -> Report | None:
@@ -151,8 +149,7 @@ def main() -> None:
     """Read what makes a model from standard input, solve it, and write reports as lines of JSON to standard output."""
     # SCIP and Pyomo print to standard output: the reports get a copy of it, and they the null device.
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     make, gap, seed = pickle.load(sys.stdin.buffer)
     try:
         _solve(make, gap, seed, lambda report: _send(reports, report))

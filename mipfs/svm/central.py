@@ -11,10 +11,9 @@ factorisation of the order of u.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array, scattered
 
 MOST_STEPS = 100
 """Newton steps at most: twenty are usual."""
@@ -44,8 +43,7 @@ def solve(B: Array, d: Array, gap: float) -> tuple[Array, Array]:
     size = np.abs(R).max(axis=1, initial=0.0)
     used = np.flatnonzero(size > 0.0)
     beta, x = _Iterate(R[used] / size[used, None], d, size[used]).run(gap)
-    u = np.zeros(R.shape[0])
-    u[used] = x / size[used]
+    u = scattered(R.shape[0], used, x / size[used])
     return beta, u if basis is None else np.asarray(basis @ u)
 
 

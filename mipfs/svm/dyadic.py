@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.projection import project
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 UNBALANCED_SHARE = 1e-7
 """Relative size of y'α from which on α is projected before it is rounded."""

@@ -17,10 +17,8 @@ from mipfs.data.instance import Instance
 from mipfs.kernels.bound import rounded_down
 from mipfs.kernels.kinds import FINEST
 from mipfs.measures import Measure, Violated
+from mipfs.plumbing.arrays import Array, Integers
 from mipfs.svm.dyadic import BITS, reduced
-
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 NUMBERS_PER_BLOCK = 1 << 22
 """Numbers in a block of labellings that are multiplied at a time."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
+from mipfs.plumbing.arrays import Array
 from mipfs.svm import solver
-
-Array = npt.NDArray[np.float64]
 
 MAX_STEPS, MOST_HALVINGS = 200, 40
 """Newton steps, and halvings of one of them, before an attempt is given up."""

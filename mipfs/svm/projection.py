@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from mipfs.plumbing.arrays import Array
 
 
 def project(alpha: Array, top: Array, y: Array, bias: bool, c: Array | None = None) -> Array:

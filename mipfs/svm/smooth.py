@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from mipfs.plumbing.arrays import Array
 from mipfs.svm import solver
-
-Array = npt.NDArray[np.float64]
 
 STEPS_PER_CALL = 20
 """Newton steps per call of the kernel, so that Ctrl-C is heard between calls."""

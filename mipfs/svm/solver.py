@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.data.block import Block
 from mipfs.data.instance import Instance
+from mipfs.plumbing.arrays import Array, Integers
 
 if TYPE_CHECKING:
     from mipfs.svm.labellings import Combination
 
-Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 U = 2.0**-53
 """Unit roundoff."""
@@ -370,13 +368,12 @@ def kernel_columns(data: Instance, ids: Integers, off: TakenOff, bias: bool) -> 
     shift : (k,) ndarray, center − z
     """
     part = data.block(ids)
-    y = data.y
     center = data.center[ids]
     if part.stays_sparse(DENSE_ROWS_ABOVE) and (bias or not part.is_centred):
         X = sparse.csc_array(part.values)
-        return (X.data * y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
+        return (X.data * data.y[X.indices], X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)), center
     away = off[ids]
-    return np.asfortranarray(part.dense(away) * y[:, None]), center - away
+    return np.asfortranarray(part.dense(away) * data.y[:, None]), center - away
 
 
 def _triple(rows: Any) -> tuple[Any, Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -117,8 +117,7 @@ class Design:
 
     def sums(self, values: Array) -> Array:
         """Σ over every group of one number a column, (G,)."""
-        sums: Array = np.add.reduceat(values, self.starts[:-1]) if values.size else np.zeros(0)
-        return sums
+        return cast(Array, np.add.reduceat(values, self.starts[:-1]) if values.size else np.zeros(0))
 
     def norms(self, w: Array) -> Array:
         """‖w_g‖, (G,)."""

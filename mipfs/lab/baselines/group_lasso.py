@@ -25,7 +25,7 @@ from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.group_design import Design, Solution, fista
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear, n_features
 from mipfs.lab.baselines.rfe import plain_svm
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, changed
 
 Algorithm = Literal["active", "fista", "bcd"]
 ALGORITHMS = ("active", "fista", "bcd")
@@ -175,8 +175,7 @@ class GroupLasso:
             found = design.evaluated(w, part.apply(solved.w), c, solved.b)
             if found.gap <= tol:
                 break
-            excess = found.pull.copy()
-            excess[active] = 0.0
+            excess = changed(found.pull, active, 0.0)
             most = int(np.argmax(excess))
             if excess[most] > 1.0:
                 active = np.append(active, most)

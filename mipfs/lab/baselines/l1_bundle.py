@@ -19,7 +19,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket, check_size, check_weight, linear
 from mipfs.measures import Violated, get_measure
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.solvers import highs
 from mipfs.svm.bundle import Best, ask
 from mipfs.svm.labellings import Labellings
@@ -132,8 +132,7 @@ class L1Bundle:
         if solution.status != "optimal" or solution.values is None:
             raise NumericalError("l1-bundle: HiGHS finds no optimum of the linear program; scale the data")
         parts = solution.values[1:].reshape(-1, 2)
-        w = np.zeros(self.data.n_features)
-        w[self.features] = parts[:, 0] - parts[:, 1]
+        w = scattered(self.data.n_features, self.features, parts[:, 0] - parts[:, 1])
         return w, np.maximum(self._lp.multipliers(), 0.0)
 
     def _omega(self, alpha: Array) -> Array:

@@ -83,8 +83,7 @@ def l1_svm_of_size(data: Instance, M: int, *, bias: bool = True, tol: float = TO
         M out of its range, or sparse data that are to be centred.
     """
     check_size(M, data.n_features)
-    least = _first(data, bias)
-    return searched(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, least)
+    return searched(lambda C: l1_svm(data, C, bias=bias, tol=tol, seed=seed), M, _first(data, bias))
 
 
 def _first(data: Instance, bias: bool) -> float:

@@ -182,8 +182,7 @@ class _Penalty:
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         y = self.data.y
-        ids = np.flatnonzero(np.abs(omega) > self.end)
-        H = self._gram(ids)
+        H = self._gram(np.flatnonzero(np.abs(omega) > self.end))
         H *= np.outer(y, y)
         if self.bias:
             H += np.outer(y, y)
@@ -244,8 +243,7 @@ class _Penalty:
     def at_zero(self) -> _Solution:
         """w = 0, which the balanced multiple of C proves where C is small."""
         alpha = balanced(self.c, self.data.y) if self.bias else self.c
-        n = self.data.n_samples
-        return self._judged(np.zeros(self.data.n_features), self._intercept(np.zeros(n)), alpha)
+        return self._judged(np.zeros(self.data.n_features), self._intercept(np.zeros(self.data.n_samples)), alpha)
 
     def solution(self, alpha: Array, last: Array, epsilon: float) -> _Solution:
         """The solution of the program that α gives, and its gap; `last` is the α of the ε before."""

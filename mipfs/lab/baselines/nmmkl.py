@@ -70,8 +70,7 @@ def kernel_weights(
     problem = Problem(bare(data), loss=loss, bias=bias, M=int(M), C=float(C))
     if solver == "interior":
         check_order(data, "NMMKL", MAX_ORDER)
-        p = data.n_features
-        found = Boolean(problem, bool).solve(np.zeros(p), np.ones(p), INTERIOR_GAP)
+        found = Boolean(problem, bool).solve(np.zeros(data.n_features), np.ones(data.n_features), INTERIOR_GAP)
         return found.sigma, found.cut.slopes
     if solver != "qcqp":
         raise UsageError(f"solver = {solver!r} is unknown; it is 'interior' or 'qcqp'")

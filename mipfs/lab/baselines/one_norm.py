@@ -20,7 +20,7 @@ from scipy import sparse
 from mipfs.data.instance import Instance
 from mipfs.errors import NumericalError, UsageError
 from mipfs.lab.baselines.linear import Linear, bracket
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.solvers import highs
 
 FIRST_FEATURES, MOST_ENTERING = 100, 100
@@ -58,9 +58,7 @@ class Vertex:
 
     def dense(self, p: int) -> Array:
         """w with its zeros, (p,)."""
-        w = np.zeros(p)
-        w[self.ids] = self.w
-        return w
+        return scattered(p, self.ids, self.w)
 
 
 class OneNorm:
@@ -126,8 +124,7 @@ class OneNorm:
 
     def _enter(self, scores: Array, r: Array, most: int, above: float) -> bool:
         """Take in the features of largest |ω_j|/r_j, those above a number only; whether there were any."""
-        out = np.zeros(scores.size, bool)
-        out[self.ids] = True
+        out = mask_of(scores.size, self.ids)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(out | np.isinf(r), -1.0, np.where(scores > 0.0, scores / r, 0.0))
         order = np.argsort(-ratio, kind="stable")[:most]
@@ -150,13 +147,12 @@ class OneNorm:
 
     def _restricted(self, c: Array, r: Array) -> Vertex:
         """The program over the features that stand in it."""
-        n = self.data.n_samples
         ends = r[self.ids] * self.units
         infinity = highs.infinity()
         finite = ends[np.isfinite(ends) & (ends > 0.0)]
         size = min(float(c.max()), float(finite.max(initial=0.0)) or np.inf)
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
-        self._lp.fix_columns(np.zeros(n), np.minimum(c / size, MOST_WEIGHT_RATIO))
+        self._lp.fix_columns(np.zeros(self.data.n_samples), np.minimum(c / size, MOST_WEIGHT_RATIO))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
         self._lp.set_row_bounds(-ends, ends, first=1)
         solution = self._optimum()
@@ -167,7 +163,7 @@ class OneNorm:
         ids = self.ids[used]
         w = w[used]
         b = float(multipliers[0]) + float(self.data.center[ids] @ w) if self.bias else 0.0
-        return Vertex(ids, w, b, np.clip(solution[:n] * size, 0.0, c))
+        return Vertex(ids, w, b, np.clip(solution[: self.data.n_samples] * size, 0.0, c))
 
     def _optimum(self) -> Array:
         """The columns' values at an optimum: from the last basis, or from none where that has led HiGHS astray."""

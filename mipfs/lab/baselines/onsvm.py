@@ -84,8 +84,7 @@ def onsvm_of_size(data: Instance, M: int, *, bias: bool = True) -> Linear:
     """
     check_size(M, data.n_features)
     program = OneNorm(data, bias, "ONSVM")
-    start = 2.0 * first_weight(data)
-    return of_size(lambda C: onsvm(data, C, bias=bias, program=program), int(M), start, data.scale)
+    return of_size(lambda C: onsvm(data, C, bias=bias, program=program), int(M), 2.0 * first_weight(data), data.scale)
 
 
 def fit(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, seed: int = 0) -> Linear:

@@ -19,7 +19,7 @@ from mipfs.lab.baselines.linear import Linear, check_order, check_size, check_we
 from mipfs.lab.baselines.nmmkl import Loss, solve_conic
 from mipfs.lab.baselines.rfe import plain_svm
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.problem import Problem
 
 ABOUT = About(
@@ -53,9 +53,7 @@ def qcqp_weights(data: Instance, M: int, C: float = 1.0, *, bias: bool = True, l
     check_size(M, data.n_features)
     check_weight(C)
     check_order(data, "QCQP-SSVM")
-    p = data.n_features
-    c = C * data.sample_weight
-    svm = get_loss(loss).Solver(data, c, bias).solve(np.arange(p), tol=1e-9)
+    svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(np.arange(data.n_features), tol=1e-9)
     w = svm.w
     b = svm.b
     value = svm.primal
@@ -78,8 +76,7 @@ def _priced(
         problem = Problem(data.only(working), loss=loss, bias=bias, M=min(M, working.size), C=float(C))
         declared = declare(problem)
         solve_conic(declared.cvxpy, "QCQP-SSVM")
-        w = np.zeros(p)
-        w[working] = np.asarray(declared.variables["w"].value)
+        w = scattered(p, working, np.asarray(declared.variables["w"].value))
         b = float(declared.variables["b"].value) if bias else 0.0
         omega = np.abs(data.block().pull(np.asarray(declared.variables["alpha"].value) * data.y))
         omega[working] = 0.0

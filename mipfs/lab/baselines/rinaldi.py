@@ -125,8 +125,7 @@ def turns(data: Instance, M: int, C: float, *, bias: bool, concave: Concave = "l
     while sets[-1].size > M:
         left = sets[-1]
         w, b = _svm(data, left, C, bias)
-        f = data.block(left).scores(w, b)
-        kept = data.y * f > 0.0
+        kept = data.y * data.block(left).scores(w, b) > 0.0
         r = np.full(p, np.inf)
         r[left] = slopes(np.abs(w), concave)
         vertex = separating(program, kept, r, data)

@@ -22,7 +22,7 @@ from mipfs.drivers import solve
 from mipfs.errors import DataError, UsageError
 from mipfs.lab.mil.bags import Bags
 from mipfs.lab.mil.miles import Miles, mean_distance
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Array, Integers, scattered
 from mipfs.plumbing.declared import Natural, declared
 from mipfs.problem import Problem
 from mipfs.result.result import Result
@@ -168,8 +168,11 @@ def own_bags(data: Instance) -> Bags:
         It has none.
     """
     if data.bags is None:
-        remedy = "give every row its bag, by qid: in svmlight or in a column called 'bag'"
-        raise DataError("the data have no bags", remedy, path=data.source or None)
+        raise DataError(
+            "the data have no bags",
+            "give every row its bag, by qid: in svmlight or in a column called 'bag'",
+            path=data.source or None,
+        )
     return Bags.of(data.bags, data.n_samples)
 
 
@@ -184,9 +187,7 @@ def user_values(data: Instance) -> Any:
 def weights_of(result: Result, count: int) -> Array:
     """The weights of a result on all `count` concepts."""
     found: Mapping[str, float] = result.weights
-    weights = np.zeros(count)
-    weights[[result.columns[name] for name in found]] = list(found.values())
-    return weights
+    return scattered(count, [result.columns[name] for name in found], list(found.values()))
 
 
 def needed(weights: Array, nearest: int | None) -> Integers:

@@ -71,8 +71,7 @@ class Bags:
 
     def largest(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The largest of every bag's values (n,), shape (B,): with 1 for positive rows, 1 for positive bags."""
-        found: npt.NDArray[Any] = np.maximum.reduceat(values[self.order], self.starts)
-        return found
+        return np.maximum.reduceat(values[self.order], self.starts)
 
     def classes(self, codes: npt.NDArray[Any], classes: npt.NDArray[Any], training: bool = True) -> npt.NDArray[Any]:
         """The class of every bag, shape (B,), as its position in `classes`.
@@ -103,8 +102,10 @@ class Bags:
                     "of more than two classes a bag must have one",
                 )
         if training and np.all(most == classes.size - 1):
-            found = f"every bag has a row of class {plain(classes[-1])!r}, which makes it positive"
-            raise DataError(found, "give negative bags too")
+            raise DataError(
+                f"every bag has a row of class {plain(classes[-1])!r}, which makes it positive",
+                "give negative bags too",
+            )
         return most
 
 

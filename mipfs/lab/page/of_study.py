@@ -62,8 +62,11 @@ def _path_head(path: SolutionPath) -> str:
     name = "s-good" if n and closed + empty == n and not path.interrupted else "s-open"
     word = "ALL CLOSED" if name == "s-good" else "OPEN"
     worst = max((point.gap for point in path.points if math.isfinite(point.gap)), default=math.inf)
-    found = [("points", str(n), f"along {', '.join(path.axes)}"), ("proven optimal", str(closed), "")]
-    found += [("largest gap", percent(worst), "")] if math.isfinite(worst) else []
+    found = [
+        ("points", str(n), f"along {', '.join(path.axes)}"),
+        ("proven optimal", str(closed), ""),
+        *([("largest gap", percent(worst), "")] if math.isfinite(worst) else []),
+    ]
     if path.best is not None:
         of = f"by {path.folds} folds" + (", one standard error" if path.rule == "one-se" else "")
         found.append(("chosen", place_text(path.best.place), of))
@@ -80,8 +83,7 @@ def _path_ways(path: SolutionPath) -> str:
         return ""
     names = "; ".join(f"{place_text(point.place)}, gap {percent(point.gap)}" for point in left[:MOST_OPEN_POINTS])
     more = f" and {len(left) - MOST_OPEN_POINTS} more" if len(left) > MOST_OPEN_POINTS else ""
-    worst = max(left, key=lambda point: point.gap)
-    what = ways(worst.result)
+    what = ways(max(left, key=lambda point: point.gap).result)
     return f"these points are open ({names}{more})" + (f"; {what}" if what else "")
 
 
@@ -117,9 +119,11 @@ def _along(path: SolutionPath, scores: Sequence[Score]) -> Lines | None:
 def _path_again(path: SolutionPath) -> str:
     known = [] if path.command is None else [code(path.command)]
     if path.command is None:
-        asked = [f"{NAMES.get(a, a)}={'...' if a == 'rows' else repr(path.params.get(a))}" for a in path.axes]
-        asked += [f"folds={path.folds}"] if path.folds is not None else []
-        asked += ["one_se=True"] if path.rule == "one-se" else []
+        asked = [
+            *(f"{NAMES.get(a, a)}={'...' if a == 'rows' else repr(path.params.get(a))}" for a in path.axes),
+            *([f"folds={path.folds}"] if path.folds is not None else []),
+            *(["one_se=True"] if path.rule == "one-se" else []),
+        ]
         call = f"found = mipfs.path(problem, {', '.join(asked)}, driver={path.driver!r})"
         kind = path.points[0].result.scaling.get("kind") if path.points else "none"
         fixed = {name: value for name, value in path.params.items() if name not in path.axes}

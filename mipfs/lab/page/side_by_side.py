@@ -48,9 +48,15 @@ def _table(named: Sequence[Named], differing: Sequence[str]) -> str:
     header = ["result", "status", "objective", "bound", "gap", "selected", "time", "driver", *differing]
     lines = []
     for k, name, result in named:
-        cells = [number(result.objective), number(result.bound), percent(result.gap)]
-        cells += [str(len(result.selected)) if result.has_classifier else "-", time_text(result.seconds), result.driver]
-        cells += [_short(result.params.get(key)) for key in differing]
+        cells = [
+            number(result.objective),
+            number(result.bound),
+            percent(result.gap),
+            str(len(result.selected)) if result.has_classifier else "-",
+            time_text(result.seconds),
+            result.driver,
+            *(_short(result.params.get(key)) for key in differing),
+        ]
         link = f'<th scope="row"><a href="#{anchor(k)}">{escaped(name)}</a></th><td>{status_pill(result.status)}</td>'
         lines.append(f"<tr>{link}{''.join(f'<td>{escaped(cell)}</td>' for cell in cells)}</tr>")
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in header)

@@ -19,7 +19,7 @@ from mipfs.errors import NumericalError, UsageError
 from mipfs.inner.restricted import Pool, Solution, feasible
 from mipfs.inner.subproblem import Subproblem
 from mipfs.lab.shelf.simple_mkl import simple_mkl
-from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.arrays import Array, scattered
 from mipfs.problem import Problem
 from mipfs.solvers.cones import REPEATED_WORK, Canonical
 
@@ -95,8 +95,7 @@ class SimpleMkl:
         kernels = [_columns(problem, ids, sigma) for ids, sigma in pool.members]
         if not any(kernel.ids.size for kernel in kernels):
             alpha = feasible(problem, problem.c_i)
-            none = np.empty(0)
-            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), none, 0.0)
+            return Solution(self._upper, alpha, np.full(t, 1.0 / t), np.empty(0, dtype=np.int64), np.empty(0), 0.0)
         new = t - self._mu.size  # they begin with equal shares, as SimpleMKL has it
         start = np.append(self._mu * (1.0 - new / t), np.full(new, 1.0 / t))
         wide = np.unique(np.concatenate([kernel.ids for kernel in kernels])).size
@@ -110,9 +109,7 @@ class SimpleMkl:
 
 def _dense(ids: npt.NDArray[np.int64], sigma: Array, count: int) -> Array:
     """A selection as σ (count,)."""
-    full = np.zeros(count)
-    full[ids] = sigma
-    return full
+    return scattered(count, ids, sigma)
 
 
 def _columns(problem: Problem, ids: npt.NDArray[np.int64], sigma: Array) -> Columns:

@@ -165,8 +165,7 @@ def _descend(run: _Run, start: _Point) -> _Point | None:
         if corner.value >= at.value:
             return _line_search(run, at, direction, longest) or (at if at is not start else None)
         at = corner
-        largest = int(np.argmax(at.mu))
-        direction[largest] += direction[first]
+        direction[int(np.argmax(at.mu))] += direction[first]
         direction[first] = 0.0
     return at if at is not start else None
 
@@ -246,8 +245,7 @@ class _Run:
         sigma = np.asarray(self.shares.T @ mu)
         root = np.sqrt(sigma)
         w = root * self._svm(root)
-        margins = self.y * (self.X @ w)
-        hinge = np.maximum(0.0, 1.0 - margins)
+        hinge = np.maximum(0.0, 1.0 - self.y * (self.X @ w))
         alpha = self.c * hinge
         loss = 0.5 * float(self.c @ np.square(hinge))
         ratio = np.divide(w, sigma, out=np.zeros(w.size), where=sigma > 0.0)

@@ -21,6 +21,7 @@ from mipfs.lab.sketch.margin import Solved, columns, rows_of, solve_svm, stored
 from mipfs.lab.sketch.picks import Picks, Promise
 from mipfs.lab.sketch.ratio import Interval
 from mipfs.lab.sketch.source import Basis, Source
+from mipfs.report.visible import finite_or_none
 
 PROMISE_SLACK = 1e-6
 """Relative distance at which a measured number counts as below its promise."""
@@ -73,7 +74,7 @@ class Guarantee:
                 "largest": one.high,
                 "probability": one.probability,
                 "source": one.source,
-                "paper_epsilon": _finite(one.paper),
+                "paper_epsilon": finite_or_none(one.paper),
             }
         return {
             "rank": self.rank,
@@ -249,8 +250,4 @@ def _of_supervision(
 
 def _pair(interval: Interval | None) -> dict[str, float | None] | None:
     """An interval for JSON."""
-    return None if interval is None else {"low": _finite(interval.low), "high": _finite(interval.high)}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return None if interval is None else {"low": finite_or_none(interval.low), "high": finite_or_none(interval.high)}

@@ -46,8 +46,7 @@ class Solved:
 
 def solve_svm(data: Instance, C: float, bias: bool) -> Solved:
     """Z and the support vectors of all features; see `mipfs.losses.hinge`."""
-    c = C * data.sample_weight
-    svm = get_loss("hinge").Solver(data, c, bias).solve(np.arange(data.n_features), tol=TOL)
+    svm = get_loss("hinge").Solver(data, C * data.sample_weight, bias).solve(np.arange(data.n_features), tol=TOL)
     support = np.flatnonzero(svm.alpha > SUPPORT_SHARE * svm.alpha.max(initial=0.0))
     slack = max(0.0, svm.primal - 0.5 * float(svm.w @ svm.w))
     return Solved(Interval(max(0.0, svm.dual), max(svm.primal, svm.dual, 0.0)), slack, support)

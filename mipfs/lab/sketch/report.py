@@ -31,10 +31,12 @@ def sketch_blocks(sketch: Sketch) -> list[Block]:
     blocks: list[Block] = [Pairs(pairs), Table(("column", "taken", "times"), lines, "Chosen columns")]
     if hidden > 0:
         blocks.append(Line(f"  and {hidden} more, of no larger factors"))
-    blocks.append(_guarantee(sketch.guarantee, sketch.supervised))
-    blocks += [Line("\n" + _sentence(sketch.guarantee.about))]
-    blocks += [Line(f"Warning: {warning}.") for warning in sketch.guarantee.warnings]
-    return blocks
+    return [
+        *blocks,
+        _guarantee(sketch.guarantee, sketch.supervised),
+        Line("\n" + _sentence(sketch.guarantee.about)),
+        *(Line(f"Warning: {warning}.") for warning in sketch.guarantee.warnings),
+    ]
 
 
 def _guarantee(found: Guarantee, supervised: bool) -> Table:

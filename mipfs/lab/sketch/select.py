@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, cast
 
 import numpy as np
 
@@ -133,8 +133,7 @@ def get_method(name: str) -> Method:
     UsageError
         No method of that name.
     """
-    pick: Method = module_of("method", name, METHODS).pick
-    return pick
+    return cast(Method, module_of("method", name, METHODS).pick)
 
 
 @declared

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -87,8 +87,7 @@ class Source:
         squares = np.asarray(X.multiply(X).sum(axis=0)).ravel()
         sums = np.asarray(X.sum(axis=0)).ravel()
         center = self._center
-        norms: Array = np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0))
-        return norms
+        return cast(Array, np.sqrt(np.maximum(squares - 2.0 * center * sums + n * center**2, 0.0)))
 
     @cached_property
     def basis(self) -> Basis:
@@ -164,8 +163,7 @@ class Source:
 
 def column_norms(Z: Array) -> Array:
     """Euclidean norm of every column of a dense matrix, shape (p,)."""
-    norms: Array = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    return norms
+    return cast(Array, np.sqrt(np.einsum("ij,ij->j", Z, Z)))
 
 
 def right_vectors(Z: Array, norms: Array, limit: int | None) -> Basis:

@@ -27,8 +27,8 @@ def arrays(sketch: Sketch, data: Instance, rescaled: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"y": data.labels.of(data.y), "feature_names": np.array(list(sketch.names))}
     if data.is_sparse and not isinstance(X, np.ndarray):
         X = X.tocsc()
-        found |= {"format": np.array("csc"), "shape": np.array(X.shape)}
-        found |= {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+        found |= {"format": np.array("csc"), "shape": np.array(X.shape), **parts}
     else:
         found["X"] = X
     if np.any(data.sample_weight != 1.0):

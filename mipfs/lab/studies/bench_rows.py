@@ -15,6 +15,7 @@ from mipfs.lab.studies.bench_methods import get_method
 from mipfs.lab.studies.bench_setting import Setting
 from mipfs.lab.studies.bench_unit import DONE, Record
 from mipfs.lab.studies.stability import Stability, shares, stability
+from mipfs.report.visible import finite_or_none
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +77,13 @@ class Row:
             "M": self.M,
             "folds": self.folds,
             "done": self.done,
-            "value": _finite(self.value),
-            "deviation": _finite(self.deviation),
+            "value": finite_or_none(self.value),
+            "deviation": finite_or_none(self.deviation),
             "values": list(self.values),
-            "n_features": _finite(self.n_features),
+            "n_features": finite_or_none(self.n_features),
             "C": list(self.C),
-            "seconds": _finite(self.seconds),
-            "choice_seconds": _finite(self.choice_seconds),
+            "seconds": finite_or_none(self.seconds),
+            "choice_seconds": finite_or_none(self.choice_seconds),
             "memory_bytes": self.memory_bytes,
             "stability": index,
             "shares": {names[j]: share for j, share in self.shares},
@@ -147,7 +148,3 @@ def _note(record: Record) -> str:
 
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

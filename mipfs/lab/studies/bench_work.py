@@ -8,7 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mipfs.data.instance import Instance
 from mipfs.lab.studies import bench_unit
@@ -98,8 +98,7 @@ def _pool(stored: str, setting: Setting, units: Sequence[Unit], jobs: int) -> Ge
 @lru_cache(maxsize=1)
 def _loaded(stored: str) -> Instance:
     """The data of this process."""
-    data: Instance = pickle.loads(Path(stored).read_bytes())
-    return data
+    return cast(Instance, pickle.loads(Path(stored).read_bytes()))
 
 
 def _stored_unit(stored: str, setting: Setting, unit: Unit) -> Record:

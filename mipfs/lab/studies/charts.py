@@ -13,6 +13,7 @@ from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Table
 from mipfs.report.charts import Bar, Bars, Curve, Detail, Grid, Lines
 from mipfs.report.numbers import listed, number, percent
+from mipfs.report.visible import finite_or_none
 
 NAMES = {
     "plain": "the SVM on all features",
@@ -36,10 +37,13 @@ def ladder_chart(comparison: Comparison) -> Bars:
     known = math.isfinite(comparison.incumbent)
     marks = _marks(comparison.ladder)
     bars = [
-        Bar(rung.name, _finite(rung.value), _rung(rung, marks), _role(rung), _said(rung)) for rung in comparison.ladder
+        Bar(rung.name, finite_or_none(rung.value), _rung(rung, marks), _role(rung), _said(rung))
+        for rung in comparison.ladder
     ]
-    notes = ["A bar ends at the bound; what is missing to the dashed line is the gap."] if known else []
-    notes += [f"{mark} {status}." for status, mark in marks.items()]
+    notes = [
+        *(["A bar ends at the bound; what is missing to the dashed line is the gap."] if known else []),
+        *(f"{mark} {status}." for status, mark in marks.items()),
+    ]
     rows = [
         (
             rung.name,
@@ -187,7 +191,7 @@ def _chosen(path: SolutionPath) -> str:
 
 
 def _each(points: Sequence[Point], of: Callable[[Point], float]) -> list[float | None]:
-    return [_finite(of(point)) for point in points]
+    return [finite_or_none(of(point)) for point in points]
 
 
 def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | None:
@@ -225,7 +229,3 @@ def path_supports(path: SolutionPath, detail: Detail | None = None) -> Grid | No
 
 def _place(point: Point) -> str:
     return ", ".join(f"{value:g}" for value in point.place.values())
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

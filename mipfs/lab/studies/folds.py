@@ -55,8 +55,7 @@ def fold(data: Instance, k: int, seed: int, number: int) -> Fold:
     """The fold `number` in 0 … k − 1 of those of `stratified`, without the others."""
     _checked(data, k)
     train, test = _splits(data, k, seed)[number]
-    part = replace(data.part(train), groups=data.groups)
-    return Fold(part, data.block().values[test], data.y[test])
+    return Fold(replace(data.part(train), groups=data.groups), data.block().values[test], data.y[test])
 
 
 def _checked(data: Instance, k: int) -> int:

@@ -31,7 +31,7 @@ from mipfs.plumbing.signals import heard
 from mipfs.problem import Problem
 from mipfs.report.blocks import Block, Reported
 from mipfs.report.numbers import number
-from mipfs.report.visible import in_json
+from mipfs.report.visible import finite_or_none, in_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
@@ -135,11 +135,12 @@ class Comparison(Reported):
             "schema": SCHEMA,
             **command,
             "params": dict(self.params),
-            "incumbent": _finite(self.incumbent),
+            "incumbent": finite_or_none(self.incumbent),
             "selected": list(self.selected),
             "conflict": list(self.conflict),
             "ladder": [
-                {name: _finite(value) for name, value in dataclasses.asdict(rung).items()} for rung in self.ladder
+                {name: finite_or_none(value) for name, value in dataclasses.asdict(rung).items()}
+                for rung in self.ladder
             ],
         }
 
@@ -422,7 +423,3 @@ def _chosen(rungs: Sequence[str] | None) -> tuple[str, ...]:
         if name not in RUNGS:
             raise UsageError(f"rung {name!r} is not known; it is one of {', '.join(RUNGS)}")
     return tuple(name for name in RUNGS if name in rungs)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -16,8 +16,8 @@ def ladder_blocks(comparison: Comparison, n_rows: int | None = None) -> list[Blo
     pairs = [
         ("problem", stated(comparison.params)),
         ("incumbent", f"{number(comparison.incumbent)} with {len(comparison.selected)} features"),
+        *([] if n_rows is None else [("rows", str(n_rows))]),
     ]
-    pairs += [] if n_rows is None else [("rows", str(n_rows))]
     lines = [
         (rung.name, rung.status, number(rung.value), percent(rung.gap), f"{rung.seconds:.2f}", _size(rung.size))
         for rung in comparison.ladder

@@ -36,9 +36,14 @@ def path_blocks(found: SolutionPath) -> list[Block]:
 
 def short(point: Point) -> str:
     """A point in one line."""
-    parts = [point.status.name, f"objective {number(point.objective)}", f"bound {number(point.bound)}"]
-    parts += [f"gap {percent(point.gap)}", f"{len(point.selected)} features"]
-    parts += [f"error {point.error:.4f} ± {point.deviation:.4f}"] if point.errors else []
+    parts = [
+        point.status.name,
+        f"objective {number(point.objective)}",
+        f"bound {number(point.bound)}",
+        f"gap {percent(point.gap)}",
+        f"{len(point.selected)} features",
+        *([f"error {point.error:.4f} ± {point.deviation:.4f}"] if point.errors else []),
+    ]
     return f"<Point {place_text(point.place)}: {', '.join(parts)}>"
 
 
@@ -65,10 +70,13 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Header and lines of the path's table."""
     is_cold = any(point.cold is not None for point in found.points)
     is_marked = found.rule == "one-se" and found.chosen is not None
-    header = [*found.axes, "status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"]
-    header += ["cold s", "saved s"] if is_cold else []
-    header += ["error", "deviation"] if found.chosen is not None else []
-    header += ["choice"] if is_marked else []
+    header = (
+        *found.axes,
+        *("status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"),
+        *(("cold s", "saved s") if is_cold else ()),
+        *(("error", "deviation") if found.chosen is not None else ()),
+        *(("choice",) if is_marked else ()),
+    )
     lines = []
     for p in found.points:
         line = [*_values(p), p.status.name.lower(), number(p.objective), number(p.bound), percent(p.gap)]
@@ -82,4 +90,4 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             marks = (("least error", found.least_error), ("one-se", found.one_se))
             line.append(", ".join(name for name, value in marks if p.value == value))
         lines.append(tuple(line))
-    return tuple(header), lines
+    return header, lines

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mipfs.errors import DataError
 from mipfs.lab.studies.ladder import Comparison, Rung
@@ -190,8 +190,7 @@ def _names(line: Any, name: str) -> tuple[str, ...]:
 
 
 def _command(document: Mapping[str, Any]) -> str | None:
-    value: str | None = _get(document, "command", (str, type(None))) if "command" in document else None
-    return value
+    return cast(str | None, _get(document, "command", (str, type(None))) if "command" in document else None)
 
 
 def _known(holds: bool, name: str, value: Any) -> None:

@@ -15,7 +15,7 @@ from mipfs.lab.studies.steps import Place
 from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
-from mipfs.report.visible import in_json
+from mipfs.report.visible import finite_or_none, in_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Result, Status
 
@@ -181,18 +181,22 @@ class SolutionPath(Reported):
 
     def table(self) -> list[dict[str, Any]]:
         """A line of plain values for every point; what was not earned or not measured is None."""
-        lines = []
-        for point in self.points:
-            line: dict[str, Any] = dict(point.place)
-            line |= {"added": point.added} if self.axis == "rows" else {}
-            line |= {"status": point.status.name, "stop_reason": point.result.stop_reason.name}
-            line |= {name: _finite(getattr(point, name)) for name in ("objective", "bound", "gap")}
-            line |= {"selected": list(point.selected), "seconds": point.seconds}
-            line |= {name: getattr(point, name) for name in ("cuts_carried", "cuts", "subproblems", "seconds_saved")}
-            line |= {"cold_seconds": None if point.cold is None else point.cold.seconds}
-            line |= {"error": _finite(point.error), "deviation": _finite(point.deviation)}
-            lines.append(line)
-        return lines
+        return [
+            {
+                **point.place,
+                **({"added": point.added} if self.axis == "rows" else {}),
+                "status": point.status.name,
+                "stop_reason": point.result.stop_reason.name,
+                **{name: finite_or_none(getattr(point, name)) for name in ("objective", "bound", "gap")},
+                "selected": list(point.selected),
+                "seconds": point.seconds,
+                **{name: getattr(point, name) for name in ("cuts_carried", "cuts", "subproblems", "seconds_saved")},
+                "cold_seconds": None if point.cold is None else point.cold.seconds,
+                "error": finite_or_none(point.error),
+                "deviation": finite_or_none(point.deviation),
+            }
+            for point in self.points
+        ]
 
     def to_frame(self) -> Any:
         """`table` as a pandas data frame, a row for every point; what was not earned or not measured is NaN.
@@ -296,7 +300,3 @@ class SolutionPath(Reported):
     def save(self, path: str | Path) -> None:
         """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""
         output_file.save([(Path(path), f"{self.to_json()}\n".encode())])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

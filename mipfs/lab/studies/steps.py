@@ -80,13 +80,12 @@ def steps_of(
         )
     if rows is not None:
         return _over_rows(base, rows)
-    asked: dict[str, tuple[int | float, ...]] = {}
-    if C is not None:
-        asked["C"] = _checked("C", C)
-    if M is not None:
-        asked["M"] = _checked("M", M, base.atoms.count)
-    if lam is not None:
-        asked["lambda"] = _checked("lambda", lam)
+    of_axis = {
+        "C": None if C is None else _checked("C", C),
+        "M": None if M is None else _checked("M", M, base.atoms.count),
+        "lambda": None if lam is None else _checked("lambda", lam),
+    }
+    asked = {axis: values for axis, values in of_axis.items() if values is not None}
     walked = [sorted(values, reverse=axis == "lambda") for axis, values in asked.items()]
     places = tuple(dict(zip(asked, place, strict=True)) for place in itertools.product(*walked))
     return Steps(asked, places, tuple(_at(base, place) for place in places), ("",) * len(places))
