@@ -42,7 +42,9 @@ def in_json(text: str) -> str:
 
 def finite_or_none(value: Any) -> Any:
     """A value for JSON, which has no infinity: None for a number that is not finite."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if not isinstance(value, float):
+        return value
+    return float(value) if math.isfinite(value) else None
 
 
 def _one(character: str) -> str:

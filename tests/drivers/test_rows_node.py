@@ -14,8 +14,10 @@ from mipfs.inner.boolean import Boolean
 from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, Outcome, Warm
 from mipfs.inner.rows_node import Ask, RowsRelaxation, prices_suffice
 from mipfs.kernels.prices import Relaxed, price, step
+from mipfs.kernels.structures import steering_of
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows
+from mipfs.settings import NodeSettings
 from tests.drivers.test_rows_tree import KINDS, rows_of
 from tests.inner.test_boolean import LOSSES, atoms_of, declared, draw
 from tests.node_cases import solve
@@ -56,7 +58,9 @@ def stepped(relaxation: RowsRelaxation, y: Any, states: Any, outcome: Outcome) -
     beta = np.ldexp(outcome.whole.astype(float), -outcome.q) / kernel.size
     full = kernel.M is not None and outcome.sigma.sum() >= kernel.M - 1e-6
     relaxed = Relaxed(cols, inside.size, bool(full), w, outcome.sigma[cols], beta, outcome.warm.rho, float(kernel.size))
-    step(kernel._Z, kernel.samples, relaxation.propagation.sides, relaxed, y, np.empty(P, dtype=np.int64), after)
+    steering = steering_of(NodeSettings())["prices"]
+    sides, places = relaxation.propagation.sides, np.empty(P, dtype=np.int64)
+    step(kernel._Z, kernel.samples, sides, relaxed, y, steering, places, after)
     return after
 
 

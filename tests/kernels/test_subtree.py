@@ -10,6 +10,7 @@ import pytest
 
 from mipfs.branching import RULES, get_rule
 from mipfs.compiled import compiled
+from mipfs.errors import UsageError
 from mipfs.inner.boolean_node import branching
 from mipfs.kernels import node, subtree
 from mipfs.kernels.propagation import FREE, INSIDE, OUTSIDE, propagate
@@ -128,7 +129,7 @@ def test_a_rule_cannot_choose_what_is_fixed() -> None:
     relaxed, step = rule_of(wrong, np.ones(2), np.full(2, 0.5))
     states = np.full(20, OUTSIDE)
     states[relaxed.atoms[0]] = FREE
-    with pytest.raises(ValueError, match="one of the places that it is given"):
+    with pytest.raises(UsageError, match="one of the places that it is given"):
         node.place_to_split(step, relaxed, states.astype(np.int8))
 
 
