@@ -25,7 +25,7 @@ from mipfs.kernels.loss import slope as slope_of_loss
 ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
 FLAT, SEARCH_STEPS = 0.1, 60
-"""A line search ends where the slope is at most FLAT of the first one, or after SEARCH_STEPS steps of Newton's method."""
+"""A line search ends where the slope is at most FLAT of the first one, or after SEARCH_STEPS steps."""
 
 
 class Rows(NamedTuple):
