@@ -244,7 +244,7 @@ def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-u
 
 @compiled()
 def direction_by_rows(A, inner, curve, g, k, out):  # type: ignore[no-untyped-def]
-    """The same direction from a |J|×|J| system.
+    """The direction of `direction_by_columns`, from a |J|×|J| system.
 
     (diag(1/h) + A_w A_w') λ − y_J db = −A_w g_w,   y_J'λ = −g_b,   dw = −g_w − A_w'λ
     """

@@ -249,12 +249,13 @@ def curvature_of(Z, samples, relaxed, J):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True, inline="always")
-def bend_of(relaxed, J, fractional, A, inner, H, G, bend, stiff):  # type: ignore[no-untyped-def]
-    """G, W's diagonal `bend`, what it takes to move features that are in, `stiff`; H becomes H + I_in.
+def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def]
+    """G, W's diagonal, and what it takes to move features that are in; H becomes H + I_in.
 
-    On the fractional features σ = |w|/τ: G has the entries ±A/τ, and `bend` is |w|/τ³.
+    On the fractional features σ = |w|/τ: G has the entries ±A/τ, and W's diagonal is |w|/τ³.
     """
     w, sigma = relaxed.w, relaxed.sigma
+    G, bend, stiff = np.zeros((A.shape[0], H.shape[0])), np.zeros(J.size), np.zeros(J.size)
     for r in range(J.size):
         length = abs(w[J[r]])
         # Lifted a little, so that it can be factored without curvature, too.
@@ -265,6 +266,7 @@ def bend_of(relaxed, J, fractional, A, inner, H, G, bend, stiff):  # type: ignor
             G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
         elif J[r] >= relaxed.forced:
             stiff[r] = inner / max(length, 1e-12) ** 2
+    return G, bend, stiff
 
 
 @compiled(nogil=True, inline="always")
@@ -313,8 +315,7 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     first = 1 if relaxed.full else 0
     A = binding_matrix(sides, found, active, first, at, n_part)
     H = curvature_of(Z, samples, relaxed, J)
-    G, bend, stiff = np.zeros((A.shape[0], H.shape[0])), np.zeros(n_part), np.zeros(n_part)
-    bend_of(relaxed, J, fractional, A, steering.inner, H, G, bend, stiff)
+    G, bend, stiff = bend_of(relaxed, J, fractional, A, steering.inner, H)
     cholesky(H)
     S = eliminated(H, G, A, bend, steering.held * bend + stiff)
     short, held = found.short[:active], found.held[:active]
