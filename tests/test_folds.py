@@ -38,7 +38,7 @@ def test_every_fold_is_scaled_by_its_training_part_alone(stored: type) -> None:
         again = solve(Problem(alone, M=2, C=0.3), gap=1e-8)
         scores = again.decision_function(scaler.transform(X[test]))
         assert result.selected == again.selected
-        assert fold.error(result) == np.mean((scores > 0) != (y[test] > 0))
+        assert fold.error(result, Problem(data)) == np.mean((scores > 0) != (y[test] > 0))
     assert sorted(int(i) for _, test in parts for i in test) == list(range(70))
 
 

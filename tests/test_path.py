@@ -241,6 +241,32 @@ def test_cross_validation_is_that_of_a_plain_loop() -> None:
     check(found.best, optimum(Problem(data, M=found.best.value, C=0.3)))
 
 
+@pytest.mark.parametrize("measure", ["f1", "roc-auc", "error"])
+def test_folds_of_a_measure_choose_by_it(measure: str) -> None:
+    """By misclassification an imbalanced set would have another choice; the values are scikit-learn's."""
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(150, 5)) + 0.6
+    y = np.where(X[:, 0] - X[:, 1] + 0.4 * rng.normal(size=150) > 1.5, 1.0, -1.0)
+    data = Instance.from_arrays(X, y)
+    asked = {"loss": "structural", "measure": measure, "bias": False, "C": 30.0}
+    found = mipfs.path(Problem(data, **asked), M=[1, 2, 3], folds=3, seed=2, gap=1e-3, driver="gbd")
+    for point in found.points:
+        errors = []
+        for fold in stratified(data, 3, 2):
+            alone = mipfs.solve(Problem(fold.train, M=point.value, **asked), "gbd", gap=1e-3)
+            scores = alone.decision_function(fold.X)
+            wrong = np.mean((scores > 0) != (fold.y > 0))
+            values = {"f1": 1 - f1_score(fold.y, np.where(scores > 0, 1.0, -1.0)), "error": wrong}
+            errors.append(values[measure] if measure in values else 1 - roc_auc_score(fold.y, scores))
+        assert point.errors == pytest.approx(errors)
+    least = min(point.error for point in found.points)
+    assert found.chosen == min(p.value for p in found.points if p.error == pytest.approx(least))
+    word = "error" if measure == "error" else f"1 − {measure}"
+    assert f"{word} {least:.4f}" in found.summary()
+
+
 def plain_choice(errors: dict[Any, list[float]]) -> tuple[Any, Any]:
     """Where the error is least and where one standard error above it is allowed, of values from the simplest on."""
     means = {value: statistics.fmean(list_) for value, list_ in errors.items()}
@@ -382,7 +408,7 @@ def test_folds_solve_the_same_problem_on_their_own_data(kind: str) -> None:
     for point in found.points:
         alone = [mipfs.solve(on(fold.train).replace(M=point.value), gap=GAP) for fold in stratified(data, 3, 1)]
         assert point.errors == pytest.approx(
-            [fold.error(one) for fold, one in zip(stratified(data, 3, 1), alone, strict=True)]
+            [fold.error(one, Problem(data)) for fold, one in zip(stratified(data, 3, 1), alone, strict=True)]
         )
 
 

@@ -1,4 +1,7 @@
-"""The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data."""
+"""The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data.
+
+The error is the share of wrong labels, or Δ of the measure of a structural loss (`Problem.error_on`).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ class Validator:
         names = train.feature_names
         p = train.n_features
         self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names)], dtype=np.int64)
-        self._positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
+        is_positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
+        self._y = np.where(is_positive, 1.0, -1.0)
         self._best = np.inf
         self._waited = 0
 
@@ -43,7 +47,7 @@ class Validator:
         intercept = b - float(weights @ train.shift[ids])
         shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
         scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
-        error = float(np.mean((scores > 0) != self._positive))
+        error = self.run.problem.error_on(self._y, scores)
         if error < self._best:
             self._best = error
             self._waited = 0

@@ -159,6 +159,28 @@ def test_validation_stop() -> None:
     assert result.validated["error"] == pytest.approx(np.mean((scores > 0) != (y > 0)))
 
 
+@pytest.mark.parametrize("driver", ["gbd", "branch"])
+def test_the_validation_of_a_measure_is_by_it(driver: str) -> None:
+    """What is kept is best in F1, as scikit-learn has it, though its share of wrong labels be larger."""
+    from sklearn.metrics import f1_score
+
+    drawn = aytug_one(200, 15, 5, seed=3)
+    parts = []
+    for part in ("train", "validation"):
+        X, y = drawn[part]
+        X = X + 0.8
+        parts.append((X, np.where(X[:, 0] + X[:, 3] > np.quantile(X[:, 0] + X[:, 3], 0.85), 1.0, y * 0 - 1.0)))
+    (X, y), (X_new, y_new) = parts
+    problem = Problem(Instance.from_arrays(X, y), loss="structural", measure="f1", bias=False, M=3, C=30.0)
+    result = solve(problem, driver, validation=Instance.from_arrays(X_new, y_new), patience=3)
+    assert result.validated is not None
+    weights = result.validated["weights"]
+    columns = [int(name[1:]) - 1 for name in weights]
+    scores = X_new[:, columns] @ np.array(list(weights.values())) + result.validated["intercept"]
+    assert result.validated["error"] == pytest.approx(1 - f1_score(y_new, np.where(scores > 0, 1.0, -1.0)))
+    assert result.validated["error"] < 1.0
+
+
 def test_options_are_checked() -> None:
     problem = Problem(draw(2), M=2)
     for options, message in (

@@ -10,6 +10,7 @@ from mipfs.lab.page.parts import Card, cards, chart_card, code, pill, tiles, to_
 from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
 from mipfs.lab.studies.ladder import Comparison
+from mipfs.lab.studies.path_report import error_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Reported, Table
@@ -70,7 +71,7 @@ def _path_head(path: SolutionPath) -> str:
     if path.best is not None:
         of = f"by {path.folds} folds" + (", one standard error" if path.rule == "one-se" else "")
         found.append(("chosen", place_text(path.best.place), of))
-        found.append(("validation error", f"{path.best.error:.4f}", f"± {path.best.deviation:.4f}"))
+        found.append((f"validation {error_of(path)}", f"{path.best.error:.4f}", f"± {path.best.deviation:.4f}"))
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
     problem = stated(path.params, without=path.axes)
     return f'<p class="verdict">{pill(word, name)}{escaped(said)}. {escaped(problem)}.</p>{tiles(found)}'

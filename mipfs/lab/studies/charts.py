@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from mipfs.lab.studies.ladder import Comparison, Rung
-from mipfs.lab.studies.path_report import cells
+from mipfs.lab.studies.path_report import cells, error_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Table
@@ -172,10 +172,10 @@ def _errors(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) 
     return replace(
         blank,
         title=f"Validation error of {path.folds} folds{of}",
-        curves=[Curve("validation error", error, "second", spread=spread, percent=True)],
-        y_label="error",
+        curves=[Curve(f"validation {error_of(path)}", error, "second", spread=spread, percent=True)],
+        y_label=error_of(path),
         note=_chosen(path),
-        table=Table((blank.x_label, "error", "deviation", "standard error"), rows, left=0),
+        table=Table((blank.x_label, error_of(path), "deviation", "standard error"), rows, left=0),
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.problem import Problem
 from mipfs.result.result import Result
 
 
@@ -29,9 +30,9 @@ class Fold:
     X: Any
     y: npt.NDArray[np.float64]
 
-    def error(self, result: Result) -> float:
-        """The share of the test rows that the classifier of a result gets wrong."""
-        return float(np.mean((result.decision_function(self.X) > 0) != (self.y > 0)))
+    def error(self, result: Result, problem: Problem) -> float:
+        """The error of a result's classifier on the test rows, as the problem counts it (`Problem.error_on`)."""
+        return problem.error_on(self.y, result.decision_function(self.X))
 
 
 def stratified(data: Instance, k: int, seed: int) -> list[Fold]:

@@ -47,17 +47,23 @@ def short(point: Point) -> str:
     return f"<Point {place_text(point.place)}: {', '.join(parts)}>"
 
 
+def error_of(found: SolutionPath) -> str:
+    """What the error is: of labels, or Δ of the measure that is selected for."""
+    measure = found.params.get("measure")
+    return "error" if measure in (None, "error") else f"1 − {measure}"
+
+
 def _choice(found: SolutionPath, best: Point) -> list[Block]:
     """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
     if found.rule == "least-error":
-        error = f"error {best.error:.4f} ± {best.deviation:.4f}"
+        error = f"{error_of(found)} {best.error:.4f} ± {best.deviation:.4f}"
         return [Line(f"\nchosen by {found.folds} folds: {place_text(best.place)}, {error}")]
     least = best if found.least_error is None else found[found.least_error]
     most = least.error + least.standard_error
     line = f"\nchosen by {found.folds} folds: the simplest whose error is at most {most:.4f}; ± is one standard error"
     pairs = []
     for name, p in (("least error", least), ("one-se, chosen", best)):
-        error = f"error {p.error:.4f} ± {p.standard_error:.4f}"
+        error = f"{error_of(found)} {p.error:.4f} ± {p.standard_error:.4f}"
         pairs.append((name, f"{place_text(p.place)}, {error}, {p.status.name.lower()}, gap {percent(p.gap)}"))
     return [Line(line), Pairs(pairs)]
 
@@ -74,7 +80,7 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         *found.axes,
         *("status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"),
         *(("cold s", "saved s") if is_cold else ()),
-        *(("error", "deviation") if found.chosen is not None else ()),
+        *((error_of(found), "deviation") if found.chosen is not None else ()),
         *(("choice",) if is_marked else ()),
     )
     lines = []

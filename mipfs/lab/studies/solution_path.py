@@ -98,7 +98,7 @@ class Point:
 
     @property
     def error(self) -> float:
-        """Mean validation error; nan without folds."""
+        """Mean validation error: of wrong labels, or Δ of the measure of a structural loss; nan without folds."""
         return float(np.mean(self.errors)) if self.errors else math.nan
 
     @property

@@ -66,7 +66,8 @@ def path(
     driver : str, optional
         As for `mipfs.solve`. Cuts and starts are carried to a driver that has the options ``pool`` and ``start``.
     folds : int >= 2, optional
-        Choose by stratified cross-validation: every fold walks the path too, with the same C.
+        Choose by stratified cross-validation: every fold walks the path too, with the same C. The error is the share
+        of wrong labels, or Δ of the measure of a structural loss, such as 1 − F1.
     one_se : bool
         Choose the simplest point within one standard error of the least validation error (`lab.studies.choice`): the
         smallest C, then the smallest M, or the largest lambda. It needs `folds`, and is not defined along rows.
@@ -205,7 +206,8 @@ class _Walk:
             for number, fold in enumerate(parts, 1):
                 about = f"fold {number} of {len(parts)}, "
                 solved = [point.result for point in self._solved(steps.on(fold.train), about)]
-                errors.append([fold.error(result) if result.has_classifier else math.nan for result in solved])
+                asked = steps.problems[0]  # the points differ in nothing that the error depends on
+                errors.append([fold.error(one, asked) if one.has_classifier else math.nan for one in solved])
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted:
