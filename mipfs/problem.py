@@ -57,9 +57,10 @@ class Problem:
     ----------
     data : Instance
     loss : {"hinge", "squared-hinge", "logistic", "structural"}
-        "structural" is that of a `measure` of all samples at once; it has no bias and no sample weights.
+        "structural" is that of a `measure` of all samples at once; it has no sample weights.
     bias : bool, default True
-        Whether the intercept is free (unpenalised); without it f(x) = w'x.
+        Whether the intercept is free (unpenalised); without it f(x) = w'x. With the structural loss it is the weight of
+        a constant column, penalised as any weight, always selected and not counted in M (`mipfs.widened`).
     M : int or None
         At most M features; None takes the data's own ``[select] M``, or no cardinality row.
     C : float > 0
@@ -89,6 +90,8 @@ class Problem:
         β of the measure "fbeta".
     k : int in 1 … n, optional
         k of "precision-at-k" and "recall-at-k"; by default the number of positives.
+    intercept_scaling : float > 0, default 1
+        Of the structural loss with a bias: the value of the constant column, on the scaled data.
     formulation : str, optional
         The name of the formulation as which it was declared (`mipfs.formulation.table`): it is solved by that one's
         driver where none is named.
@@ -118,6 +121,7 @@ class Problem:
     measure: str | None = None
     beta: float | None = None
     k: int | None = None
+    intercept_scaling: float = 1.0
     formulation: str | None = None
     regulariser: Regulariser = RIDGE
     derived: Sequence[ChvatalGomory] = ()
@@ -222,8 +226,6 @@ class Problem:
             raise UsageError(f"{atoms.called} are selected by their number; give M")
 
     def _check_structural(self) -> None:
-        if self.bias:
-            raise UsageError("the structural loss has no bias; give bias=False")
         if not self.regulariser.is_ridge:
             raise UsageError(f"the structural loss goes with ½w² alone; leave {self.regulariser.name!r} out")
         if np.any(self.data.sample_weight != 1.0):
@@ -232,6 +234,8 @@ class Problem:
             from mipfs.measures import MEASURES
 
             raise UsageError(f"the structural loss needs a measure: one of {', '.join(MEASURES)}")
+        if not 0.0 < checked("intercept_scaling", self.intercept_scaling, float) < math.inf:
+            raise UsageError(f"intercept_scaling = {shown(self.intercept_scaling)} must be a number > 0")
         _ = self.measured
 
     def replace(self, **changes: Any) -> Problem:
@@ -275,6 +279,11 @@ class Problem:
     def is_one_master(self) -> bool:
         """Whether exact search is one master problem over shared cuts: structural loss, or whole extra variables."""
         return self.loss == "structural" or (self.rows is not None and bool(self.rows.extra.integer.any()))
+
+    @property
+    def has_constant(self) -> bool:
+        """Whether its intercept is the weight of a constant column, which drivers get by `mipfs.widened`."""
+        return self.loss == "structural" and self.bias
 
     @property
     def has_kernels(self) -> bool:
@@ -448,6 +457,8 @@ class Problem:
             term = 0.5 * split_squares(self.atoms.columns(chosen), ids, at.w, part)
         else:
             term = float(self.regulariser.at(ids).perspective(at.w, part).sum())
+        if self.has_constant:
+            term += 0.5 * (at.b / self.intercept_scaling) ** 2
         beside = float(self.penalty[chosen] @ part + term)
         total = error = 0.0
         for piece in pieces(n) if self.loss != "structural" else [slice(None)]:

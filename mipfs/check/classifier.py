@@ -180,6 +180,8 @@ def value(statement: Statement, chosen: Integers, at: Classifier, sigma: Array |
         regular = float(statement.penalty[chosen] @ part) + terms_above(
             statement.regulariser, ids, w_exactly, room[held]
         )
+    if statement.constant is not None:
+        regular += float((at.b / Fraction(statement.constant)) ** 2 / 2)
     lost = (chosen.size + ids.size + 16) * (2.0 * U * regular + (TINY if np.any(at.weights) else 0.0))
     loss, error = _loss(statement, Classifier(chosen, ids, at.weights[held], at.b, at.rho), regular)
     if statement.margin == "rho":

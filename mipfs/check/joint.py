@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ import numpy.typing as npt
 
 from mipfs.check import exact_joint
 from mipfs.check.dual_vectors import Duals
-from mipfs.check.rounding import Array, Arrays, Document, Integers, U, require
+from mipfs.check.rounding import Array, Arrays, Document, Integers, U, below, number, require
 from mipfs.check.statement import Statement
 from mipfs.data.instance import Instance
 
 TABLES = ("error", "f1", "fbeta", "precision-at-k", "recall-at-k", "prbep")
 RANKINGS = ("roc-auc", "average-precision")
+LEAST_CONSTANT, MOST_CONSTANT = 1e-50, 1e50
 LEAST_STRETCH, MOST_STRETCHES = 64, 256
 """Values of b that are bounded together, at least; how many stretches of them there are at most, about."""
 
@@ -181,8 +183,15 @@ class JointStatement(Statement):
 
     def __init__(self, document: Document, data: Instance) -> None:
         super().__init__(document, data)
-        plain = not self.bias and bool(np.all(data.sample_weight == 1.0))
-        require(plain, "a structural loss has no bias and no sample weights")
+        require(bool(np.all(data.sample_weight == 1.0)), "a structural loss has no sample weights")
+        given = document["params"].get("constant")
+        require(
+            (given is not None) == self.bias, "the intercept of a structural loss is the weight of a constant column"
+        )
+        if given is not None:
+            self.constant = number(given, "the value of the constant column")
+            inside = LEAST_CONSTANT <= self.constant <= MOST_CONSTANT
+            require(inside, f"the constant column {given!r} is not from {LEAST_CONSTANT:g} to {MOST_CONSTANT:g}")
         self.C = float(document["params"]["C"])
         self.measure = Measure(document["params"], data.y)
 
@@ -253,8 +262,18 @@ class JointDuals(Duals):
                 exact += whole_k * self.labellings[label].astype(np.int64)
             counts[row] = np.ldexp(exact.astype(float), -int(q[row]))
             g[row] = math.fsum(np.ldexp(k.astype(float), -int(q[row])) * self.losses[used])
+            if self.statement.constant is not None:
+                least = Fraction(math.nextafter(g[row], -math.inf))  # an ulp of what g is before
+                g[row] = below(least - self._of_intercept(exact, int(q[row])))
         v = self.statement.data.y * (counts * (2.0 / self.measure.D))
         return g, v, v.sum(axis=1)
+
+    def _of_intercept(self, counts: Integers, q: int) -> Fraction:
+        """½ κ² (Σ_i v_i)², exactly: what b of cost ½ (b/κ)² takes off g, v_i = (2/D) y_i counts_i 2^−q."""
+        assert self.statement.constant is not None
+        signs = self.statement.data.y.astype(np.int64)
+        total = Fraction(sum((signs * counts).tolist())) * 2 / Fraction(self.measure.D) / Fraction(2) ** q
+        return (Fraction(self.statement.constant) * total) ** 2 / 2
 
 
 JOINT = (JointStatement, JointDuals)

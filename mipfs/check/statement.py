@@ -104,6 +104,8 @@ class Statement:
 
     is_sum = True
     """Whether the loss is a sum over the samples."""
+    constant: float | None = None
+    """κ of an intercept b that costs ½ (b/κ)², as the weight of a constant column does; None of a free one, or none."""
 
     def __init__(self, document: Document, data: Instance) -> None:
         params = document["params"]
@@ -116,6 +118,7 @@ class Statement:
         self.data, self.p, self.loss, self.bias = data, self.atoms.count, params["loss"], bool(params["bias"])
         self.params = params
         self.margin = params.get("margin", "unit")
+        require(params.get("constant") is None or not self.is_sum, "a free intercept is no weight of a constant column")
         self.stated = self._stated()
         typed = type(params["bias"]) is bool and type(C) in (int, float) and type(M) in (int, type(None))
         require(typed, "bias is true or false, C a number, M a whole one or null; the parameters say otherwise")

@@ -25,6 +25,8 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     raw = atoms.raw if isinstance(atoms, MadeAtoms) else data
     loss = statement.stated.words if statement.margin == "unit" else "(C/2) Σ max(0, ρ − m_i)² − ρ, ρ free"
     bias = "a free intercept" if statement.bias else "no intercept"
+    if statement.constant is not None:
+        bias = f"an intercept b = {_number(statement.constant)} u, the weight u penalised by ½u²"
     term = "½‖w‖²" if statement.regulariser is None else f"Σ r(w_j), r(w) = {statement.regulariser.words}"
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",

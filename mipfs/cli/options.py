@@ -108,7 +108,7 @@ def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:
         if name in params:
             raise UsageError(f"{key!r} is another name of {name!r}, which is given too")
         params[name] = value
-    return {"loss": "structural", "bias": False} | params if "measure" in params else params
+    return {"loss": "structural"} | params if "measure" in params else params
 
 
 def _parse(value: str) -> tuple[Any, tuple[str, ...]]:

@@ -101,6 +101,8 @@ class Instance:
     values_sha256 : str, digest of the user's values where `X` holds scaled ones (see `sha256`)
     label : str, or None, the column of the file that the labels stood in, where it has a name
     words : mapping of a column of words to its distinct words; feature ``column=word`` is one of them
+    constant : float, the value of a last column that stands for the intercept (`mipfs.data.constant`); 0 without one
+    bare_sha256 : str, digest of the data without that column
     """
 
     DECLARED_AS: ClassVar[str] = "an Instance: mipfs.read(FILE or data frame, label=...) makes one"
@@ -125,6 +127,8 @@ class Instance:
     values_sha256: str = ""
     label: str | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    constant: float = 0.0
+    bare_sha256: str = ""
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -168,7 +172,7 @@ class Instance:
 
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
-        bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
+        bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": (), "constant": 0.0}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
@@ -312,7 +316,8 @@ class Instance:
         It covers the non-zero values and their places, the shape, y, the names, the sample weights and the bags.
         """
         names = None if isinstance(self.feature_names, Unstored) else list(self.feature_names)
-        stated = json.dumps([list(self.X.shape), names], ensure_ascii=False).encode()
+        constant = [self.constant] if self.constant else []
+        stated = json.dumps([list(self.X.shape), names, *constant], ensure_ascii=False).encode()
         values = (self.values_sha256 or matrix.digest(self.X)).encode()
         return digest([stated, values, self.y, self.sample_weight, *([] if self.bags is None else [self.bags])])
 

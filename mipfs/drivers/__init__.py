@@ -28,6 +28,7 @@ from mipfs.result.state import State
 from mipfs.run.checkpoint import EVERY, Keeper
 from mipfs.run.run import Observer, settings_of
 from mipfs.settings import DriverSettings
+from mipfs.widened import widened
 
 DRIVERS = {
     "branch": "mipfs.drivers.branch",
@@ -191,7 +192,7 @@ def _opened(
     **asked: Any,
 ) -> Session:
     """The session of what was asked, once it is clear that the driver can carry it."""
-    problem = model if isinstance(model, Problem) else _compile(model)
+    problem = widened(model if isinstance(model, Problem) else _compile(model))
     name = default_driver(model, problem) if driver is None else driver
     module = get_driver(name)
     if "declare" in options and callable(options["declare"]):

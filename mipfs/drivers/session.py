@@ -160,7 +160,7 @@ class Session:
         if self._result is None:
             found = result_of(self._run, self.driver)
             self._result = found if self._keeper is None else dataclasses.replace(found, state=self._keeper.state)
-            if self._model is not self.problem and found.has_classifier:
+            if not isinstance(self._model, Problem) and found.has_classifier:
                 self._result.load_into(self._model)
         return self._result
 

@@ -24,7 +24,6 @@ def allowed(
     forced_out: Any = (),
     cost: Any = None,
     budget: Any = None,
-    spare: int = 0,
 ) -> dict[str, Any]:
     """The keyword arguments of `mipfs.Problem` that say what may be selected beside Σσ ≤ M.
 
@@ -37,8 +36,6 @@ def allowed(
     cost : mapping of name or position to number >= 0, (p,) array-like, or None
     budget : number or None
         Σ cost_j σ_j ≤ budget; what has no cost is free.
-    spare : int
-        Columns that the problem has after these, in no row.
 
     Raises
     ------
@@ -62,10 +59,6 @@ def allowed(
         if not terms:
             raise UsageError(f"budget = {budget!r}, but nothing has a cost; give cost, a mapping of name to number")
         found = found.stack(Rows.of([Row("budget", terms, -math.inf, float(budget))], index))
-    if spare:
-        padded = sparse.csr_array((found.matrix.data, found.matrix.indices, found.matrix.indptr),
-                                  shape=(len(found), len(names) + spare))  # fmt: skip
-        found = Rows(padded, found.lb, found.ub, found.names, found.origins)
     return {
         "rows": found,
         "forced_in": _named(forced_in, "forced_in", names, index),

@@ -257,12 +257,12 @@ class AtomSelector(SupportSelector):
     def _atoms(self, data: Instance) -> Atoms:
         return atoms_of(self.atoms, self.atom_options, data)
 
-    def _allowed(self, names: Sequence[str], spare: int = 0) -> dict[str, Any]:
+    def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
         if len(names) > MANY and any(
             given is not None for given in (self.rows, self.forced_in, self.forced_out, self.cost, self.budget)
         ):
             raise UsageError("rows, forced_in, forced_out, cost and budget are for fewer atoms; give M alone")
-        return super()._allowed(names, spare)
+        return super()._allowed(names)
 
     def _keep(self, fits: list[Any]) -> None:
         super()._keep(fits)

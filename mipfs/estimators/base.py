@@ -64,7 +64,7 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     cost: Any
     budget: Any
 
-    def _allowed(self, names: Sequence[str], spare: int = 0) -> dict[str, Any]:
+    def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
         """The parameters of the problem that say which selections from `names` are allowed."""
         return allowed(
             names,
@@ -73,7 +73,6 @@ class SupportSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             forced_out=self.forced_out,
             cost=self.cost,
             budget=self.budget,
-            spare=spare,
         )
 
     def _prepared(self, instances: list[Instance]) -> list[Instance]:

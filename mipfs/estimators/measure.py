@@ -8,14 +8,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from mipfs.data.constant import with_constant
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, solved
 from mipfs.estimators.samples import scikit_errors, take
 from mipfs.lab.baselines.structural_svm import structural_svm
-from mipfs.lab.joint import constant_of, joint_problem, with_constant
+from mipfs.lab.joint import constant_of
 from mipfs.measures import WITH_K, value
 from mipfs.plumbing.arrays import Array
+from mipfs.problem import Problem
 
 TWICE = "2P"
 REFIT_GAP = 1e-9
@@ -53,10 +55,10 @@ class MeasureClassifier(LinearClassifier):
         give the same bytes.
     scale : {"none", "standard", "unit"}, default "none"
         How columns are scaled before the fit; sparse data stay sparse. `coef_` is on the scale of X.
-    fit_intercept : bool, default False
-        The loss has no bias, and neither has the paper: f is 0 at x = 0, or at the mean with the scale "standard".
-        True adds a constant column, which is always selected, does not count among the M, and whose weight is
-        penalised as any other. Worth it where the classes are of different sizes and x = 0 is nothing special.
+    fit_intercept : bool, default True
+        An intercept, as the weight of a constant column that is always selected, does not count among the M, and whose
+        weight is penalised as any other. Without it, as in the paper, f is 0 at x = 0, or at the mean with the scale
+        "standard": where one class is rare, nothing may be worth selecting then.
     intercept_scaling : float > 0, default 1
         The value of the constant column (on the scaled data): the larger, the less the intercept is penalised.
     rows : sequence of mipfs.Row, (A, lb, ub), or None, default None
@@ -77,7 +79,6 @@ class MeasureClassifier(LinearClassifier):
     support_ : (p,) ndarray of bool
         The selected features; for more than two classes those of any class.
     result_ : Result, or list of K Results for more than two classes
-        With `fit_intercept` the constant column is called "(intercept)" there.
     n_iter_ : int
         Iterations of the driver, the largest of all classes.
     n_features_in_ : int
@@ -111,7 +112,7 @@ class MeasureClassifier(LinearClassifier):
         gap: float = 1e-3,
         time_limit: float | None = 60.0,
         scale: str = "none",
-        fit_intercept: bool = False,
+        fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         rows: Any = None,
         forced_in: Sequence[str | int] | None = None,
@@ -187,33 +188,31 @@ class MeasureClassifier(LinearClassifier):
             raise UsageError(f"k = {self.k!r}; it is an integer, None or {TWICE!r}, for {' and '.join(WITH_K)} only")
         return min(2 * int(np.count_nonzero(y > 0)), y.size)
 
-    def _constant(self) -> float:
-        return constant_of(self.fit_intercept, self.intercept_scaling)
-
-    def _prepared(self, instances: list[Instance]) -> list[Instance]:
-        return with_constant(instances, self._constant())
-
     def _fit_binary(self, data: Instance) -> Fitted:
         k = self._k(data.y)
-        constant = self._constant()
-        extra = int(constant != 0.0)
-        problem = joint_problem(
+        p = data.n_features
+        constant = constant_of(self.fit_intercept, self.intercept_scaling)
+        whole = isinstance(self.M, (int, np.integer)) and not isinstance(self.M, bool)
+        problem = Problem(
             data,
-            self.measure,
-            M=self.M,
+            loss="structural",
+            bias=constant != 0.0,
+            intercept_scaling=constant or 1.0,
+            M=min(int(self.M), p) if whole else self.M,
             C=self.C,
+            measure=self.measure,
             beta=self.beta,
             k=k,
-            constant=constant,
-            **self._allowed(data.feature_names[: data.n_features - extra], extra),
+            **self._allowed(data.feature_names),
         )
         result, n_iter = solved(problem, self.driver or "two_layer", gap=self.gap, time_limit=self.time_limit)
         ids = np.sort(data.columns_of(result.selected))
-        p = data.n_features - extra
-        fitted = structural_svm(data, self.measure, problem.C, ids, beta=self.beta, k=k, tol=REFIT_GAP)
-        coef = np.zeros(data.n_features)
-        support = np.zeros(data.n_features, dtype=bool)
+        columns = np.append(ids, p) if constant else ids
+        wide = with_constant(data, constant) if constant else data
+        fitted = structural_svm(wide, self.measure, problem.C, columns, beta=self.beta, k=k, tol=REFIT_GAP)
+        coef = np.zeros(wide.n_features)
+        support = np.zeros(p, dtype=bool)
         coef[fitted.ids] = fitted.w
         support[ids] = True
         intercept = fitted.b + constant * float(coef[-1]) if constant else fitted.b
-        return Fitted(result, support[:p], coef[:p], intercept, n_iter)
+        return Fitted(result, support, coef[:p], intercept, n_iter)

@@ -117,8 +117,8 @@ _TABLE = (
         "structural",
         "structural_dual.py",
         "structural",
-        "none",
-        ("measure", "M", "C", "beta", "k"),
+        "a constant column",
+        ("measure", "M", "C", "beta", "k", "bias"),
         "two_layer",
         Capability(
             losses=("structural",),

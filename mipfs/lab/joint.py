@@ -12,14 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from mipfs.data.constant import CONSTANT
+from mipfs.data.constant import with_constant as widened_by
 from mipfs.data.instance import Instance
-from mipfs.data.names import Defaulted
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
-
-CONSTANT = "(intercept)"
 
 
 def constant_of(fit_intercept: bool, intercept_scaling: float) -> float:
@@ -42,24 +40,7 @@ def with_constant(instances: Sequence[Instance], value: float) -> list[Instance]
     """Instances that share a matrix, with a last column of `value`, one new matrix for all; 0 changes nothing."""
     if value == 0.0:
         return list(instances)
-    first = instances[0]
-    if CONSTANT in first.index:
-        raise UsageError(f"a feature is called {CONSTANT!r}; give it another name")
-    values = first.block().values
-    column = np.full((first.n_samples, 1), value)
-    names = [*first.feature_names, CONSTANT]
-    wide = replace(
-        first,
-        X=sparse.csc_array(sparse.hstack([values, column]))
-        if first.is_sparse
-        else np.asfortranarray(np.hstack([values, column])),
-        feature_names=names,
-        center=np.append(first.center, 0.0),
-        shift=np.append(first.shift, 0.0),
-        scale=np.append(first.scale, 1.0),
-        values_sha256="",
-    )
-    wide = replace(wide, cost=Defaulted(wide.index, {}))
+    wide = replace(widened_by(instances[0], value), constant=0.0, values_sha256="")
     return [wide, *(replace(wide, y=one.y, labels=one.labels) for one in instances[1:])]
 
 

@@ -33,6 +33,7 @@ from mipfs.models.reduced_mkl import Pool, allowed, selections
 from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
+from mipfs.widened import widened
 
 GAP = 1e-6
 """Relative gap to which labellings and selections are generated."""
@@ -47,10 +48,11 @@ def problem(
     C: float = 1.0,
     beta: float | None = None,
     k: int | None = None,
+    bias: bool = True,
 ) -> Problem:
     """The `Problem`, which can be of any size; parameters as in `build`."""
     return Problem(
-        data, loss="structural", bias=False, M=M, C=C, measure=measure, beta=beta, k=k, formulation="structural"
+        data, loss="structural", bias=bias, M=M, C=C, measure=measure, beta=beta, k=k, formulation="structural"
     )
 
 
@@ -75,8 +77,9 @@ def declare(
     Returns
     -------
     Formulation
-        With ``alpha`` (K,), ``theta`` and ``mu`` (T,).
+        With ``alpha`` (K,), ``theta`` and ``mu`` (T,). With a bias, over a constant column too (`mipfs.widened`).
     """
+    problem = widened(problem)
     check(problem, "structural")
     check_size(problem.data, "CVXPY program")
     again: Callable[[Problem], Formulation] = declare
@@ -154,6 +157,7 @@ def build(
     C: float = 1.0,
     beta: float | None = None,
     k: int | None = None,
+    bias: bool = True,
 ) -> Problem:
     """The problem (5) of `data`; its dual grows labelling by labelling, so there is nothing to declare at once.
 
@@ -170,11 +174,13 @@ def build(
         Of ``fbeta``.
     k : int in 1 … n
         Of ``precision-at-k`` and ``recall-at-k``; by default the number of positives.
+    bias : bool, default True
+        An intercept, as the weight of a constant column of 1: penalised as any weight, always selected, not counted in
+        M. The paper has none: then f is 0 at x = 0, and where one class is rare nothing may be worth selecting.
 
     Returns
     -------
     Problem
-        Without a bias.
 
     Raises
     ------
@@ -183,4 +189,4 @@ def build(
 
     Source: Mao 2013, (5), (6) and (16).
     """
-    return problem(data, measure=measure, M=M, C=C, beta=beta, k=k)
+    return problem(data, measure=measure, M=M, C=C, beta=beta, k=k, bias=bias)

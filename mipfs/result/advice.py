@@ -36,6 +36,26 @@ def advice(result: Result) -> str:
     return ", ".join(ways[:-1]) + (" or " if len(ways) > 1 else "") + ways[-1] if ways else ""
 
 
+def constant_words(result: Result) -> str:
+    """That a classifier has no weight, and what to try; "" of one that tells samples apart."""
+    params = result.params
+    if not result.has_classifier or result.weights:
+        return ""
+    said = result.labels["positive" if result.intercept > 0 else "negative"]
+    words = f"constant: every sample is called {said}"
+    if params.get("M") == 0:
+        return f"{words}; M = 0 allows no other"
+    ways = []
+    if not params.get("bias"):
+        ways.append("an intercept (without bias=false)")
+    C = params.get("C")
+    if isinstance(C, (int, float)):
+        ways.append(f"a larger C (say {10 * C:g})")
+    if params.get("lambda"):
+        ways.append("a smaller lambda")
+    return f"{words}; to try: {' or '.join(ways)}" if ways else words
+
+
 def trend(trace: Sequence[Record], seconds: float) -> str:
     """How the gap moved in the second half of a run, in brackets."""
     if not trace or not math.isfinite(trace[-1].gap):

@@ -64,6 +64,8 @@ def point_of(result: Result, problem: Problem) -> Point:
     on_user_scale[data.columns_of(list(result.weights))] = list(result.weights.values())
     w = on_user_scale * data.scale
     b = result.intercept + float(on_user_scale @ data.shift)
+    if data.constant:  # the intercept is the weight of the last column
+        sigma[-1], w[-1], b = 1.0, b / data.constant, 0.0
     columns = atoms.columns(np.arange(atoms.count))
     chosen = columns.scale * sigma[columns.atom]
     # a feature that several atoms use: of all ways to split its weight the one of least ½ Σ v²

@@ -335,7 +335,8 @@ def weights_by_name(data: Instance, ids: npt.NDArray[np.int64], weights: Array) 
     chosen = np.unique(ids)
     sums = np.zeros(chosen.size)
     np.add.at(sums, np.searchsorted(chosen, ids), weights)
-    return {data.feature_names[j]: float(w) for j, w in zip(chosen, sums, strict=True) if w != 0.0}
+    held = data.n_features - (data.constant != 0.0)  # the weight of a constant column is the intercept's
+    return {data.feature_names[j]: float(w) for j, w in zip(chosen, sums, strict=True) if w != 0.0 and j < held}
 
 
 def column_of(name: str, position: int, n_features: int, data: Instance) -> int:

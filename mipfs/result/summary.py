@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mipfs.report.blocks import Block, Pairs, Table
+from mipfs.report.blocks import Alarm, Block, Pairs, Table
 from mipfs.report.numbers import number, percent, with_asked
-from mipfs.result.advice import advice
+from mipfs.result.advice import advice, constant_words
 from mipfs.result.gap import relative_gap
 from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
@@ -42,6 +42,8 @@ def summary_blocks(result: Result) -> list[Block]:
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
         ("selected", f"{len(result.selected)} of {counted(result)}"),
     ]
+    if words := constant_words(result):
+        pairs.append(("classifier", Alarm(words)))
     if "active" in result.counters:
         pairs.append(("solved over", _part(result)))
     if result.relaxed is not None:
@@ -79,4 +81,5 @@ def short(result: Result) -> str:
     parts.append(f"bound {number(result.bound)}")
     if result.has_classifier:
         parts += [f"gap {percent(result.gap)}", f"{len(result.selected)} of {counted(result)}"]
+        parts += [] if result.weights else ["a constant classifier"]
     return f"<Result {', '.join(parts)}, {result.driver}, {result.seconds:.2f} s>"

@@ -95,6 +95,8 @@ def problem_words(result: Result) -> list[str]:
     if params.get("margin") == "rho":
         loss = "(C/2) Σ max(0, ρ − mᵢ)² − ρ, ρ free"
     bias = "a free intercept" if params.get("bias") else "no intercept"
+    if params.get("constant") is not None:
+        bias = f"an intercept that is the weight of a constant column of {_value(params['constant'])}, penalised too"
     penalised = bool(params.get("penalty")) or _penalises(params.get("lambda"))
     cost = " + the penalties of what is selected" if penalised else ""
     named = params.get("regulariser")

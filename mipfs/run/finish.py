@@ -18,6 +18,7 @@ from mipfs.result.sidecar import Claim, stated, stated_extra
 from mipfs.run.finish_pairs import bare_proof
 from mipfs.run.finish_pairs import described as of_pairs
 from mipfs.run.listed import values_by_name
+from mipfs.run.narrowed import narrowed
 from mipfs.run.near_optimal import near_optimal
 from mipfs.run.run import Run, parameters
 from mipfs.run.stored import stored as stored_classifier
@@ -38,7 +39,7 @@ def result_of(run: Run, driver: str) -> Result:
     selected = tuple(run.problem.atoms.names[int(g)] for g in chosen)
     atoms = run.problem.atoms
     described = _described(run) if atoms.is_held or not atoms.is_checkable else of_pairs(run)
-    return Result(
+    found = Result(
         status=run.status(),
         stop_reason=reason,
         objective=run.problem.reported(run.objective),
@@ -67,6 +68,7 @@ def result_of(run: Run, driver: str) -> Result:
         declare=run.outcome.declare,
         **described,
     )
+    return narrowed(found, run.problem)
 
 
 def _described(run: Run) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array, mask_of
 from mipfs.plumbing.machine import one_blas_thread
@@ -226,7 +227,7 @@ class Run:
 
     def record(self) -> Record:
         """Make the iteration record and hand it to the observers."""
-        n_selected = 0 if self.incumbent is None else self.incumbent.selected.size
+        n_selected = 0 if self.incumbent is None else self.incumbent.selected.size - bool(self.problem.data.constant)
         counters = dict(self.counters)
         upper = self.problem.reported(self.upper)
         upper = min(upper, self.trace[-1].upper) if self.trace else upper  # as it is stated it may be an ulp above
@@ -336,15 +337,23 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
     else:
         values = np.asarray(lam, dtype=float)
         given = float(values) if values.ndim == 0 else [float(value) for value in values]
-    params = {"M": problem.M, "C": problem.C, "lambda": given, "loss": problem.loss, "bias": problem.bias}
+    wide = problem.data.constant  # of a problem that `mipfs.widened` made, what was asked is without that column
+    params = {
+        "M": problem.M if problem.M is None else problem.M - bool(wide),
+        "C": problem.C,
+        "lambda": given[:-1] if wide and isinstance(given, list) else given,
+        "loss": problem.loss,
+        "bias": problem.bias or bool(wide),
+    }
     where_asked = {
+        "constant": wide or (float(problem.intercept_scaling) if problem.has_constant else None),
         "measure": problem.measure,
         "beta": problem.beta,
         "k": problem.k,
         "regulariser": None if problem.regulariser.is_ridge else problem.regulariser.stated,
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,
-        "forced_in": list(problem.forced_in or ()) or None,
+        "forced_in": [name for name in problem.forced_in or () if not wide or name != CONSTANT] or None,
         "forced_out": list(problem.forced_out or ()) or None,
     }
     return params | {name: value for name, value in where_asked.items() if value is not None}

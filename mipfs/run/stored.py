@@ -67,7 +67,14 @@ def _moved(problem: Problem, ids: Integers, weights: Array) -> Fraction:
 
 def on_users_scale(problem: Problem, ids: Integers, weights: Array, b: float) -> float:
     """The intercept on the user's scale of b on the scaled data, with weights on the user's scale."""
-    return float(Fraction(b) - _moved(problem, ids, weights))
+    return float(Fraction(b) + _of_constant(problem, ids, weights) - _moved(problem, ids, weights))
+
+
+def _of_constant(problem: Problem, ids: Integers, weights: Array) -> Fraction:
+    """What the weight of a constant column adds to every score, exactly."""
+    data = problem.data
+    at = np.flatnonzero(ids == data.n_features - 1) if data.constant else np.empty(0, dtype=np.int64)
+    return sum((Fraction(w) * Fraction(data.constant) for w in weights[at].tolist()), Fraction(0))
 
 
 def _is_apart(weights: Array, scale: Array) -> bool:
@@ -82,7 +89,10 @@ def on_the_data(problem: Problem, ids: Integers, weights: Array, intercept: floa
     unit = Fraction(rho)
     scale = problem.data.scale[ids]
     b = (Fraction(intercept) + _moved(problem, ids, weights)) / unit if problem.bias else Fraction(0)
-    if rho == 1.0 and _is_apart(weights, scale):
+    constant = problem.data.constant
+    if rho == 1.0 and not constant and _is_apart(weights, scale):
         return Weights.products(weights, scale, b)
     w = [Fraction(w) * Fraction(s) / unit for w, s in zip(weights.tolist(), scale.tolist(), strict=True)]
+    for place in np.flatnonzero(ids == problem.data.n_features - 1) if constant else ():  # stored as an intercept
+        w[place] = (Fraction(intercept) + _moved(problem, ids, weights)) / Fraction(constant)
     return Weights.exactly(w, b)

@@ -33,8 +33,8 @@ class Validator:
         self.patience = patience
         train = run.problem.data
         names = train.feature_names
-        p = train.n_features
-        self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names)], dtype=np.int64)
+        p = train.n_features - (train.constant != 0.0)  # a constant column is no column of the data
+        self._columns = np.array([column_of(name, j, p, data) for j, name in enumerate(names[:p])], dtype=np.int64)
         is_positive = np.asarray(data.labels.of(data.y)) == np.asarray(train.labels.positive)
         self._y = np.where(is_positive, 1.0, -1.0)
         self._best = np.inf
@@ -45,6 +45,11 @@ class Validator:
         train = self.run.problem.data
         weights = w / train.scale[ids]
         intercept = b - float(weights @ train.shift[ids])
+        if train.constant:
+            held = ids < self._columns.size
+            intercept += train.constant * float(weights[~held].sum())
+            ids = ids[held]
+            weights = weights[held]
         shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
         scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
         error = self.run.problem.error_on(self._y, scores)

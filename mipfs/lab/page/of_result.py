@@ -13,7 +13,7 @@ from mipfs.report.blocks import Alarm, Table
 from mipfs.report.charts import Detail
 from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escaped
-from mipfs.result.advice import advice
+from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
 from mipfs.result.result import Result, Status
 from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
@@ -55,6 +55,8 @@ def head(result: Result) -> str:
     if result.conflict:
         names = ", ".join(f"<strong>{escaped(name)}</strong>" for name in result.conflict)
         conflict = f'<p class="conflict">{names}</p>'
+    if words := constant_words(result):
+        conflict += f'<p class="alarm">{escaped(words)}</p>'
     behind = re.sub("`([^`]*)`", r"<code>\1</code>", escaped(certificate_words(result)))
     return (
         f'<p class="verdict">{status_pill(result.status)}{asked(result)}{escaped(verdict(result))}</p>{conflict}'

@@ -101,9 +101,10 @@ class Joint:
     gap: float
 
     def __call__(self, data: Instance, M: int, C: float, setting: Setting) -> Fit:
+        from mipfs.data.constant import CONSTANT
         from mipfs.drivers import solve
         from mipfs.lab.baselines.structural_svm import structural_svm
-        from mipfs.lab.joint import CONSTANT, joint_problem, with_constant
+        from mipfs.lab.joint import joint_problem, with_constant
 
         constant = float(setting.bias)
         joint_c = 0.25 * C * data.n_samples

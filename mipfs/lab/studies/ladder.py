@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from mipfs import drivers, formulation
+from mipfs.data.constant import CONSTANT
 from mipfs.drivers import kelley, rounding
 from mipfs.errors import NumericalError, UsageError
 from mipfs.formulation.program import TooLargeError
@@ -35,6 +36,7 @@ from mipfs.report.visible import finite_or_none, in_json
 from mipfs.result.gap import relative_gap
 from mipfs.result.result import SCHEMA, Record, Result, Status, StopReason
 from mipfs.run.run import Observer, Run, parameters
+from mipfs.widened import widened
 
 CONIC: Mapping[str, str] = {
     "plain": "plain-svm",
@@ -220,7 +222,7 @@ def compare(
     UsageError
         An unknown rung or model, or a time limit that is none.
     """
-    problem = formulation.compile(model)
+    problem = widened(formulation.compile(model))
     chosen = _chosen(rungs)
     params = {**parameters(problem), "time_limit": time_limit}
     if problem.selection.minimise(problem.penalty)[0] is None:
@@ -353,6 +355,7 @@ class _Climb:
             rounding.round_to(run, [subproblem.weights()])
         if run.incumbent is not None and run.objective < self.incumbent:
             names = tuple(problem.atoms.names[j] for j in run.incumbent.selected)
+            names = tuple(name for name in names if not (problem.data.constant and name == CONSTANT))
             self.incumbent = run.objective
             self.selected = names
         assert solved.svm.combination is not None

@@ -32,6 +32,7 @@ from mipfs.result.result import Result, Status, StopReason
 from mipfs.run.carry import carry, support
 from mipfs.run.run import Observer, parameters
 from mipfs.selection.selection import Rows
+from mipfs.widened import widened
 
 
 @declared
@@ -217,10 +218,11 @@ class _Walk:
         return [dataclasses.replace(point, errors=errs) for point, errs in zip(points, found, strict=True)]
 
     def _solved(self, steps: Steps, about: str) -> Iterator[Point]:
-        pool = CutPool(steps.problems[0])
+        problems = [widened(problem) for problem in steps.problems]
+        pool = CutPool(problems[0])
         best: tuple[str, ...] = ()
         first = pool, best
-        for k, (place, added, problem) in enumerate(zip(steps.places, steps.added, steps.problems, strict=True)):
+        for k, (place, added, problem) in enumerate(zip(steps.places, steps.added, problems, strict=True)):
             self.on_begin(f"{about}{place_text(place)}")
             if k % steps.leg == 0:
                 pool, best = first  # nearer than the end of the leg before

@@ -1,0 +1,64 @@
+"""What was found over a constant column (`mipfs.widened`), in the words of the problem that was asked: without it.
+
+Its weight is the intercept (`mipfs.run.stored`); it is no feature, nobody selected it, and M does not count it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mipfs.data.constant import CONSTANT
+from mipfs.problem import Problem
+from mipfs.result.result import Result
+
+
+def narrowed(result: Result, problem: Problem) -> Result:
+    """The result of a problem that `widened` made as one of the problem that it was made of; any other as it is."""
+    data = problem.data
+    if data.constant == 0.0:
+        return result
+    scaling = {key: value if isinstance(value, str) else _less(value) for key, value in result.scaling.items()}
+    return dataclasses.replace(
+        result,
+        selected=_names(result.selected),
+        columns=_less(result.columns),
+        n_features=result.n_features - 1,
+        scaling=scaling,
+        data_sha256=data.bare_sha256,
+        near_optimal=_listed(result.near_optimal),
+        relaxed=_relaxed(result.relaxed),
+        validated=_selecting(result.validated),
+        atoms=_atoms(result.atoms),
+    )
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if name != CONSTANT)
+
+
+def _less(by_name: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in by_name.items() if name != CONSTANT}
+
+
+def _selecting(one: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if one is None else {**one, "selected": list(_names(one["selected"]))}
+
+
+def _listed(near: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if near is None:
+        return None
+    return {**near, "supports": [_selecting(one) for one in near["supports"]], "share": _less(near["share"])}
+
+
+def _relaxed(relaxed: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if relaxed is None:
+        return None
+    found = {**relaxed, "sigma": _less(relaxed["sigma"])}
+    return found if "mixture" not in found else {**found, "mixture": [_selecting(one) for one in found["mixture"]]}
+
+
+def _atoms(atoms: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Of atoms that are listed all but the last one."""
+    return None if atoms is None else {key: None if one is None else one[:-1] for key, one in atoms.items()}
