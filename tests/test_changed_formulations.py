@@ -273,12 +273,13 @@ def test_programs_without_a_selection_take_no_rows(name: str) -> None:
     assert "worst texture" not in mipfs.solve(under).selected
 
 
-def test_the_structural_dual() -> None:
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_structural_dual(bias: bool) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(8, 4))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=8) > 0, 1.0, -1.0)
     small = Instance.from_arrays(X, y)
-    problem = structural_dual.problem(small, measure="f1", M=2, C=30.0)
+    problem = structural_dual.problem(small, measure="f1", M=2, C=30.0, bias=bias)
     losses, V = structural_oracles.labellings("f1", y)
     counts = np.zeros((1, 8))
     f = structural_dual.declare(problem, counts, np.zeros(1), [[0, 1], [2]])
@@ -286,7 +287,7 @@ def test_the_structural_dual() -> None:
         [f.sigma["x1"] + f.sigma["x2"] <= cp.Variable(boolean=True, name="u"), f.sigma[3] == 0]
     )
     optimum = min(
-        structural_oracles.structural_svm(X[:, list(S)], losses, V, 30.0)[0]
+        structural_oracles.structural_svm(np.column_stack([X[:, list(S)], bias * np.ones(8)]), losses, V, 30.0)[0]
         for S in ((), (0,), (1,), (2,), (0, 2), (1, 2))
     )
     for driver in (None, "branch", "gbd", "two_layer"):

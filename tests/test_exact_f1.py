@@ -71,7 +71,22 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ]
     path = tmp_path / "small.svm"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    given = ["-p", "measure=f1", "-p", "M=2", "-p", "C=30", "--driver", "branch", "--gap", "1e-7", "--json", "-"]
+    given = [
+        "-p",
+        "measure=f1",
+        "-p",
+        "M=2",
+        "-p",
+        "C=30",
+        "-p",
+        "bias=false",
+        "--driver",
+        "branch",
+        "--gap",
+        "1e-7",
+        "--json",
+        "-",
+    ]
     assert main(["solve", "structural", str(path), *given]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (found["status"], found["driver"]) == ("OPTIMAL", "branch")

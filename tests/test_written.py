@@ -182,10 +182,13 @@ def test_the_rho_form_has_rho_for_a_variable(kind: str, bias: bool, tmp_path: Pa
     assert pyo.value(model.objective) == pytest.approx(result.objective, rel=1e-6)
 
 
+@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("measure", ["f1", "roc-auc", "error"])
 @pytest.mark.parametrize("rows", [(), BUDGET], ids=["plain", "budget"])
-def test_the_structural_dual_with_its_labellings(measure: str, rows: tuple[Row, ...], tmp_path: Path) -> None:
-    problem = structural_dual.problem(data(rows=rows), measure=measure, M=2, C=20.0)
+def test_the_structural_dual_with_its_labellings(
+    measure: str, rows: tuple[Row, ...], bias: bool, tmp_path: Path
+) -> None:
+    problem = structural_dual.problem(data(rows=rows), measure=measure, M=2, C=20.0, bias=bias)
     declared, path = structural_dual.declare(problem), tmp_path / "model.lp"
     relaxed = mipfs.solve(problem, gap=1e-7)
     assert cones.solve(declared.cvxpy) == "solved"
@@ -193,7 +196,7 @@ def test_the_structural_dual_with_its_labellings(measure: str, rows: tuple[Row, 
     write(problem, path)
     assert solved_by_scip(path) == pytest.approx(declared.cvxpy.value, rel=1e-5)
     assert declared.sigma is not None
-    assert declared.sigma.value.sum() <= 2 + 1e-6
+    assert declared.sigma.value.sum() <= 2 + bias + 1e-6
 
 
 def test_a_users_rows_in_a_pyomo_model(tmp_path: Path) -> None:

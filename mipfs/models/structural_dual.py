@@ -79,6 +79,7 @@ def declare(
     Formulation
         With ``alpha`` (K,), ``theta`` and ``mu`` (T,). With a bias, over a constant column too (`mipfs.widened`).
     """
+    asked = problem
     problem = widened(problem)
     check(problem, "structural")
     check_size(problem.data, "CVXPY program")
@@ -89,7 +90,9 @@ def declare(
         counts, losses, pool = generated(problem)
         sigmas = np.array(pool)
     else:
-        sigmas = np.array(selections(problem, pool))
+        sigmas = np.array(selections(asked, pool))
+        if asked is not problem:  # the constant column is in every selection
+            sigmas = np.column_stack([sigmas, np.ones(len(sigmas))])
         again = partial(_again, counts=counts, losses=losses, pool=sigmas)
     A = columns(problem, np.asarray(counts))
     Delta = np.asarray(losses, dtype=float)

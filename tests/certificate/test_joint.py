@@ -310,7 +310,7 @@ def test_a_changed_dual_vector(tamper: Callable[[Arrays], None], reason: str, tm
         ({"measure": "error"}, "objective of the selected features"),
         ({"measure": "fbeta", "beta": 2.0}, "objective of the selected features"),
         ({"C": 19.0}, "objective of the selected features"),
-        ({"bias": True}, "no bias"),
+        ({"bias": True}, "weight of a constant column"),
         ({"M": 3}, "proves only"),
         ({"loss": "hinge"}, "objective of the selected features"),
     ],

@@ -348,7 +348,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     given = ["solve", "structural", str(path), "-p", "measure=f1", "-p", "M=2", "-p", "C=4"]
     assert main([*given, "--json", "-"]) == 0
     relaxed = json.loads(capsys.readouterr().out)
-    assert (relaxed["driver"], relaxed["params"]["measure"], relaxed["params"]["bias"]) == ("two_layer", "f1", False)
+    assert (relaxed["driver"], relaxed["params"]["measure"], relaxed["params"]["bias"]) == ("two_layer", "f1", True)
     assert main([*given, "--driver", "gbd", "--json", "-"]) == 0
     exact = json.loads(capsys.readouterr().out)
     assert exact["status"] == "OPTIMAL"

@@ -153,7 +153,7 @@ def test_what_cannot_be_honoured_is_one_line(given: dict[str, Any], message: str
 
 def test_nothing_given_is_nothing_added() -> None:
     assert allowed(["a"]) == {}
-    assert allowed(["a", "b"], forced_in=["b"], spare=1)["rows"].matrix.shape == (0, 3)
+    assert allowed(["a", "b"], forced_in=["b"])["rows"].matrix.shape == (0, 2)
 
 
 WDBC = load_breast_cancer(as_frame=True)

@@ -200,7 +200,7 @@ def test_long_runs_forget_labellings_and_stay_right() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"bias": True, "measure": "f1"}, "has no bias; give bias=False"),
+        ({"bias": True, "measure": "f1", "intercept_scaling": 0.0}, "intercept_scaling = 0.0 must be a number > 0"),
         ({}, "needs a measure: one of error, f1"),
         ({"measure": "f3"}, "measure 'f3' is not known"),
         ({"measure": "fbeta"}, "needs beta"),

@@ -35,7 +35,7 @@ def draw(seed: int, n: int = 6, p: int = 4) -> Instance:
 def test_both_doors_equal_the_reference(name: str) -> None:
     for seed in range(4):
         data, r = draw(seed), np.random.default_rng(seed)
-        problem = structural_dual.build(data, measure=name, M=2, C=5.0, **EXTRA.get(name, {}))
+        problem = structural_dual.build(data, measure=name, M=2, C=5.0, bias=False, **EXTRA.get(name, {}))
         losses, V = labellings(name, data.y, problem.beta or 1.0, problem.k)
         some = r.choice(losses.size, min(12, losses.size), replace=False)
         losses, V = losses[some], V[some]
@@ -79,7 +79,7 @@ def test_size_depends_on_labellings_and_selections_only() -> None:
     for n in (30, 300):
         r = np.random.default_rng(0)
         data = Instance.from_arrays(r.standard_normal((n, 4)), np.where(np.arange(n) % 3 == 0, 1.0, -1.0))
-        problem = structural_dual.build(data, measure="f1", M=2)
+        problem = structural_dual.build(data, measure="f1", M=2, bias=False)
         found = [problem.measured.violated(r.standard_normal(n)) for _ in range(5)]
         counts, losses = np.array([v.counts for v in found]), [v.loss for v in found]
         sizes.append(Canonical(structural_dual.declare(problem, counts, losses, "x1, x2; x3").cvxpy).size)
@@ -95,7 +95,7 @@ def test_by_name_and_by_call() -> None:
     for made in (built, again):
         assert (made.loss, made.bias, made.measure, made.beta, made.M, made.C) == (
             "structural",
-            False,
+            True,
             "fbeta",
             0.5,
             2,
@@ -103,8 +103,9 @@ def test_by_name_and_by_call() -> None:
         )
     with pytest.raises(UsageError, match="structural needs a value for measure"):
         load("structural")(data, {"M": 2})
-    with pytest.raises(UsageError, match="no parameter 'bias'; it takes measure, M, C, beta, k"):
-        load("structural")(data, {"measure": "f1", "bias": False})
+    assert not load("structural")(data, {"measure": "f1", "bias": False}).bias
+    with pytest.raises(UsageError, match="no parameter 'loss'; it takes measure, M, C, beta, k, bias"):
+        load("structural")(data, {"measure": "f1", "loss": "hinge"})
     with pytest.raises(UsageError, match="measure = 1 must be text"):
         load("structural")(data, {"measure": 1})
     grouped = built.replace(atoms=Groups(data, {"a": ["x1", "x2"], "b": ["x3", "x4"]}), rows=None, M=1)
