@@ -35,7 +35,17 @@ GAP = 1e-7
 HEAD = ("schema", "axis", "params", "driver", "folds", "seed", "chosen", "interrupted")
 LINE = [
     *("status", "stop_reason", "objective", "bound", "gap", "selected", "seconds", "cuts_carried", "cuts"),
-    *("subproblems", "seconds_saved", "cold_seconds", "error", "deviation", "start", "errors", "result"),
+    *(
+        "subproblems",
+        "seconds_saved",
+        "cold_seconds",
+        "error",
+        "deviation",
+        "standard_error",
+        "start",
+        "errors",
+        "result",
+    ),
 ]
 
 
@@ -218,7 +228,7 @@ def test_the_json_says_all_and_its_results_are_results(tmp_path: Path) -> None:
         assert (line["M"], line["objective"], line["error"]) == (point.value, point.objective, point.error)
         result = Result.from_json(json.dumps(line["result"]))
         assert result.weights == point.result.weights
-    assert set(document) == {*HEAD, "points"}
+    assert set(document) == {*HEAD, "one_se", "certificate", "points"}
     assert list(document["points"][0]) == ["M", *LINE]
     with pytest.raises(UsageError, match="cannot be written"):
         found.save(tmp_path / "no" / "path.json")

@@ -23,11 +23,11 @@ def evaluate(
 ) -> int:
     """Print accuracy, confusion, precision, recall, F1."""
     from mipfs.cli.output import check_target, write_json
-    from mipfs.result.result import Result
+    from mipfs.lab.studies import point_files
     from mipfs.result.score import score
 
-    check_target(json, result_file, data_file)
-    result = Result.load(result_file)
+    check_target(json, point_files.split(result_file)[0], data_file)
+    result = point_files.load(result_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
     document = score(result, labelled(result, data_file, label))
     if json is not None:

@@ -29,7 +29,12 @@ DataFile = Annotated[
     ),
 ]
 ResultFile = Annotated[
-    str, typer.Argument(metavar="RESULT.json", help="What `mipfs solve --json` wrote.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="RESULT.json",
+        help="What `mipfs solve --json` wrote, or a point of a path: path.json#best, path.json#M=4,C=0.1.",
+        show_default=False,
+    ),
 ]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write JSON to FILE; - is standard output.")]
 Report = Annotated[

@@ -91,7 +91,11 @@ def finish_study(
     conflict : names of rows that contradict each other where no selection satisfies them; else None
     nothing : whether there is neither a classifier nor a relaxation
     """
-    if targets.json is not None:
+    if targets.json == "-":
+        write_json(study.document(), targets.json)
+    elif targets.json is not None and hasattr(study, "save"):
+        study.save(targets.json)
+    elif targets.json is not None:
         write_json(study.document(), targets.json)
     write_page(targets.report, targets.title, study)
     if conflict is not None:
@@ -102,9 +106,21 @@ def finish_study(
     if targets.json != "-" and not targets.quiet:
         show_blocks(blocks())
         if targets.json is not None:
-            say(f"\nwritten to {targets.json}")
+            _tell_written(study, targets.json)
         tell_page(targets.report, after=targets.json is not None)
     return 0
+
+
+def _tell_written(study: Any, target: str) -> None:
+    """Say where a study and the certificates of its points are, and how the point that folds chose is used."""
+    file = getattr(study, "file", None)
+    beside = "" if file is None else f", the certificates of its points to {sidecar_of(Path(file)).name}"
+    say(f"\nwritten to {target}{beside}")
+    if file is not None:
+        from mipfs.lab.studies.point_files import use_of
+
+        for k, line in enumerate(use_of(study).splitlines()):
+            say(f"{'' if k else 'to use what was chosen: '}{line}")
 
 
 def _contradicted(rows: Sequence[str]) -> int:

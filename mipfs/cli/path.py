@@ -99,7 +99,7 @@ def path(
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
     inputs = (data_file, subject_to, rows, *files_of(module))
-    check_target(json, *inputs)
+    check_target(json, *inputs, pair=True)
     check_page(report, *inputs, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)

@@ -20,14 +20,14 @@ def predict(
     Labels in DATA are not looked at, and need not be there.
     """
     from mipfs.cli.output import check_target, write_json
+    from mipfs.lab.studies import point_files
     from mipfs.readers import read_new
     from mipfs.report.visible import visible
     from mipfs.result.prediction import inputs
-    from mipfs.result.result import Result
 
-    check_target(json, result_file, data_file)
+    check_target(json, point_files.split(result_file)[0], data_file)
     # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    result = Result.load(result_file)
+    result = point_files.load(result_file)
     (names, n_features), remembered = inputs(result), result.label_column
     data = read_new(data_file, names=names, n_features=n_features, label=label, remembered=remembered)
     labels = result.predict(data).tolist()

@@ -41,17 +41,21 @@ def report(
     from mipfs.cli.output import check_page, check_target, write_json
     from mipfs.cli.text import say
     from mipfs.lab import page
-    from mipfs.lab.studies import reading
+    from mipfs.lab.studies import point_files, reading
     from mipfs.plumbing.signals import held
     from mipfs.result.result import Result
 
-    target = str(Path(result_files[0]).with_suffix(".html")) if output is None else output
-    inputs = (*result_files, data)
+    files = [point_files.split(path)[0] for path in result_files]
+    target = str(Path(files[0]).with_suffix(".html")) if output is None else output
+    inputs = (*files, data)
     check_target(json, *inputs)
     check_page(target, *inputs, outputs=(json,), option="-o" if output is not None else "the page")
     if data is None and label is not None:
         raise UsageError(f"--label {label}: it names the label column of --data TEST, which is not given")
-    studies = [reading.load(path) for path in result_files]
+    studies: list[Study] = [
+        reading.load(path) if file == path else point_files.load(path)
+        for path, file in zip(result_files, files, strict=True)
+    ]
     scores = [_scores(study, path, data, label) for study, path in zip(studies, result_files, strict=True)]
     items = [page.Item(*one) for one in zip(_names(result_files), studies, scores, strict=True)]
     with held(deliver=False):

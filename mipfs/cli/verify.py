@@ -65,13 +65,13 @@ def verify(
     from mipfs.check.tree import Report
     from mipfs.cli.errors import complain
     from mipfs.cli.output import check_target, write_json
-    from mipfs.result.result import Result
+    from mipfs.lab.studies import point_files
 
-    check_target(json, result_file, data_file, subject_to, model, *files_of(module))
+    check_target(json, point_files.split(result_file)[0], data_file, subject_to, model, *files_of(module))
     enter(module or ())
     if param and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
-    result = Result.load(result_file)
+    result = point_files.load(result_file)
     try:
         data = _data_of(result, data_file, scale.value if scale else None, label, positive)
     except LabelError as error:

@@ -62,7 +62,7 @@ def test_the_table_shows_what_the_json_holds(cli: Cli, tmp_path: Path) -> None:
     for row in document["rows"]:
         size = "all" if row["M"] is None else str(row["M"])
         line = next(line for line in lines if line[:2] == [row["method"], size])
-        assert line[2:4] == [f"{row['value']:.4f}", f"{row['deviation']:.4f}"]
+        assert line[2:4] == [f"{row['value']:.4f}", f"{row['standard_error']:.4f}"]
         assert row["value"] == pytest.approx(np.mean(row["values"]))
         assert row["stability"] is None or f"{row['stability']['index']:.3f}" in line
     data = mipfs.read(CREDIT, scale="standard")

@@ -11,6 +11,7 @@ from mipfs.lab.page.reproduce import NAMES, facts, problem_lines
 from mipfs.lab.studies.charts import PLAIN, ladder_chart, path_charts, path_supports
 from mipfs.lab.studies.ladder import Comparison
 from mipfs.lab.studies.path_report import error_of
+from mipfs.lab.studies.point_files import use_of
 from mipfs.lab.studies.solution_path import Point, SolutionPath
 from mipfs.lab.studies.steps import place_text
 from mipfs.report.blocks import Reported, Table
@@ -43,6 +44,7 @@ def path_html(path: SolutionPath, scores: Sequence[Score] | None, detail: Detail
                     chart_card(f"Along the path, on {'the training' if seen else 'held-out'} data", held_out),
                     chart_card("", path_supports(path, detail), is_wide=True),
                     chart_card(choice, rows),
+                    Card("To use what was chosen", code(use_of(path))) if best is not None else None,
                     Card("How to reproduce it", _path_again(path), is_wide=best is None),
                 ],
                 level,
@@ -71,7 +73,13 @@ def _path_head(path: SolutionPath) -> str:
     if path.best is not None:
         of = f"by {path.folds} folds" + (", one standard error" if path.rule == "one-se" else "")
         found.append(("chosen", place_text(path.best.place), of))
-        found.append((f"validation {error_of(path)}", f"{path.best.error:.4f}", f"± {path.best.deviation:.4f}"))
+        found.append(
+            (
+                f"validation {error_of(path)}",
+                f"{path.best.error:.4f}",
+                f"± {path.best.standard_error:.4f}, one standard error",
+            )
+        )
     found.append(("time", time_text(sum(point.seconds for point in path.points)), f"driver {path.driver}"))
     problem = stated(path.params, without=path.axes)
     return f'<p class="verdict">{pill(word, name)}{escaped(said)}. {escaped(problem)}.</p>{tiles(found)}'

@@ -65,7 +65,7 @@ def _chart(found: Bench, sizes: list[int], name: str, title: str, is_log: bool) 
         rows = [line.get((method, M)) for M in sizes]
         if any(row is not None for row in rows):
             y = [None if row is None else float(getattr(row, name)) for row in rows]
-            spread = None if is_log else [None if row is None else row.deviation for row in rows]
+            spread = None if is_log else [None if row is None else row.standard_error for row in rows]
             curves.append(Curve(method, y, FAMILY[len(curves) % len(FAMILY)], spread))
     return Lines(title, x=[float(M) for M in sizes], curves=curves, x_label="M", before="M = ", is_log_y=is_log)
 
@@ -78,7 +78,7 @@ def _chosen_by(found: Bench) -> str:
 
 def _table(measure: str, rows: tuple[Row, ...]) -> Table:
     header = ("method", "M", measure, "±", "features", "seconds", "to choose C", "MB", "stability", "95%", "folds")
-    return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard deviation)", left=1)
+    return Table(header, [_cells(row) for row in rows], title="The methods (± is one standard error)", left=1)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.method,
         _size(row),
         _number(row.value, ".4f"),
-        _number(row.deviation, ".4f"),
+        _number(row.standard_error, ".4f"),
         _number(row.n_features, ".4g"),
         _number(row.seconds, ".3g"),
         _number(row.choice_seconds, ".3g") if row.choice_seconds else "-",

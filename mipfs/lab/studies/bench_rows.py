@@ -79,6 +79,7 @@ class Row:
             "done": self.done,
             "value": finite_or_none(self.value),
             "deviation": finite_or_none(self.deviation),
+            "standard_error": finite_or_none(self.standard_error),
             "values": list(self.values),
             "n_features": finite_or_none(self.n_features),
             "C": list(self.C),

@@ -167,7 +167,7 @@ def _gaps(points: Sequence[Point], blank: Lines, of: str) -> Lines:
 def _errors(path: SolutionPath, points: Sequence[Point], blank: Lines, of: str) -> Lines:
     """The validation error of the folds."""
     error = _each(points, lambda point: point.error)
-    spread = _each(points, lambda point: point.deviation)
+    spread = _each(points, lambda point: point.standard_error)
     rows = [(_place(p), _share(p.error), _share(p.deviation), _share(p.standard_error)) for p in points]
     return replace(
         blank,
@@ -184,7 +184,7 @@ def _share(value: float) -> str:
 
 
 def _chosen(path: SolutionPath) -> str:
-    text = "Whiskers are one standard deviation over the folds."
+    text = "Whiskers are one standard error over the folds."
     if path.best is None:
         return text
     rule = "within one standard error of the least" if path.rule == "one-se" else "of least error"

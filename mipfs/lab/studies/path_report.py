@@ -42,7 +42,7 @@ def short(point: Point) -> str:
         f"bound {number(point.bound)}",
         f"gap {percent(point.gap)}",
         f"{len(point.selected)} features",
-        *([f"error {point.error:.4f} ± {point.deviation:.4f}"] if point.errors else []),
+        *([f"error {point.error:.4f} ± {point.standard_error:.4f} (standard error)"] if point.errors else []),
     ]
     return f"<Point {place_text(point.place)}: {', '.join(parts)}>"
 
@@ -56,7 +56,7 @@ def error_of(found: SolutionPath) -> str:
 def _choice(found: SolutionPath, best: Point) -> list[Block]:
     """What cross-validation chose; by the one-standard-error rule beside the point of least error."""
     if found.rule == "least-error":
-        error = f"{error_of(found)} {best.error:.4f} ± {best.deviation:.4f}"
+        error = f"{error_of(found)} {best.error:.4f} ± {best.standard_error:.4f}; ± is one standard error"
         return [Line(f"\nchosen by {found.folds} folds: {place_text(best.place)}, {error}")]
     least = best if found.least_error is None else found[found.least_error]
     most = least.error + least.standard_error
@@ -80,7 +80,7 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         *found.axes,
         *("status", "objective", "bound", "gap", "size", "seconds", "carried", "cuts", "subproblems"),
         *(("cold s", "saved s") if is_cold else ()),
-        *((error_of(found), "deviation") if found.chosen is not None else ()),
+        *((error_of(found), "std error") if found.chosen is not None else ()),
         *(("choice",) if is_marked else ()),
     )
     lines = []
@@ -91,7 +91,7 @@ def cells(found: SolutionPath) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             saved = p.seconds_saved
             line += ["-", "-"] if p.cold is None or saved is None else [f"{p.cold.seconds:.2f}", f"{saved:.2f}"]
         if found.chosen is not None:
-            line += [f"{p.error:.4f}", f"{p.deviation:.4f}"] if p.errors else ["-", "-"]
+            line += [f"{p.error:.4f}", f"{p.standard_error:.4f}"] if p.errors else ["-", "-"]
         if is_marked:
             marks = (("least error", found.least_error), ("one-se", found.one_se))
             line.append(", ".join(name for name, value in marks if p.value == value))

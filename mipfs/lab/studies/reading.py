@@ -10,7 +10,9 @@ from typing import Any, TypeVar, cast
 
 from mipfs.errors import DataError
 from mipfs.lab.studies.ladder import Comparison, Rung
+from mipfs.lab.studies.point_files import certified
 from mipfs.lab.studies.solution_path import Point, SolutionPath
+from mipfs.proof import pair
 from mipfs.readers.files import opened
 from mipfs.result import result_json
 from mipfs.result.result import SCHEMA, Result
@@ -31,21 +33,50 @@ def load(path: str | Path) -> Study:
         No such JSON, or a field that is missing or of the wrong kind.
     """
     path = Path(path)
+    document: Any = None
+
+    def parsed() -> tuple[Study, Mapping[str, Any] | None]:
+        nonlocal document
+        document = _document(path)
+        entry = document.get("certificate") if isinstance(document, dict) and "points" in document else None
+        return _study(document, path), entry if isinstance(entry, dict) else None
+
+    found, sidecar = pair.read(path, parsed)
+    if not isinstance(found, SolutionPath):
+        return found
+    content = None
+    if sidecar is not None and sidecar.found:
+        content = sidecar.path.read_bytes() if sidecar.content is None else sidecar.content
+    return certified(found, path, content)
+
+
+def path_or_none(path: str | Path) -> SolutionPath | None:
+    """The path in a file; None where there is none."""
+    try:
+        found = load(path)
+    except DataError:
+        return None
+    return found if isinstance(found, SolutionPath) else None
+
+
+def _document(path: Path) -> Any:
     with opened(path) as stream:
         content = stream.read()
     try:
-        text = content.decode("utf-8")
-        document = result_json.parsed(text)
+        return result_json.parsed(content.decode("utf-8"))
     except UnicodeDecodeError:
         raise DataError("not a text file", REMEDY, path=path) from None
     except ValueError as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
         raise DataError(f"not a JSON document ({error})", REMEDY, path=path, line=line) from None
+
+
+def _study(document: Any, path: Path) -> Study:
     if isinstance(document, dict) and "ladder" in document:
         return _read(comparison_of, document, path)
     if isinstance(document, dict) and "points" in document:
         return _read(path_of, document, path)
-    return Result.from_json(text, path=path)
+    return Result.from_json(json.dumps(document), path=path)
 
 
 def loaded(path: str | Path, kind: type[Kind]) -> Kind:
@@ -129,6 +160,7 @@ def path_of(document: Mapping[str, Any]) -> SolutionPath:
         one_se,
         "one-se" if rule == "one-se" else "least-error",
         _command(document),
+        _get(document, "certificate", (dict,)) if document.get("certificate") is not None else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,11 @@ import numpy as np
 
 from mipfs.errors import UsageError
 from mipfs.lab.studies.steps import Place
-from mipfs.plumbing import output_file
 from mipfs.report.blocks import Block, Line, Pairs, Reported
 from mipfs.report.frame import pandas_for
 from mipfs.report.visible import finite_or_none, in_json
 from mipfs.result.gap import relative_gap
-from mipfs.result.result import SCHEMA, Result, Status
+from mipfs.result.result import CERTIFICATE_LIMIT, SCHEMA, Result, Status
 
 Value = int | float | tuple[int | float, ...]
 """The value of a path's only axis, or those of all its axes."""
@@ -134,6 +134,8 @@ class SolutionPath(Reported):
         None along rows, none of which is simpler.
     rule : {"least-error", "one-se"}
     command : str or None, the command line that it came from
+    certificate : mapping or None, {"file", "sha256"} of the certificates of its points, in a JSON
+    file : str or None, where it was saved to or loaded from; not part of the JSON
     """
 
     axis: str
@@ -148,6 +150,8 @@ class SolutionPath(Reported):
     one_se: Value | None = None
     rule: str = "least-error"
     command: str | None = None
+    certificate: Mapping[str, Any] | None = None
+    file: str | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.chosen is None else f", chosen {self.chosen}"
@@ -194,6 +198,7 @@ class SolutionPath(Reported):
                 "cold_seconds": None if point.cold is None else point.cold.seconds,
                 "error": finite_or_none(point.error),
                 "deviation": finite_or_none(point.deviation),
+                "standard_error": finite_or_none(point.standard_error),
             }
             for point in self.points
         ]
@@ -213,7 +218,16 @@ class SolutionPath(Reported):
         """
         pandas = pandas_for("SolutionPath.to_frame()")
         frame = pandas.DataFrame([line | {"selected": tuple(line["selected"])} for line in self.table()])
-        measured = ("objective", "bound", "gap", "seconds_saved", "cold_seconds", "error", "deviation")
+        measured = (
+            "objective",
+            "bound",
+            "gap",
+            "seconds_saved",
+            "cold_seconds",
+            "error",
+            "deviation",
+            "standard_error",
+        )
         kinds = dict.fromkeys(frame.columns.intersection(measured), float)
         return frame.astype(kinds).set_index(list(self.axes)) if len(frame) else frame
 
@@ -234,7 +248,10 @@ class SolutionPath(Reported):
         if self.rule == "one-se":
             both = {name: self._named(getattr(self, name)) for name in ("least_error", "one_se")}
             validation |= {"rule": self.rule, **both}
-        return head | validation | {"interrupted": self.interrupted, "points": points}
+        elif self.one_se is not None:
+            validation["one_se"] = self._named(self.one_se)
+        beside = {} if self.certificate is None else {"certificate": dict(self.certificate)}
+        return head | validation | {"interrupted": self.interrupted, **beside, "points": points}
 
     def _named(self, value: Value | None) -> Any:
         return dict(zip(self.axes, value, strict=True)) if isinstance(value, tuple) else value
@@ -297,6 +314,12 @@ class SolutionPath(Reported):
             raise UsageError("plot_supports(): no point of the path selects a feature")
         return draw(chart, ax, "plot_supports()")
 
-    def save(self, path: str | Path) -> None:
-        """Write the JSON to a file; one that cannot be written is a `UsageError`, and leaves what was there."""
-        output_file.save([(Path(path), f"{self.to_json()}\n".encode())])
+    def save(self, path: str | Path, *, certificate_limit: float = CERTIFICATE_LIMIT) -> None:
+        """Write the JSON to a file and the certificates of all points beside it as ``PATH.cert.npz``.
+
+        ``mipfs verify PATH.json#M=4 DATA`` and `mipfs.verify` check a point of what was loaded. A file that cannot be
+        written is a `UsageError`, and leaves what was there; `certificate_limit` is that of `Result.save`, for a point.
+        """
+        from mipfs.lab.studies import point_files
+
+        point_files.save(self, Path(path), 1e6 * certificate_limit)

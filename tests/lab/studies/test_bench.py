@@ -85,6 +85,7 @@ def test_the_numbers_are_those_of_a_plain_nested_cross_validation(method: str, m
     assert row.values == pytest.approx(values, abs=1e-12)
     assert row.value == pytest.approx(np.mean(values))
     assert row.deviation == pytest.approx(np.std(values, ddof=1))
+    assert row.standard_error == pytest.approx(np.std(values, ddof=1) / np.sqrt(len(values)))
     assert row.stability == stability(sets, 8)
     assert dict(row.shares) == {j: np.mean([j in ids for ids in sets]) for j in set(np.concatenate(sets).tolist())}
 

@@ -1,0 +1,175 @@
+"""The points of a path as results of their own, with their certificates: ``path.json#M=4,C=0.1``, ``path.json#best``.
+
+Beside path.json stands path.cert.npz, which holds the certificate of its k-th point as ``k.cert.npz``, the file that
+would stand beside that point's own JSON. Both are written together, as a result and its certificate are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mipfs.errors import DataError, UsageError
+from mipfs.lab.studies.steps import place_text
+from mipfs.proof import pair
+from mipfs.result.result import Result
+from mipfs.result.sidecar import packed
+
+if TYPE_CHECKING:
+    from mipfs.lab.studies.solution_path import Point, SolutionPath
+
+CHOSEN = {"best": "chosen", "one-se": "one_se", "least-error": "least_error"}
+"""What a point that folds chose is called, and where a path has its value."""
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""Of every member: the same points give the same bytes."""
+MOST_NAMED = 12
+"""Points that a message names."""
+
+
+def packed_points(path: SolutionPath, name: str, limit: float) -> tuple[bytes | None, list[Mapping[str, Any] | None]]:
+    """The contents of the file called `name`, None without a certificate, and the entry of every point about its own.
+
+    Parameters
+    ----------
+    limit : float, bytes into which the certificate of a point must fit that a limit stopped
+    """
+    stream = io.BytesIO()
+    entries: list[Mapping[str, Any] | None] = []
+    with zipfile.ZipFile(stream, "w") as archive:
+        for k, point in enumerate(path.points):
+            content, entry = packed(point.result, name, limit)
+            if content is not None:
+                archive.writestr(zipfile.ZipInfo(_member(k), FIRST_DAY), content)
+            entries.append(entry)
+    return stream.getvalue() if any(entry is not None for entry in entries) else None, entries
+
+
+def certified(path: SolutionPath, file: Path, content: bytes | None) -> SolutionPath:
+    """A path that was read from a file, each point's result with its certificate out of the contents beside it."""
+    found: dict[str, bytes] = {}
+    if content is not None:
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                found = {name: archive.read(name) for name in archive.namelist()}
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            found = {}  # `verify` says that it is not the file that the path was written with
+    points = []
+    for k, point in enumerate(path.points):
+        entry = point.result.certificate
+        own = found.get(_member(k))
+        same = own is not None and entry is not None and hashlib.sha256(own).hexdigest() == entry.get("sha256")
+        result = replace(point.result, path=file, sidecar=own if same else None)
+        points.append(replace(point, result=result))
+    return replace(path, points=tuple(points), file=str(file))
+
+
+def _member(k: int) -> str:
+    return f"{k}.cert.npz"
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """The file and the name of the point in ``path.json#M=4``; a file that is called so is one."""
+    file, mark, name = text.rpartition("#")
+    return (text, None) if not mark or os.path.exists(text) else (file, name)
+
+
+def load(text: str) -> Result:
+    """The result in a file, or a point of a path in one: ``path.json#M=4,C=0.1``, ``#best``, ``#one-se``.
+
+    Raises
+    ------
+    DataError
+        No such file, or no result or path in it.
+    UsageError
+        No such point, or the file holds a path and no point is named.
+    """
+    from mipfs.lab.studies import reading
+    from mipfs.lab.studies.solution_path import SolutionPath
+
+    file, name = split(text)
+    if name is not None:
+        return named(SolutionPath.load(file), name, file).result
+    try:
+        return Result.load(file)
+    except DataError as error:
+        study = reading.path_or_none(file)
+        if study is None:
+            raise error
+    raise UsageError(f"{file} holds a path, not a result; name one of its points: {_points(study, file)}")
+
+
+def named(path: SolutionPath, name: str, file: str = "the path") -> Point:
+    """A point by its name, "best", "one-se", "least-error" or its place, such as "M=4,C=0.1".
+
+    Raises
+    ------
+    UsageError
+        No such point.
+    """
+    if name in CHOSEN:
+        value = getattr(path, CHOSEN[name])
+        if value is None:
+            raise UsageError(f"{file}#{name}: folds chose nothing there (`--folds k`); name {_points(path, file)}")
+        return path[value]
+    asked = _place(name, path.axes)
+    found = [point for point in path.points if asked is not None and dict(point.place) == asked]
+    if not found:
+        raise UsageError(f"{file}#{name}: the path has no such point; name {_points(path, file)}")
+    return found[0]
+
+
+def _place(name: str, axes: Sequence[str]) -> dict[str, float] | None:
+    """Axis to value, None where that is not said of every axis once."""
+    asked: dict[str, float] = {}
+    for part in name.split(","):
+        axis, _, value = part.partition("=")
+        try:
+            asked[axis.strip()] = float(value)
+        except ValueError:
+            return None
+    return asked if asked.keys() == set(axes) and len(name.split(",")) == len(axes) else None
+
+
+def _points(path: SolutionPath, file: str) -> str:
+    """Names of points, for a message."""
+    chosen = [name for name, kept in CHOSEN.items() if getattr(path, kept) is not None and name != "least-error"]
+    names = [*chosen, *(name_of(point) for point in path.points)]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(f'{file}#{name}' for name in names[:MOST_NAMED])}{more}" if names else "none: it has no points"
+
+
+def name_of(point: Point) -> str:
+    """The name of a point: M=4,C=0.1."""
+    return place_text(point.place).replace(" = ", "=").replace(", ", ",")
+
+
+def use_of(path: SolutionPath) -> str:
+    """The commands that use the chosen point of a path; "" where nothing was chosen or no point has a certificate."""
+    if path.best is None:
+        return ""
+    file = "PATH.json" if path.file is None else Path(path.file).name
+    return f"mipfs verify '{file}#best' DATA\nmipfs predict '{file}#best' NEW"
+
+
+def save(path: SolutionPath, file: Path, limit: float) -> None:
+    """Write the JSON of a path and the certificates of its points beside it."""
+    from mipfs.plumbing import output_file
+
+    if output_file.is_stream(file):
+        output_file.save([(file, f"{path.to_json()}\n".encode())])
+        return
+    name = pair.sidecar_of(file).name
+    content, entries = packed_points(path, name, limit)
+    points = [
+        replace(point, result=point.result._claiming(entry)) for point, entry in zip(path.points, entries, strict=True)
+    ]
+    beside = None if content is None else {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+    written = replace(path, points=tuple(points), certificate=beside)
+    pair.save(file, f"{written.to_json()}\n".encode(), content)
+    object.__setattr__(path, "file", str(file))
