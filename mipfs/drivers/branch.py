@@ -23,6 +23,7 @@ import numpy as np
 from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
+from mipfs.drivers.anchors import Anchors
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
 from mipfs.drivers.executor import Executor, Exploration
 from mipfs.drivers.pacing import Search
@@ -247,16 +248,20 @@ def search(run: Run) -> Steps:
     is_new = tree is None
     tree = make() if tree is None else tree
     beside = Search(tree)
+    anchors = Anchors(tree)
     if is_new:
         beside.before_root()
-        tree.open_root()
+        if anchors.has_one_place:
+            tree.plant()
+        else:
+            tree.open_root()
     _report(run, tree, tree.bound)
     yield partial(tree_state.saved, tree, earlier)
     with Exploration(tree) as exploration:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
             batch = fixed or _grown_batch(tree)
-            nodes = tree.pop(batch)
+            nodes = anchors.enumerated(tree.pop(batch))
             cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
