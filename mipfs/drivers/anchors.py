@@ -6,8 +6,8 @@ its dual vector lifts to the cutoff. What no dual vector rules out is split off 
 improves on the incumbent, belongs to the list that was asked for, or breaks a row.
 
 A node with two free places is split on one column after the other, the most promising first: where it is in, one place
-is left. Columns are taken a batch at a time, whose size depends on nothing but the settings, by as many threads as there
-are, and merged in order.
+is left. Columns are taken a batch at a time, whose size depends on the settings alone, by as many threads as there are,
+and merged in order.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Anchors:
             self.tree.leaf(node)
 
     def _ordered(self, node: Node) -> tuple[Node, Integers] | None:
-        """A node with what the SVM on its selection fixes, and its free columns by promise; None where that closes it."""
+        """A node with what the SVM on its selection fixes, and its free columns by promise; None where that ends it."""
         tree = self.tree
         relaxation = tree.relaxation
         sigma = np.zeros(tree.run.problem.atoms.count)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from mipfs.inner.boolean_node import States, carries
@@ -19,7 +17,7 @@ from mipfs.kernels.completions import ABOVE, DONE, FULL, RULED, STOPPED, Candida
 from mipfs.kernels.newton import Rows, newton
 from mipfs.kernels.structures import Grid, Samples, given, record_of
 from mipfs.losses import get_loss
-from mipfs.plumbing.arrays import Array, Integers
+from mipfs.plumbing.arrays import Integers
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.selection.selection import Rows as UserRows
@@ -146,11 +144,11 @@ class Completions:
         n = self._samples.y.size
         each = 8 * n + n // 4 + 4
         most = max(2, min(left.size + 1, self.settings.bytes // each))
-        ints = (np.empty(most, dtype=np.int64) for _ in range(4))
+        ends, grid, top, width = (np.empty(most, dtype=np.int64) for _ in range(4))
         totals = np.zeros(1, dtype=RULED)
         totals["left"] = left.size
         totals["empty"] = -1
-        return Ruled(left.astype(np.int64), np.empty(most * each, dtype=np.uint8), *ints, totals)
+        return Ruled(left.astype(np.int64), np.empty(most * each, dtype=np.uint8), ends, grid, top, width, totals)
 
     def of(self, inside: Integers, left: Integers, target: float) -> Found:
         """Rule out completions of a selection.
@@ -167,7 +165,7 @@ class Completions:
         completions.complete(solvers, *handed, ruled, self.stop, self._steering)
         total = ruled.totals[0]
         count = int(total["duals"])
-        numbers = tuple(one[:count].copy() for one in (ruled.ends, ruled.grid, ruled.top, ruled.width))
-        duals = (ruled.packed[: int(total["bytes"])].tobytes(), *numbers)
+        ends, grid, top, width = (one[:count].copy() for one in (ruled.ends, ruled.grid, ruled.top, ruled.width))
+        duals = ruled.packed[: int(total["bytes"])].tobytes(), ends, grid, top, width
         left = ruled.left[: int(total["left"])].copy()
         return Found(left, int(total["why"]), int(total["empty"]), duals, int(total["solved"]), int(total["steps"]))

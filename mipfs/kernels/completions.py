@@ -163,7 +163,7 @@ def advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-unty
 
 @compiled(nogil=True)
 def proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-def]
-    """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded yet, and the size of its terms."""
+    """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
     at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
     value = value_below(at.dual, grid.c, samples.loss)
     size = abs(value)
