@@ -12,6 +12,7 @@ and merged in order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -20,8 +21,8 @@ import numpy as np
 
 from mipfs.drivers.tree import Tree
 from mipfs.drivers.tree_proof import Node
-from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States
-from mipfs.inner.completions import ABOVE, STOPPED, Completions, Found, are_few
+from mipfs.inner.boolean_node import FREE, INSIDE, OUTSIDE, States, Warm
+from mipfs.inner.completions import ABOVE, STOPPED, Completions, Found, are_few, first_places
 from mipfs.inner.propagation import Fixed
 from mipfs.plumbing.arrays import Integers, changed
 from mipfs.plumbing.machine import cores
@@ -67,6 +68,7 @@ class Anchors:
         self.tree = tree
         self.settings: CompletionSettings = run.settings.completions
         self.is_on = run.options.nodes == "newton" and are_few(run.problem, self.settings)
+        self._first = first_places(run.problem)
         self.closed = self.solved = 0
         self._threads = run.options.threads or cores()
         self._made: Completions | None = None
@@ -74,7 +76,23 @@ class Anchors:
     @property
     def has_one_place(self) -> bool:
         """Whether the root has one free place, so that its relaxation says no more than an enumeration."""
-        return self.is_on and self.tree.first_places == 1
+        return self.is_on and self._first == 1
+
+    def open_root(self) -> None:
+        """Open the root as it is, without its relaxation."""
+        tree = self.tree
+        relaxation = tree.relaxation
+        first = relaxation.propagation(tree.first)
+        place, states = tree.take(tree.proof.root, first)
+        tree.n_nodes = 1
+        if first.broken is not None:
+            tree.refute(place, relaxation.propagation.ray(first.broken))
+            return
+        none = relaxation.pricing.none
+        whole, q = relaxation.rounded(np.zeros(tree.run.problem.data.n_samples))
+        bound, *_ = relaxation.bound(whole, q, none, states, math.inf)
+        warm = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5)
+        tree.enter(Node(bound, place, tree.proof.add_dual(whole, q), states, warm, y=none.y))
 
     @property
     def completions(self) -> Completions:
@@ -89,7 +107,7 @@ class Anchors:
         if not self.is_on or node.is_given_back:
             return False
         places, free = self._places(node), np.count_nonzero(node.states == FREE)
-        is_small = self.tree.first_places == 2 or 0.5 * free * (free - 1) <= self.settings.pairs
+        is_small = self._first == 2 or 0.5 * free * (free - 1) <= self.settings.pairs
         return bool(free > 0 and (places == 1 or (places == 2 and is_small)))
 
     def enumerated(self, nodes: Sequence[Node]) -> list[Node]:

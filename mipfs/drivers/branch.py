@@ -33,6 +33,7 @@ from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
+from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.pointers import Step
@@ -42,7 +43,7 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
-from mipfs.settings import BranchSettings
+from mipfs.settings import BranchSettings, CompletionSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 
@@ -178,8 +179,10 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
     tree.merge(found())
 
 
-def _report(run: Run, tree: Tree, bound: float) -> None:
+def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     """Take over the bound, and tell how far the tree is."""
+    if anchors.is_on:
+        run.count(enumerated=anchors.closed, completions=anchors.solved)
     run.iteration = tree.n_nodes
     run.raise_bound(min(bound, run.objective))
     totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
@@ -213,6 +216,18 @@ def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
         return ()
     everything = np.arange(problem.atoms.count)
     return Relaxation(problem, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
+
+
+def enumerated(problem: Problem) -> int:
+    """How many places the root has, 2 for any more, where nodes are closed by enumeration; 0 where none is."""
+    if not are_few(problem, CompletionSettings()):
+        return 0
+    return min(2, first_places(problem))
+
+
+def completion_kernels(problem: Problem) -> Sequence[Step]:
+    """The kernels of nodes that are closed by enumeration."""
+    return Completions(problem, np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)).kernels()
 
 
 def run(run: Run) -> Steps:
@@ -252,10 +267,10 @@ def search(run: Run) -> Steps:
     if is_new:
         beside.before_root()
         if anchors.has_one_place:
-            tree.plant()
+            anchors.open_root()
         else:
             tree.open_root()
-    _report(run, tree, tree.bound)
+    _report(run, tree, tree.bound, anchors)
     yield partial(tree_state.saved, tree, earlier)
     with Exploration(tree) as exploration:
         waiting: list[tuple[Node, Any]] = []
@@ -273,7 +288,7 @@ def search(run: Run) -> Steps:
             run.closed = not tree.n_open and not waiting
             if not run.closed:
                 beside.go_on(batch / tree.settings.batch)
-            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
+            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
         _merge(
             tree, exploration, waiting

@@ -65,7 +65,7 @@ class Tree(TreeProof):
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
-        self._first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
+        self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
     def bound(self) -> float:
@@ -94,7 +94,7 @@ class Tree(TreeProof):
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
-        first = self.relaxation.propagation(self._first)
+        first = self.relaxation.propagation(self.first)
         place, states = self.take(self.proof.root, first)
         self.n_nodes = 1
         if first.broken is not None:  # a run begins with a selection that satisfies the rows
@@ -111,26 +111,6 @@ class Tree(TreeProof):
             self.dive(np.argsort(-gain, kind="stable"))
         self.climb()
         self.enter(self._screened_root(place, states, outcome))
-
-    @property
-    def first_places(self) -> int:
-        """How many atoms the root may still take."""
-        M = self.run.problem.M
-        return self._first.size if M is None else M - int(np.count_nonzero(self._first == INSIDE))
-
-    def plant(self) -> None:
-        """Open the root as it is, without its relaxation."""
-        first = self.relaxation.propagation(self._first)
-        place, states = self.take(self.proof.root, first)
-        self.n_nodes = 1
-        if first.broken is not None:
-            self.refute(place, self.relaxation.propagation.ray(first.broken))
-            return
-        none = self.relaxation.pricing.none
-        whole, q = self.relaxation.rounded(np.zeros(self.run.problem.data.n_samples))
-        bound, *_ = self.relaxation.bound(whole, q, none, states, math.inf)
-        warm = Warm(np.zeros(states.size, dtype=np.float32), 0.0, 0.5)
-        self.enter(Node(bound, place, self.proof.add_dual(whole, q), states, warm, y=none.y))
 
     def _screened_root(self, place: int, states: States, outcome: RowsOutcome) -> Node:
         """The root with what its dual vector fixes; the node solver goes on without what is fixed to 0."""

@@ -25,7 +25,7 @@ from mipfs.settings import CompletionSettings
 from mipfs.svm.dyadic import finest
 from mipfs.svm.solver import DENSE_ROWS_ABOVE, TakenOff
 
-__all__ = ["ABOVE", "DONE", "FULL", "STOPPED", "Completions", "Found", "are_few"]
+__all__ = ["ABOVE", "DONE", "FULL", "STOPPED", "Completions", "Found", "are_few", "first_places"]
 
 
 def are_few(problem: Problem, settings: CompletionSettings) -> bool:
@@ -40,6 +40,12 @@ def are_few(problem: Problem, settings: CompletionSettings) -> bool:
             return False
         problem = problem.replace(rows=UserRows.empty(problem.atoms.count), derived=())
     return carries(problem) and problem.regulariser.is_ridge
+
+
+def first_places(problem: Problem) -> int:
+    """How many features may be selected beside those that must be."""
+    low, _ = problem.selection.sigma_bounds()
+    return (problem.atoms.count if problem.M is None else problem.M) - int(np.count_nonzero(low > 0.5))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from mipfs.settings.nodes import ModelSettings, NodeSettings, PriceSettings
 
 __all__ = [
     "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings",
-    "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings", "NodeSettings",
-    "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
+    "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings",
+    "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
     "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings", "Tolerance", "TreeSettings",
     "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
