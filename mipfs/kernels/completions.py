@@ -127,7 +127,7 @@ def _write_column(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def place_of(samples, k, count):  # type: ignore[no-untyped-def]
+def _place_of(samples, k, count):  # type: ignore[no-untyped-def]
     """Room for an SVM on k columns, and for the scores of `count` candidates."""
     n, d = samples.y.size, k + samples.bias
     return Place(
@@ -138,7 +138,7 @@ def place_of(samples, k, count):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
+def _write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
     """Write the rows y_i (x_i − off, 1) of some columns, scaled by √size."""
     root = np.sqrt(size)
     for r in range(ids.size):
@@ -148,7 +148,7 @@ def write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-untyped-def]
+def _advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-untyped-def]
     """Some Newton steps on an SVM, towards a relative gap or a dual value."""
     if samples.loss.is_smoothed and at.u.size == 0:
         copy_to(at.c, at.alpha)
@@ -162,7 +162,7 @@ def advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-unty
 
 
 @compiled(nogil=True)
-def proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-def]
+def _proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-def]
     """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
     at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
     value = value_below(at.dual, grid.c, samples.loss)
@@ -176,7 +176,7 @@ def proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-de
 
 
 @compiled(nogil=True)
-def rule_out(solvers, columns, samples, grid, ids, at, target, until, steering):  # type: ignore[no-untyped-def]
+def _rule_out(solvers, columns, samples, grid, ids, at, target, until, steering):  # type: ignore[no-untyped-def]
     """Solve the SVM on `ids` until its dual vector proves the target: its value and size; (−∞, 0) where it does not.
 
     until : dual value, in the solver's unit, at which the steps may end
@@ -186,11 +186,11 @@ def rule_out(solvers, columns, samples, grid, ids, at, target, until, steering):
         cost += columns.penalty[ids[t]]
     tol = steering.tol
     for _attempt in range(steering.attempts):
-        advance(solvers, samples, at, tol, until, steering)
-        value, size = proven(columns, samples, grid, ids, at, steering.bits)
+        _advance(solvers, samples, at, tol, until, steering)
+        value, size = _proven(columns, samples, grid, ids, at, steering.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
-        value, size = proven(columns, samples, grid, ids, at, grid.bits)
+        value, size = _proven(columns, samples, grid, ids, at, grid.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
         margins(at.A, at.u, at.m)
@@ -208,7 +208,7 @@ def rule_out(solvers, columns, samples, grid, ids, at, target, until, steering):
 
 
 @compiled(nogil=True)
-def sweep(columns, ids, at, value, size, held, target, out):  # type: ignore[no-untyped-def]
+def _sweep(columns, ids, at, value, size, held, target, out):  # type: ignore[no-untyped-def]
     """Which candidates `ids` the dual vector rules out beside what is held: 1 in `out`, their gains in `at.s`."""
     scores_above(columns.X, columns.center, columns.norms, ids, at.v, at.s)
     count = 0
@@ -221,7 +221,7 @@ def sweep(columns, ids, at, value, size, held, target, out):  # type: ignore[no-
 
 
 @compiled(nogil=True)
-def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
+def _keep(grid, at, ruled):  # type: ignore[no-untyped-def]
     """Store the dual vector."""
     total = ruled.totals[0]
     d = total.duals
@@ -233,7 +233,7 @@ def keep(grid, at, ruled):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def without(left, count, out):  # type: ignore[no-untyped-def]
+def _without(left, count, out):  # type: ignore[no-untyped-def]
     """Drop those of the first `count` that `out` marks, in their order; returns how many are left."""
     kept = 0
     for t in range(count):
@@ -244,25 +244,25 @@ def without(left, count, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def by_selection(solvers, columns, samples, grid, inside, target, ruled, steering):  # type: ignore[no-untyped-def]
+def _by_selection(solvers, columns, samples, grid, inside, target, ruled, steering):  # type: ignore[no-untyped-def]
     """Rule out what the dual vector of the SVM on S alone does, and sort the others, the largest gain first."""
     total = ruled.totals[0]
-    at = place_of(samples, inside.size, max(ruled.left.size, inside.size))
-    write_rows(columns, inside, samples, grid.size, at)
+    at = _place_of(samples, inside.size, max(ruled.left.size, inside.size))
+    _write_rows(columns, inside, samples, grid.size, at)
     at.state[0] = steering.rho
-    value, size = rule_out(solvers, columns, samples, grid, inside, at, target, np.inf, steering)
+    value, size = _rule_out(solvers, columns, samples, grid, inside, at, target, np.inf, steering)
     total.steps += np.int64(at.state[2])
     is_empty = value > -np.inf
     if not is_empty:
-        value, size = proven(columns, samples, grid, inside, at, grid.bits)
+        value, size = _proven(columns, samples, grid, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
     held = inside.size
     left = ruled.left[: total.left]
-    found = sweep(columns, left, at, value, size, held, target, out)
+    found = _sweep(columns, left, at, value, size, held, target, out)
     if is_empty:
         total.empty = total.duals
     if is_empty or found > 0:
-        keep(grid, at, ruled)
+        _keep(grid, at, ruled)
     kept = 0
     for t in range(left.size):
         if not out[t]:
@@ -274,7 +274,7 @@ def by_selection(solvers, columns, samples, grid, inside, target, ruled, steerin
 
 
 @compiled(nogil=True)
-def share(columns, at, value, size, held, target, ruled, ids, out, steering):  # type: ignore[no-untyped-def]
+def _share(columns, at, value, size, held, target, ruled, ids, out, steering):  # type: ignore[no-untyped-def]
     """Try a dual vector on the candidates but the first, which it rules out: on a few, and if it pays on all."""
     total = ruled.totals[0]
     left = ruled.left[: total.left]
@@ -287,13 +287,13 @@ def share(columns, at, value, size, held, target, ruled, ids, out, steering):  #
         ids[few] = left[t]
         few += 1
     marks = np.empty(few, np.int8)
-    found = sweep(columns, ids[:few], at, value, size, held, target, marks)
+    found = _sweep(columns, ids[:few], at, value, size, held, target, marks)
     if step > 1 and found * steering.worth >= few:
-        sweep(columns, left[1:], at, value, size, held, target, out[1:])
+        _sweep(columns, left[1:], at, value, size, held, target, out[1:])
     else:
         for t in range(few):
             out[1 + t * step] = marks[t]
-    total.left = without(left, count, out)
+    total.left = _without(left, count, out)
 
 
 @compiled(nogil=True)
@@ -311,13 +311,13 @@ def complete(solvers, columns, samples, grid, inside, target, ruled, stop, steer
     steering : a record of `mipfs.settings.CompletionSettings`
     """
     total = ruled.totals[0]
-    first = by_selection(solvers, columns, samples, grid, inside, target, ruled, steering)
+    first = _by_selection(solvers, columns, samples, grid, inside, target, ruled, steering)
     d = inside.size
-    at = place_of(samples, d + 1, max(ruled.left.size, d + 1))
+    at = _place_of(samples, d + 1, max(ruled.left.size, d + 1))
     ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
     out = np.empty(ruled.left.size, np.int8)
     copy_to(inside, ids)
-    write_rows(columns, inside, samples, grid.size, first)
+    _write_rows(columns, inside, samples, grid.size, first)
     for i in range(samples.y.size):
         for r in range(d):
             at.A[i, r] = first.A[i, r]
@@ -342,13 +342,13 @@ def complete(solvers, columns, samples, grid, inside, target, ruled, stop, steer
         copy_to(first.alpha, at.alpha)
         at.state[0], at.state[1], at.state[2] = steering.rho, 0.0, 0.0
         until = (target - held - columns.penalty[j]) * (1.0 + steering.beyond) / grid.size
-        value, size = rule_out(solvers, columns, samples, grid, ids, at, target, until, steering)
+        value, size = _rule_out(solvers, columns, samples, grid, ids, at, target, until, steering)
         total.solved += 1
         total.steps += np.int64(at.state[2])
         if not value > -np.inf:
             total.why = ABOVE
             return
         value += gains(at.s[d], columns.penalty[j])
-        keep(grid, at, ruled)
-        share(columns, at, value, size, d, target, ruled, few, out, steering)
+        _keep(grid, at, ruled)
+        _share(columns, at, value, size, d, target, ruled, few, out, steering)
     total.why = DONE

@@ -16,7 +16,7 @@ class CompletionSettings(Declared):
 
     most: Annotated[int, Within(0, 3)] = 3
     """Problems with a larger M are left to relaxations alone; 0 has no node enumerated."""
-    pairs: Excess = 2.5e5
+    pairs: Excess = 5e6
     """A node with two free places, other than the root of M = 2, is enumerated where it has at most so many pairs."""
     anchors: Count = 32
     """Columns of a node with two free places that are closed at a time, the most promising first."""

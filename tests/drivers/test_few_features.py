@@ -126,7 +126,9 @@ def test_the_best_so_many(M: int) -> None:
     result = mipfs.solve(problem, "branch", pool_size=7)
     assert result.near_optimal is not None
     found = [one["objective"] for one in result.near_optimal["supports"]]
-    assert found == pytest.approx(np.sort(list(values.values()))[:7], rel=1e-6)
+    count = len(found)  # fewer than asked for where others only add features of weight 0
+    assert count == 7 or M == 1
+    assert found == pytest.approx(np.sort(list(values.values()))[:count], rel=1e-6)
     assert mipfs.verify(result, problem.data).accepted
 
 
