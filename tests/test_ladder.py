@@ -73,6 +73,7 @@ def test_the_order_of_the_ladder(loss: str, bias: bool, rows: str, seed: int) ->
         assert below(value[lower], value[upper]), (lower, upper)
     assert value["sdp-ssvm"] == pytest.approx(value["qcqp-ssvm"], rel=1e-6)
     assert value["nmmkl"] == pytest.approx(value["boolean"], rel=1e-6)
+    assert value["decomposed-sdp"] == pytest.approx(value["boolean"], rel=1e-6)
     assert below(value["plain"], value["big-m"])
     assert below(value["big-m"], value["exact"])
     assert value["convex-hull"] == pytest.approx(hull(problem), rel=1e-6)
@@ -150,7 +151,7 @@ def test_what_is_too_large_says_so_instead_of_running() -> None:
     X = sparse.random_array((30, 120_000), density=2e-3, rng=rng, format="csc")
     data = Instance.from_arrays(X, np.where(np.arange(30) % 2, 1.0, -1.0))
     found = mipfs.compare(Problem(data, M=3, loss="squared-hinge", bias=False), time_limit=20)
-    for name in ("plain", "big-m", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "exact"):
+    for name in ("plain", "big-m", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "decomposed-sdp", "exact"):
         assert found[name].status.startswith("too large: ")
         assert found[name].value == -np.inf
     for name in ("boolean", "convex-hull"):

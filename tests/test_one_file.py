@@ -397,6 +397,16 @@ def test_modules_of_ones_own_on_the_command_line(place: Path, capsys: pytest.Cap
         supports = [[*s] for size in range(3) for s in itertools.combinations(range(7), size)]
         assert found["objective"] == pytest.approx(min(huber(data.X[:, s], data.y, 2.0) for s in supports), rel=1e-6)
         del losses.LOSSES["huber-hinge"]
+        given = [source, "-p", "C=2", "-p", "loss=huber-hinge", "--module", loss, "--quiet", "--json", saved + ".2"]
+        for command, more in (("path", ["--M", "2", "--gap", "1e-6"]), ("compare", ["-p", "M=2", "--rungs", "exact"])):
+            assert main([command, *given, *more]) == 0
+            text = Path(saved + ".2").read_text()
+            assert "huber-hinge" in text
+            assert f"{found['objective']:.4f}"[:-1] in text
+            del losses.LOSSES["huber-hinge"]
+        assert main([command, *given[:-3], "--quiet", "--json", loss, *more, "--module", loss]) == 2  # an input
+        losses.LOSSES.pop("huber-hinge", None)
+        capsys.readouterr()
         assert main(["verify", saved, source]) == 1
         assert "entered first, on the command line by --module" in capsys.readouterr().err
         (place / "hinge_again.py").write_text("class LOSS:\n    name = 'hinge'\n")

@@ -90,6 +90,7 @@ def test_problems_over_atoms(kind: str) -> None:
         ("nmmkl", {"M": 2}),
         ("qcqp_ssvm", {"M": 2}),
         ("sdp_ssvm", {"M": 2}),
+        ("decomposed_sdp", {"M": 2}),
         ("big_m", {"M": 2}),
         ("plain_svm", {}),
         ("onsvm", {}),

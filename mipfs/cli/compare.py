@@ -23,6 +23,7 @@ from mipfs.cli.options import (
     problem_parameters,
     read_options,
 )
+from mipfs.cli.own_modules import Module, enter, files_of
 
 
 def compare(
@@ -40,6 +41,7 @@ def compare(
     report: Report = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    module: Module = None,
 ) -> int:
     """Compare the relaxations of one problem with its exact optimum."""
     import mipfs
@@ -53,9 +55,11 @@ def compare(
     from mipfs.lab.studies.ladder_report import ladder_blocks
     from mipfs.plumbing.signals import held
 
+    enter(module or ())
     params = problem_parameters(param or (), "compare")
-    check_target(json, data_file, subject_to)
-    check_page(report, data_file, subject_to, outputs=(json,))
+    inputs = (data_file, subject_to, *files_of(module))
+    check_target(json, *inputs)
+    check_page(report, *inputs, outputs=(json,))
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)

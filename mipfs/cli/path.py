@@ -25,6 +25,7 @@ from mipfs.cli.options import (
     problem_parameters,
     read_options,
 )
+from mipfs.cli.own_modules import Module, enter, files_of
 
 if TYPE_CHECKING:
     from mipfs.cli.output import Targets
@@ -68,6 +69,7 @@ def path(
     report: Report = None,
     quiet: Quiet = False,
     seed: Seed = 0,
+    module: Module = None,
 ) -> int:
     """Solve a problem along a path of M, C, lambda or rows, or of M for every C, cuts carried along."""
     import mipfs
@@ -91,12 +93,14 @@ def path(
             "a path goes over one of --M, --C, --lambda and --rows, or over --M and --C together; "
             "give one, for example --M 1:10"
         )
+    enter(module or ())
     params = problem_parameters(param or (), "path")
     for name in params.keys() & axes.keys():
         shown = "lambda" if name == "lam" else name
         raise UsageError(f"-p {shown} and --{shown} are both given; the path sets it, so leave -p {shown} out")
-    check_target(json, data_file, subject_to, rows)
-    check_page(report, data_file, subject_to, rows, outputs=(json,))
+    inputs = (data_file, subject_to, rows, *files_of(module))
+    check_target(json, *inputs)
+    check_page(report, *inputs, outputs=(json,))
     data = readers.read(data_file, **read_options(scale, label, positive))
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:

@@ -132,6 +132,7 @@ _TABLE = (
     Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
+    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
     Entry(
         "big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", _ON_FEATURES, declared=("U", "binary")
     ),

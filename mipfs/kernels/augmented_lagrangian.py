@@ -23,7 +23,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.compiled import compiled
-from mipfs.kernels.newton import ROWS_PER_BLOCK, add_row, combine, dot_row, margins, n_rows, newton_direction
+from mipfs.kernels.newton import (
+    FLAT,
+    ROWS_PER_BLOCK,
+    SEARCH_STEPS,
+    add_row,
+    combine,
+    dot_row,
+    margins,
+    n_rows,
+    newton_direction,
+    safeguarded,
+)
 
 EASY_STEPS, HARD_STEPS = 12, 30
 """A minimisation of at most EASY_STEPS steps lets ρ grow; one of more than HARD_STEPS takes it back."""
@@ -109,23 +120,13 @@ def slope(t, line):  # type: ignore[no-untyped-def]
 
 @compiled()
 def line_search(line, f0):  # type: ignore[no-untyped-def]
-    """A step at which |φ'| is at most a tenth of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
+    """A step at which |φ'| is at most `FLAT` of |φ'(0)|: safeguarded Newton on the piecewise linear φ'."""
     t, low, high = 1.0, 0.0, np.inf
-    for _ in range(60):
+    for _ in range(SEARCH_STEPS):
         first, second = slope(t, line)
-        if abs(first) <= 0.1 * abs(f0):
+        if abs(first) <= FLAT * abs(f0):
             break
-        if first > 0:
-            high = t
-        else:
-            low = t
-        # Newton's step on φ'; without a point beyond the minimum it grows, with one it stays between both.
-        step = t - first / max(second, 1e-300)
-        if high == np.inf:
-            step = min(max(step, 2.0 * t), 10.0 * t)
-        elif not low < step < high:
-            step = 0.5 * (low + high)
-        t = step
+        t, low, high = safeguarded(t, low, high, first, second)
     return t
 
 

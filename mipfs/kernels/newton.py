@@ -24,6 +24,8 @@ from mipfs.kernels.loss import slope as slope_of_loss
 
 ROWS_PER_BLOCK = 512
 """Rows gathered at a time for A_J'A_J: they stay in the cache."""
+FLAT, SEARCH_STEPS = 0.1, 60
+"""A line search ends where the slope is at most FLAT of the first one, or after SEARCH_STEPS steps."""
 
 
 class Rows(NamedTuple):
@@ -53,8 +55,8 @@ def add_row(A: Any, i: int, scale: float, out: Any) -> None:
     raise NotImplementedError
 
 
-def copy_row(A: Any, i: int, out: Any) -> None:
-    """out = a_i, dense."""
+def copy_row(A: Any, i: int, scale: float, out: Any) -> None:
+    """out = scale * a_i, dense."""
     raise NotImplementedError
 
 
@@ -104,19 +106,19 @@ def _add_row(A, i, scale, out):  # type: ignore[no-untyped-def]
 
 
 @overload(copy_row, inline="always")
-def _copy_row(A, i, out):  # type: ignore[no-untyped-def]
+def _copy_row(A, i, scale, out):  # type: ignore[no-untyped-def]
     if isinstance(A, types.Array):
 
-        def dense(A, i, out):  # type: ignore[no-untyped-def]
+        def dense(A, i, scale, out):  # type: ignore[no-untyped-def]
             for j in range(out.size):
-                out[j] = A[i, j]
+                out[j] = scale * A[i, j]
 
         return dense
 
-    def csr(A, i, out):  # type: ignore[no-untyped-def]
+    def csr(A, i, scale, out):  # type: ignore[no-untyped-def]
         out[:] = 0.0
         for s in range(A[2][i], A[2][i + 1]):
-            out[A[1][s]] = A[0][s]
+            out[A[1][s]] = scale * A[0][s]
 
     return csr
 
@@ -221,38 +223,36 @@ def cholesky_solve(L, x):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
-    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`; by the smaller of the d×d and |J|×|J| systems."""
+def direction_by_columns(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
+    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g by Cholesky's method on this d×d matrix."""
     d, count = g.size, inner.size
-    if count == 0:
-        # No row has curvature: the matrix is the identity in w, and b takes a step of the gradient.
-        for j in range(d):
-            out[j] = -g[j]
-        return
-    if count >= d:
-        # H = Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
-        H = np.zeros((d, d))
-        for start in range(0, count, ROWS_PER_BLOCK):
-            size = min(ROWS_PER_BLOCK, count - start)
-            for r in range(size):
-                i = inner[start + r]
-                copy_row(A, i, rows[r])
-                root = np.sqrt(curve[i])
-                for j in range(d):
-                    rows[r, j] *= root
-            add_gram(rows, size, H)
-        for i in range(d):
-            if i < k:
-                H[i, i] += 1.0
-            out[i] = -g[i]
-        cholesky(H)
-        cholesky_solve(H, out)
-        return
-    # (diag(1/h) + A_w A_w') λ − y_J db = −A_w g_w,  y_J'λ = −g_b,  dw = −g_w − A_w'λ
+    H = np.zeros((d, d))
+    # Σ_J h_i a_i a_i' of rows scaled by √h_i, a block at a time.
+    for start in range(0, count, ROWS_PER_BLOCK):
+        size = min(ROWS_PER_BLOCK, count - start)
+        for r in range(size):
+            i = inner[start + r]
+            copy_row(A, i, np.sqrt(curve[i]), rows[r])
+        add_gram(rows, size, H)
+    for i in range(d):
+        if i < k:
+            H[i, i] += 1.0
+        out[i] = -g[i]
+    cholesky(H)
+    cholesky_solve(H, out)
+
+
+@compiled()
+def direction_by_rows(A, inner, curve, g, k, out):  # type: ignore[no-untyped-def]
+    """The direction of `direction_by_columns`, from a |J|×|J| system.
+
+    (diag(1/h) + A_w A_w') λ − y_J db = −A_w g_w,   y_J'λ = −g_b,   dw = −g_w − A_w'λ
+    """
+    d, count = g.size, inner.size
     R, K = np.empty((count, d)), np.empty((count, count))
     lam, y = np.empty(count), np.empty(count)
     for r in range(count):
-        copy_row(A, inner[r], R[r])
+        copy_row(A, inner[r], 1.0, R[r])
         for s in range(r + 1):
             K[r, s] = dot(R[r, :k], R[s, :k])
         K[r, r] += 1.0 / curve[inner[r]]
@@ -275,27 +275,50 @@ def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyp
 
 
 @compiled()
+def newton_direction(A, inner, curve, g, k, out, rows):  # type: ignore[no-untyped-def]
+    """Solve (diag(1…1, 0) + Σ_J h_i a_i a_i') out = −g, h = `curve`; by the smaller of the d×d and |J|×|J| systems."""
+    if inner.size == 0:
+        # No row has curvature: the matrix is the identity in w, and b takes a step of the gradient.
+        for j in range(g.size):
+            out[j] = -g[j]
+    elif inner.size >= g.size:
+        direction_by_columns(A, inner, curve, g, k, out, rows)
+    else:
+        direction_by_rows(A, inner, curve, g, k, out)
+
+
+@compiled(inline="always")
+def safeguarded(t, low, high, first, second):  # type: ignore[no-untyped-def]
+    """The next step of a line search at t, where the function has these derivatives, and between what it then is.
+
+    Newton's step on the first derivative; without a point beyond the minimum it at least doubles t, with one it stays
+    between both.
+    """
+    if first > 0:
+        high = t
+    else:
+        low = t
+    step = t - first / max(second, 1e-300)
+    if high == np.inf:
+        step = min(max(step, 2.0 * t), 10.0 * t)
+    elif not low < step < high:
+        step = 0.5 * (low + high)
+    return step, low, high
+
+
+@compiled()
 def smooth_search(loss, m, q, c, a0, a1, f0):  # type: ignore[no-untyped-def]
-    """A step at which the slope is at most a tenth of the first one, by safeguarded Newton.
+    """A step at which the slope is at most `FLAT` of the first one, f0, by safeguarded Newton.
 
     loss : LossSteps;  m, q : (n,) margins, and how the direction moves them;  a0, a1 : slope and curvature of the rest
     """
     t, low, high, sums = 1.0, 0.0, np.inf, np.empty(2)
-    for _ in range(60):
+    for _ in range(SEARCH_STEPS):
         slope_of_loss(loss.slope, t, m, q, m, c, 0.0, sums)
         first, second = a0 + a1 * t + sums[0], a1 + sums[1]
-        if abs(first) <= 0.1 * abs(f0):
+        if abs(first) <= FLAT * abs(f0):
             break
-        if first > 0:
-            high = t
-        else:
-            low = t
-        step = t - first / max(second, 1e-300)
-        if high == np.inf:
-            step = min(max(step, 2.0 * t), 10.0 * t)
-        elif not low < step < high:
-            step = 0.5 * (low + high)
-        t = step
+        t, low, high = safeguarded(t, low, high, first, second)
     return t
 
 

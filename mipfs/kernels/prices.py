@@ -198,6 +198,93 @@ def steps_of(S, short, held, equal, first, turns, change):  # type: ignore[no-un
             change[a] = max(change[a], -held[a])
 
 
+@compiled(nogil=True, inline="always")
+def not_out(relaxed, at, J, fractional):  # type: ignore[no-untyped-def]
+    """The features that are not out, in J, and which of them are fractional; returns how many.
+
+    `at` (k,) receives their places in J, and −1 for all other features.
+    """
+    cols, forced, w, sigma = relaxed.cols, relaxed.forced, relaxed.w, relaxed.sigma
+    at[:] = -1
+    count = 0
+    for t in range(cols.size):
+        fractional[count] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0
+        if fractional[count] or t < forced or sigma[t] >= 1.0 - WHOLE:
+            J[count], at[cols[t]] = t, count
+            count += 1
+    return count
+
+
+@compiled(nogil=True, inline="always")
+def binding_matrix(sides, found, active, first, at, count):  # type: ignore[no-untyped-def]
+    """Ã over the features that are not out: the rows that bind, after the cardinality row where `first` is 1."""
+    rows, side = found.rows, found.side
+    indptr, indices, data = sides.indptr, sides.indices, sides.data
+    A = np.zeros((first + active, count))
+    if first == 1:
+        A[0, :] = 1.0
+    for a in range(active):
+        for s in range(indptr[rows[a]], indptr[rows[a] + 1]):
+            if at[indices[s]] >= 0:
+                A[first + a, at[indices[s]]] = side[a] * data[s]
+    return A
+
+
+@compiled(nogil=True, inline="always")
+def curvature_of(Z, samples, relaxed, J):  # type: ignore[no-untyped-def]
+    """H: the loss's curvature over the features J, and the intercept where there is a free one."""
+    label, c, loss, bias = samples
+    beta = relaxed.beta
+    inner, weights, sums = np.empty(beta.size, np.int64), np.empty(beta.size), np.empty(2)
+    curvature(loss.curvature, beta, c, relaxed.rho, inner, weights, sums)
+    n_inner = np.int64(sums[0])
+    for r in range(n_inner):
+        weights[r] = weights[inner[r]]  # inner rises: what is still to be read stands behind
+    size = J.size + (1 if bias else 0)
+    H = np.zeros((size, size))
+    add_curvature(Z, label, relaxed.cols[J], inner[:n_inner], weights[:n_inner], bias, H)
+    if bias and H[J.size, J.size] == 0.0:
+        H[J.size, J.size] = 1.0
+    return H
+
+
+@compiled(nogil=True, inline="always")
+def bend_of(relaxed, J, fractional, A, inner, H):  # type: ignore[no-untyped-def]
+    """G, W's diagonal, and what it takes to move features that are in; H becomes H + I_in.
+
+    On the fractional features σ = |w|/τ: G has the entries ±A/τ, and W's diagonal is |w|/τ³.
+    """
+    w, sigma = relaxed.w, relaxed.sigma
+    G, bend, stiff = np.zeros((A.shape[0], H.shape[0])), np.zeros(J.size), np.zeros(J.size)
+    for r in range(J.size):
+        length = abs(w[J[r]])
+        # Lifted a little, so that it can be factored without curvature, too.
+        H[r, r] += 1e-9 if fractional[r] else 1.0 + 1e-9
+        if fractional[r]:
+            tau = length / sigma[J[r]]
+            bend[r] = length / max(tau**3, 1e-300)
+            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
+        elif J[r] >= relaxed.forced:
+            stiff[r] = inner / max(length, 1e-12) ** 2
+    return G, bend, stiff
+
+
+@compiled(nogil=True, inline="always")
+def eliminated(H, G, A, bend, damping):  # type: ignore[no-untyped-def]
+    """S = A diag(bend) A' + G H⁻¹ G', H a factor; the diagonal has A²·`damping` more, or 1 where that is 0."""
+    m = A.shape[0]
+    S, x = np.empty((m, m)), np.empty(H.shape[0])
+    for a in range(m):
+        copy_to(G[a], x)
+        cholesky_solve(H, x)
+        for b in range(m):
+            S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
+    for a in range(m):
+        more = (A[a] * A[a] * damping).sum()
+        S[a, a] += more if more > 0.0 else 1.0
+    return S
+
+
 @compiled(nogil=True)
 def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no-untyped-def]
     """Multipliers after a Newton step, in `after`, and by how much the bound should rise.
@@ -210,75 +297,34 @@ def step(Z, samples, sides, relaxed, y, steering, at, after):  # type: ignore[no
     steering : the part of STEERING for prices
     at : (k,) int64, scratch; after : (count,) out
     """
-    label, c, loss, bias = samples
-    cols, forced, full, w, sigma, beta, rho, size = relaxed
-    indptr, indices, data = sides.indptr, sides.indices, sides.data
+    cols, size = relaxed.cols, relaxed.size
     count, q = y.size, cols.size
     copy_to(y, after)
     at[:] = -1
     for t in range(q):
         at[cols[t]] = t
-    rows, side, short = np.empty(count, np.int64), np.empty(count), np.empty(count)
-    held, equal = np.empty(count), np.empty(count, np.bool_)
-    active = binding(sides, y, size, at, sigma, Binding(rows, side, short, held, equal))
-    # J: the features that are not out; `part` marks the fractional ones among them.
-    J, part, n_part = np.empty(q, np.int64), np.empty(q, np.bool_), 0
-    for t in range(q):
-        part[n_part] = t >= forced and WHOLE < sigma[t] < 1.0 - WHOLE and w[t] != 0.0
-        at[cols[t]] = -1
-        if part[n_part] or t < forced or sigma[t] >= 1.0 - WHOLE:
-            J[n_part], at[cols[t]] = t, n_part
-            n_part += 1
+    found = Binding(
+        np.empty(count, np.int64), np.empty(count), np.empty(count), np.empty(count), np.empty(count, np.bool_)
+    )
+    active = binding(sides, y, size, at, relaxed.sigma, found)
+    places, fractional = np.empty(q, np.int64), np.empty(q, np.bool_)
+    n_part = not_out(relaxed, at, places, fractional)
     if active == 0 or n_part == 0 or active + n_part > steering.most:
         return 0.0
-    first = 1 if full else 0
-    m, whole = first + active, n_part + (1 if bias else 0)
-    A = np.zeros((m, n_part))
-    if full:
-        A[0, :] = 1.0
-    for a in range(active):
-        for s in range(indptr[rows[a]], indptr[rows[a] + 1]):
-            if at[indices[s]] >= 0:
-                A[first + a, at[indices[s]]] = side[a] * data[s]
-    # the system of the multipliers
-    inner, weights, sums = np.empty(beta.size, np.int64), np.empty(beta.size), np.empty(2)
-    curvature(loss.curvature, beta, c, rho, inner, weights, sums)
-    n_inner = np.int64(sums[0])
-    for r in range(n_inner):
-        weights[r] = weights[inner[r]]  # inner rises: what is still to be read stands behind
-    H = np.zeros((whole, whole))
-    add_curvature(Z, label, cols[J[:n_part]], inner[:n_inner], weights[:n_inner], bias, H)
-    if bias and H[n_part, n_part] == 0.0:
-        H[n_part, n_part] = 1.0
-    G, bend, stiff = np.zeros((m, whole)), np.zeros(n_part), np.zeros(n_part)
-    for r in range(n_part):
-        length = abs(w[J[r]])
-        # H + I_in, lifted a little so that it can be factored without curvature, too.
-        H[r, r] += 1e-9 if part[r] else 1.0 + 1e-9
-        if part[r]:
-            # σ = |w|/τ on the fractional features; bend is W's diagonal |w|/τ³, G has the entries ±A/τ.
-            tau = length / sigma[J[r]]
-            bend[r] = length / max(tau**3, 1e-300)
-            G[:, r] = A[:, r] * (np.sign(w[J[r]]) / max(tau, 1e-300))
-        elif J[r] >= forced:
-            stiff[r] = steering.inner / max(length, 1e-12) ** 2
+    J = places[:n_part]
+    first = 1 if relaxed.full else 0
+    A = binding_matrix(sides, found, active, first, at, n_part)
+    H = curvature_of(Z, samples, relaxed, J)
+    G, bend, stiff = bend_of(relaxed, J, fractional, A, steering.inner, H)
     cholesky(H)
-    S, x = np.empty((m, m)), np.empty(whole)
-    for a in range(m):
-        copy_to(G[a], x)
-        cholesky_solve(H, x)
-        for b in range(m):
-            # W + G (H + I_in)⁻¹ G'.
-            S[a, b] = (A[a] * bend * A[b]).sum() + (G[b] * x).sum()
-    for a in range(m):
-        damping = (A[a] * A[a] * (steering.held * bend + stiff)).sum()
-        S[a, a] += damping if damping > 0.0 else 1.0
+    S = eliminated(H, G, A, bend, steering.held * bend + stiff)
+    short, held = found.short[:active], found.held[:active]
     change = np.empty(active)
-    steps_of(S, short[:active], held[:active], equal[:active], first, steering.turns, change)
+    steps_of(S, short, held, found.equal[:active], first, steering.turns, change)
     # The quadratic model of D at its maximum: ½ dλ'(Ãσ − u).
-    gain = -0.5 * size * (change * short[:active]).sum()
+    gain = -0.5 * size * (change * short).sum()
     if not np.isfinite(gain):
         return 0.0
     for a in range(active):
-        after[rows[a]] = -side[a] * size * (held[a] + change[a])
+        after[found.rows[a]] = -found.side[a] * size * (held[a] + change[a])
     return gain

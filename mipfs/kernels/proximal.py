@@ -23,9 +23,10 @@ import numpy.typing as npt
 from mipfs.compiled import compiled
 from mipfs.kernels.columns import add_columns, dot_columns
 from mipfs.kernels.loss import LossSteps, at_margins
+from mipfs.kernels.vectors import copy_to
 
-STEP_CONSTANT_DECAY = 0.97
-"""How much the step constant relaxes after every accepted step."""
+STEP_CONSTANT_DECAY, TRIALS = 0.97, 60
+"""How much the step constant relaxes after every accepted step, and how often it may be doubled in one."""
 
 
 class Smooth(NamedTuple):
@@ -72,6 +73,26 @@ class Iterates(NamedTuple):
     kept: npt.NDArray[Any]
     state: npt.NDArray[Any]
     alpha: npt.NDArray[Any]
+
+
+class Scratch(NamedTuple):
+    """What the steps write to: U columns, n samples, K entries with the bias last, t groups.
+
+    mid, new, g : (K + 1,) the extrapolated point, the one after it, and the gradient at the first
+    m_mid, m_new : (n,) margins of both;  every : (U,) 0, 1, …;  u, pulled : (U,) Σ_t D_t w_t and Z'α
+    norms : (t,);  sums : (2,) of a function of the loss
+    """
+
+    mid: npt.NDArray[Any]
+    new: npt.NDArray[Any]
+    g: npt.NDArray[Any]
+    m_mid: npt.NDArray[Any]
+    m_new: npt.NDArray[Any]
+    every: npt.NDArray[Any]
+    u: npt.NDArray[Any]
+    pulled: npt.NDArray[Any]
+    norms: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
 
 
 @compiled()
@@ -219,6 +240,93 @@ def loss_and_dual(loss, m, c, alpha, sums):  # type: ignore[no-untyped-def]
     return sums[0]
 
 
+@compiled(inline="always")
+def scratch_of(n, columns, groups):  # type: ignore[no-untyped-def]
+    """Room for the steps over n samples, K entries on `columns` (K,), and `groups` groups."""
+    K, size = columns.size, 0
+    for r in range(K):
+        size = max(size, columns[r] + 1)
+    return Scratch(
+        np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1), np.empty(n), np.empty(n),
+        np.arange(size), np.zeros(size), np.zeros(size), np.empty(groups), np.empty(2),
+    )  # fmt: skip
+
+
+@compiled(inline="always")
+def extrapolate(at, beta, scratch):  # type: ignore[no-untyped-def]
+    """The point x + β (x − old), in `mid`, and its margins."""
+    x, old, m, m_old = at.x, at.old, at.kept[0], at.kept[1]
+    mid, m_mid = scratch.mid, scratch.m_mid
+    for r in range(x.size):
+        mid[r] = x[r] + beta * (x[r] - old[r])
+    for i in range(m.size):
+        m_mid[i] = m[i] + beta * (m[i] - m_old[i])
+
+
+@compiled(inline="always")
+def gradient(given, groups_of, alpha, scratch):  # type: ignore[no-untyped-def]
+    """∇L where L' = −α: −D_t'Z'α of every group, and −y'α of the bias, in `g`."""
+    y, unit = given.y, given.unit
+    columns, scale = groups_of.columns, groups_of.scale
+    g, pulled = scratch.g, scratch.pulled
+    dot_columns(given.Z, scratch.every, alpha, pulled)
+    for r in range(columns.size):
+        g[r] = -scale[r] * pulled[columns[r]]
+    g[columns.size] = 0.0
+    if given.bias:
+        for i in range(y.size):
+            g[columns.size] -= unit * alpha[i] * y[i]
+
+
+@compiled(inline="always")
+def margins_at(given, groups_of, x, scratch, out):  # type: ignore[no-untyped-def]
+    """The margins of x, in `out`."""
+    K = groups_of.columns.size
+    spread(x[:K], groups_of.columns, groups_of.scale, scratch.u)
+    margins_of(given.Z, scratch.every, given.y, scratch.u, given.unit * x[K] if given.bias else 0.0, out)
+
+
+@compiled(inline="always")
+def proximal_step(given, groups_of, alpha, value, L, scratch):  # type: ignore[no-untyped-def]
+    """The prox-gradient step from `mid`, where the loss is `value`, in `new`; returns L and the objective there.
+
+    L grows until the quadratic model at `mid` lies above the loss at the new point.
+    """
+    mid, new, g = scratch.mid, scratch.new, scratch.g
+    reached, half = np.inf, 0.0
+    for _trial in range(TRIALS):
+        for r in range(new.size):
+            new[r] = mid[r] - g[r] / L
+        half = shrink(new, groups_of.pointer, 1.0 / L, groups_of.room, scratch.norms)
+        margins_at(given, groups_of, new, scratch, scratch.m_new)
+        linear, square = 0.0, 0.0
+        for r in range(new.size):
+            step = new[r] - mid[r]
+            linear += g[r] * step
+            square += step * step
+        reached = loss_and_dual(given.loss, scratch.m_new, given.c, alpha, scratch.sums)
+        if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
+            break
+        L *= 2.0
+    return L, reached + half
+
+
+@compiled(inline="always")
+def move(at, scratch):  # type: ignore[no-untyped-def]
+    """x becomes `new`; returns how far that is from `mid`, and the size of x, in their largest entries."""
+    x, old, m, m_old = at.x, at.old, at.kept[0], at.kept[1]
+    mid, new = scratch.mid, scratch.new
+    moved, size = 0.0, 1e-300
+    for r in range(x.size):
+        moved = max(moved, abs(new[r] - mid[r]))
+        size = max(size, abs(new[r]))
+    copy_to(x, old)
+    copy_to(m, m_old)
+    copy_to(new, x)
+    copy_to(scratch.m_new, m)
+    return moved, size
+
+
 @compiled()
 def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[no-untyped-def]
     """Run at most `max_steps` accelerated steps; call again to go on.
@@ -229,82 +337,37 @@ def accelerated(given, groups_of, at, tol, change, max_steps):  # type: ignore[n
     tol : relative size of the prox-gradient step at which to stop
     change : relative change of the objective in a step at which to stop (Tan 2014, (43)); below 0: never
     """
-    Z, y, c, loss, bias, unit = given
-    pointer, columns, scale, room = groups_of
-    x, old, kept, state, alpha = at
-    n, K, groups = y.size, columns.size, pointer.size - 1
-    size = 0
-    for r in range(K):
-        size = max(size, columns[r] + 1)
-    every = np.arange(size)
-    u = np.zeros(size)
-    pulled = np.zeros(size)
-    norms, sums = np.empty(groups), np.empty(2)
-    m, m_old, m_mid, m_new = kept[0], kept[1], np.empty(n), np.empty(n)
-    mid, new, g = np.empty(K + 1), np.empty(K + 1), np.zeros(K + 1)
+    x, kept, state, alpha = at.x, at.kept, at.state, at.alpha
+    scratch = scratch_of(given.y.size, groups_of.columns, groups_of.pointer.size - 1)
     if state[2] == 0.0:
-        spread(x[:K], columns, scale, u)
-        margins_of(Z, every, y, u, unit * x[K] if bias else 0.0, m)
-        m_old[:] = m
+        margins_at(given, groups_of, x, scratch, kept[0])
+        copy_to(kept[0], kept[1])
     L, momentum = state[0], state[4]
-    group_norms(x, pointer, norms)
-    objective = loss_and_dual(loss, m, c, alpha, sums) + half_square(norms, room)
+    group_norms(x, groups_of.pointer, scratch.norms)
+    objective = loss_and_dual(given.loss, kept[0], given.c, alpha, scratch.sums)
+    objective += half_square(scratch.norms, groups_of.room)
     for _ in range(max_steps):
         # Nesterov's momentum: t' = ½(1 + √(1 + 4t²)), and the point is extrapolated by (t − 1)/t'.
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        beta = (momentum - 1.0) / following
-        for r in range(K + 1):
-            mid[r] = x[r] + beta * (x[r] - old[r])
-        for i in range(n):
-            m_mid[i] = m[i] + beta * (m[i] - m_old[i])
-        value = loss_and_dual(loss, m_mid, c, alpha, sums)
-        dot_columns(Z, every, alpha, pulled)
-        for r in range(K):
-            g[r] = -scale[r] * pulled[columns[r]]
-        g[K] = 0.0
-        if bias:
-            for i in range(n):
-                g[K] -= unit * alpha[i] * y[i]
-        # L grows until the quadratic model at `mid` lies above the loss at the new point.
-        for _trial in range(60):
-            for r in range(K + 1):
-                new[r] = mid[r] - g[r] / L
-            half = shrink(new, pointer, 1.0 / L, room, norms)
-            spread(new[:K], columns, scale, u)
-            margins_of(Z, every, y, u, unit * new[K] if bias else 0.0, m_new)
-            linear, square = 0.0, 0.0
-            for r in range(K + 1):
-                step = new[r] - mid[r]
-                linear += g[r] * step
-                square += step * step
-            reached = loss_and_dual(loss, m_new, c, alpha, sums)
-            if reached <= value + linear + 0.5 * L * square + 1e-14 * abs(value):
-                break
-            L *= 2.0
-        now = reached + half
+        extrapolate(at, (momentum - 1.0) / following, scratch)
+        value = loss_and_dual(given.loss, scratch.m_mid, given.c, alpha, scratch.sums)
+        gradient(given, groups_of, alpha, scratch)
+        L, now = proximal_step(given, groups_of, alpha, value, L, scratch)
         state[2] += 1
         # The objective rose: the step is made again from x, without momentum.
         if now > objective and momentum > 1.0:
             momentum = 1.0
-            old[:] = x
-            m_old[:] = m
+            copy_to(x, at.old)
+            copy_to(kept[0], kept[1])
             continue
-        moved, held = 0.0, 1e-300
-        for r in range(K + 1):
-            moved = max(moved, abs(new[r] - mid[r]))
-            held = max(held, abs(new[r]))
-        old[:] = x
-        m_old[:] = m
-        x[:] = new
-        m[:] = m_new
-        changed = abs(objective - now)
-        stalls = changed <= change * abs(objective)
+        moved, size = move(at, scratch)
+        stalls = abs(objective - now) <= change * abs(objective)
         objective = now
         momentum = following
         L *= STEP_CONSTANT_DECAY
-        if moved <= tol * held or stalls:
+        if moved <= tol * size or stalls:
             state[1] = 1.0
             break
     state[0], state[4] = L, momentum
-    loss_and_dual(loss, m, c, alpha, sums)
+    loss_and_dual(given.loss, kept[0], given.c, alpha, scratch.sums)
     state[3] = objective

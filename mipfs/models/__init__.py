@@ -17,6 +17,7 @@ from mipfs.formulation import table
 if TYPE_CHECKING:
     from mipfs.models.big_m import build as big_m
     from mipfs.models.boolean_relaxation import build as boolean_relaxation
+    from mipfs.models.decomposed_sdp import build as decomposed_sdp
     from mipfs.models.fsp_lambda import build as fsp_lambda
     from mipfs.models.fsp_m import build as fsp_m
     from mipfs.models.nmmkl import build as nmmkl
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "big_m",
     "boolean_relaxation",
+    "decomposed_sdp",
     "fsp_lambda",
     "fsp_m",
     "nmmkl",

@@ -28,7 +28,7 @@ NAMES = tuple(f"x{j + 1}" for j in range(6))
 ROWS = (Row("budget", dict(zip(NAMES, (3.0, 2.0, 1.0, 2.0, 4.0, 2.0), strict=True)), -np.inf, 5.0),)
 BUDGETED = (("hinge", True, ROWS), ("logistic", False, ROWS))
 """The hull of a row takes seconds: the other losses under one are slow."""
-RELAXATIONS = ("boolean", "fgm", "nmmkl", "big-m", "qcqp-ssvm", "sdp-ssvm", "plain-svm")
+RELAXATIONS = ("boolean", "fgm", "nmmkl", "decomposed-sdp", "big-m", "qcqp-ssvm", "sdp-ssvm", "plain-svm")
 
 
 def make(seed: int = 0, rows: tuple[Row, ...] = (), **parameters: Any) -> Problem:

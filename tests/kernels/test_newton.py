@@ -26,10 +26,13 @@ from mipfs.kernels.newton import (
     cholesky,
     cholesky_solve,
     combine,
+    direction_by_columns,
+    direction_by_rows,
     dot,
     gather,
     margins,
     newton_direction,
+    safeguarded,
     smooth_search,
 )
 from mipfs.kernels.structures import given
@@ -125,13 +128,19 @@ def test_newton_directions_solve_their_system(n: int, k: int, bias: bool, is_spa
     r, d = np.random.default_rng(n + k), k + bias
     curve, g = r.uniform(0.5, 2.0, n), r.normal(size=d)
     for inner in (np.arange(n), np.arange(0, n, 3), np.empty(0, np.int64)):
-        out = np.empty(d)
-        newton_direction(held(A, is_sparse), inner, curve, g, k, out, np.empty((min(kernels.ROWS_PER_BLOCK, n), d)))
+        out, rows = np.empty(d), np.empty((min(kernels.ROWS_PER_BLOCK, n), d))
+        newton_direction(held(A, is_sparse), inner, curve, g, k, out, rows)
         if inner.size == 0:
             np.testing.assert_array_equal(out, -g)
             continue
         M = np.diag(np.append(np.ones(k), np.zeros(int(bias)))) + A[inner].T @ (curve[inner, None] * A[inner])
         np.testing.assert_allclose(M @ out, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
+        # Whichever system is the smaller, both have the same solution.
+        by_columns, by_rows = np.empty(d), np.empty(d)
+        direction_by_columns(held(A, is_sparse), inner, curve, g, k, by_columns, rows)
+        direction_by_rows(held(A, is_sparse), inner, curve, g, k, by_rows)
+        for other in (by_columns, by_rows):
+            np.testing.assert_allclose(M @ other, -g, atol=1e-8 * (1.0 + np.abs(M).max()))
 
 
 def line(seed: int) -> tuple[Line, Any]:
@@ -148,6 +157,17 @@ def line(seed: int) -> tuple[Line, Any]:
         return float(psi.sum() + a0 * t + 0.5 * a1 * t * t)
 
     return Line(rows, m, q, alpha, c, rho, a0, a1), value
+
+
+@pytest.mark.parametrize("root", [1e-3, 0.7, 1.0, 3.0, 1e4])
+def test_steps_stay_between_what_is_known_and_find_the_minimum(root: float) -> None:
+    t, low, high = 1.0, 0.0, np.inf
+    for _ in range(60):
+        first, second = np.arctan(t - root), 1.0 / (1.0 + (t - root) ** 2)  # Newton's own steps diverge from afar
+        t, low, high = safeguarded.py_func(t, low, high, first, second)
+        assert low <= root <= high
+        assert low <= t <= high
+    assert t == pytest.approx(root)
 
 
 @pytest.mark.parametrize("seed", range(20))

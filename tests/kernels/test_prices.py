@@ -13,9 +13,14 @@ from mipfs.kernels.columns import both_ways
 from mipfs.kernels.prices import (
     Binding,
     Relaxed,
+    bend_of,
     binding,
+    binding_matrix,
+    curvature_of,
     drop_idle,
+    eliminated,
     missed,
+    not_out,
     price,
     step,
     steps_of,
@@ -141,23 +146,48 @@ def test_a_step_is_that_of_the_eliminated_system(seed: int, full: bool, bias: bo
     asked = PriceSettings(held=0.3, inner=0.1)
     steering = steering_of(NodeSettings(prices=asked))["prices"]
     sides, at = sides_of(R, ends, ends), np.empty(K, np.int64)
-    gain = step(both_ways(A, A.size), samples, sides, relaxed, y, steering, at, after)
+    Z = both_ways(A, A.size)
+    gain = step(Z, samples, sides, relaxed, y, steering, at, after)
+
+    # Step by step, beside plain NumPy.
     part = np.array([t for t in range(q) if t < forced or sigma[t] > 0.0])
     fractional = np.array([t >= forced and sigma[t] < 1.0 for t in part])
+    J, marks = np.empty(q, np.int64), np.empty(q, np.bool_)
+    assert not_out.py_func(relaxed, at, J, marks) == part.size
+    np.testing.assert_array_equal(J[: part.size], part)
+    np.testing.assert_array_equal(marks[: part.size], fractional)
+    np.testing.assert_array_equal(at[cols[part]], np.arange(part.size))
+    assert (np.delete(at, cols[part]) == -1).all()
+
     curve = {HINGE: np.full(n, rho), SQUARED_HINGE: c, LOGISTIC: beta * (c - beta) / c}[kind]
     rows_of = np.column_stack([A[:, cols[part]], y_label])[:, : part.size + bias]
     H = rows_of.T @ (curve[:, None] * rows_of)
+    found_H = curvature_of(Z, samples, relaxed, part)
+    np.testing.assert_allclose(np.tril(found_H), np.tril(H), rtol=1e-9, atol=1e-9)
     H[np.arange(part.size), np.arange(part.size)] += np.where(fractional, 1e-9, 1.0 + 1e-9)
+
     upper = np.where(y < 0.0, True, ends < R @ whole - 1e-6 * (1.0 + np.abs(R @ whole)))
     side = np.where(upper, 1.0, -1.0)
     signed = side[:, None] * R[:, cols[part]]
     signed = np.vstack([np.ones(part.size), signed]) if full else signed
+    bound = Binding(np.arange(rows), side, np.empty(rows), np.empty(rows), np.empty(rows, np.bool_))
+    np.testing.assert_array_equal(binding_matrix.py_func(sides, bound, rows, int(full), at, part.size), signed)
+
     length, tau = np.abs(w[part]), np.abs(w[part]) / sigma[part]
     bend = np.where(fractional, length / tau**3, 0.0)
     stiff = np.where(~fractional & (part >= forced), asked.inner / length**2, 0.0)
     G = np.zeros((signed.shape[0], part.size + bias))
     G[:, : part.size] = signed * np.where(fractional, np.sign(w[part]) / tau, 0.0)
-    S = (signed * bend) @ signed.T + G @ np.linalg.solve(H, G.T) + np.diag((signed**2) @ (asked.held * bend + stiff))
+    found_G, found_bend, found_stiff = bend_of.py_func(relaxed, part, fractional, signed, asked.inner, found_H)
+    np.testing.assert_allclose(np.tril(found_H), np.tril(H), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found_G, G)
+    np.testing.assert_allclose(found_bend, bend)
+    np.testing.assert_allclose(found_stiff, stiff)
+
+    damping = asked.held * bend + stiff
+    S = (signed * bend) @ signed.T + G @ np.linalg.solve(H, G.T) + np.diag((signed**2) @ damping)
+    found_S = eliminated.py_func(np.linalg.cholesky(H), G, signed, bend, damping)
+    np.testing.assert_allclose(found_S, S, rtol=1e-5, atol=1e-6)
     short = np.where(upper, ends - R @ whole, R @ whole - ends)
     change = np.linalg.solve(S, np.append(np.zeros(int(full)), -short))[int(full) :]
     np.testing.assert_allclose(after, y - side * size * change, rtol=1e-5, atol=1e-6)

@@ -17,12 +17,18 @@ from mipfs.kernels.proximal import (
     Iterates,
     Smooth,
     accelerated,
+    extrapolate,
     filling,
+    gradient,
     group_norms,
     half_square,
     loss_and_dual,
+    margins_at,
     margins_of,
+    move,
+    proximal_step,
     pull,
+    scratch_of,
     shrink,
     spread,
     threshold,
@@ -159,6 +165,60 @@ def test_the_reduced_problem_is_minimised(kind: int, is_sparse: bool, room: floa
         rows = [sigma >= 0, sigma <= 1, cp.sum(sigma) <= room]
     least = cp.Problem(cp.Minimize(penalty + 0.5 * lossy), rows).solve(**TIGHT)
     assert state[3] == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize("room", [-1.0, 2.0])
+@pytest.mark.parametrize("kind", [SQUARED_HINGE, LOGISTIC])
+@pytest.mark.parametrize("seed", range(4))
+def test_one_accelerated_step(seed: int, kind: int, room: float) -> None:
+    """Its parts beside dense NumPy, over w = (x, b) and the matrix (ZD, y unit)."""
+    r = np.random.default_rng(seed)
+    n, pointer, unit = 12, np.array([0, 2, 3, 5], np.int64), 1.7
+    y, c, Z = r.choice([-1.0, 1.0], n), r.random(n) + 0.2, np.asfortranarray(r.normal(size=(n, 4)))
+    columns, scale = np.array([0, 1, 2, 1, 3]), np.array([1.0, 0.7, 1.0, 0.5, 0.9])
+    D = np.zeros((4, 5))
+    D[columns, np.arange(5)] = scale
+    whole = np.column_stack([Z @ D, unit * y])
+    x, old, alpha = r.normal(size=6), r.normal(size=6), np.empty(n)
+    at = Iterates(x.copy(), old.copy(), np.array([whole @ x, whole @ old]), np.zeros(5), alpha)
+    groups, loss = Groups(pointer, columns, scale, room), Smooth(Z, y, given(c), made(kind), True, unit)
+    scratch = scratch_of.py_func(n, columns, 3)
+    out = np.empty(n)
+    margins_at(loss, groups, x, scratch, out)
+    np.testing.assert_allclose(out, whole @ x)
+
+    extrapolate.py_func(at, 0.3, scratch)
+    mid = x + 0.3 * (x - old)
+    np.testing.assert_allclose(scratch.mid, mid)
+    np.testing.assert_allclose(scratch.m_mid, whole @ mid)
+
+    def value(w: Array) -> float:
+        m = whole @ w
+        return float(c @ (0.5 * np.maximum(0.0, 1.0 - m) ** 2 if kind == SQUARED_HINGE else np.logaddexp(0.0, -m)))
+
+    level = loss_and_dual(loss.loss, scratch.m_mid, given(c), alpha, scratch.sums)
+    assert level == pytest.approx(value(mid))
+    gradient(loss, groups, alpha, scratch)
+    for k in range(6):
+        e = 1e-6 * np.eye(6)[k]
+        assert scratch.g[k] == pytest.approx((value(mid + e) - value(mid - e)) / 2e-6, rel=1e-5, abs=1e-6)
+
+    L, objective = proximal_step(loss, groups, alpha, level, 0.01, scratch)
+    new = scratch.new.copy()
+    assert L in {0.01 * 2.0**t for t in range(60)}  # doubled until the model lies above the loss, and no more
+    step = new - mid
+    assert value(new) <= level + scratch.g @ step + 0.5 * L * step @ step + 1e-12
+    norms = np.array([np.linalg.norm(new[pointer[t] : pointer[t + 1]]) for t in range(3)])
+    assert objective == pytest.approx(value(new) + half(norms, room), rel=1e-6)
+    expected, sizes = mid - scratch.g / L, np.empty(3)
+    shrink(expected, pointer, 1.0 / L, room, sizes)
+    np.testing.assert_allclose(new, expected)
+
+    moved, size = move.py_func(at, scratch)
+    assert (moved, size) == (np.abs(step).max(), np.abs(new).max())
+    np.testing.assert_array_equal(at.x, new)
+    np.testing.assert_array_equal(at.old, x)
+    np.testing.assert_allclose(at.kept, [whole @ new, whole @ x])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -20,6 +20,7 @@ from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.models import (
     big_m,
     boolean_relaxation,
+    decomposed_sdp,
     nmmkl,
     onsvm,
     plain_svm,
@@ -146,6 +147,34 @@ def test_qcqp_and_sdp_have_the_value_of_both_formulas(loss: str, bias: bool, see
     w, W = np.asarray(sdp.variables["w"].value), np.asarray(sdp.variables["W"].value)
     assert np.linalg.eigvalsh(W - np.outer(w, w)).min() > -1e-6
     assert np.abs(W).sum() <= 2 * np.trace(W) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1e-3, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("complement", [False, True])
+def test_a_block_is_the_perspective_of_a_square(sigma: float, complement: bool) -> None:
+    """The least W of (1, w, σ; w, W, w; σ, w, σ) ⪰ 0 is w²/σ, and so it is with v = 1 − σ and w v = 0."""
+    w, v = 0.8, 1.0 - sigma if complement else sigma
+    lifted = 0.0 if complement else w
+
+    def least(W: float) -> float:
+        return float(np.linalg.eigvalsh(np.array([[1.0, w, v], [w, W, lifted], [v, lifted, v]])).min())
+
+    if sigma == 0.0:
+        assert least(1e6) < -1e-9  # w = 0 is all that it allows
+    else:
+        assert least(w * w / sigma * (1 + 1e-6)) > -1e-12
+        assert least(w * w / sigma * (1 - 1e-3)) < -1e-9
+
+
+@pytest.mark.parametrize(("loss", "bias", "seed"), CASES)
+def test_the_decomposed_relaxation_has_the_value_of_the_boolean_one(loss: str, bias: bool, seed: int) -> None:
+    """With rows and penalties too; its σ, w and W are those of a perspective."""
+    problem = make(seed + 1, loss=loss, bias=bias, M=3, C=3.0, lam=0.05)
+    problem = problem.with_rows(np.array([3.0, 2.0, 1.0, 2.0, 4.0, 2.0][:P]), -np.inf, 4.0)
+    small, boolean = decomposed_sdp.declare(problem), boolean_relaxation.declare(problem)
+    assert solve(small) == pytest.approx(solve(boolean), rel=1e-6)
+    sigma, w, W = (np.asarray(one.value) for one in (small.sigma, small.variables["w"], small.variables["W"]))
+    assert (W * sigma >= w * w - 1e-6).all()
 
 
 def cheapest(problem: Problem, cost: Array) -> float:
@@ -376,6 +405,7 @@ BUILDS: dict[str, Callable[..., Any]] = {
     "nmmkl": models.nmmkl,
     "qcqp-ssvm": models.qcqp_ssvm,
     "sdp-ssvm": models.sdp_ssvm,
+    "decomposed-sdp": models.decomposed_sdp,
     "big-m": models.big_m,
     "plain-svm": models.plain_svm,
     "onsvm": models.onsvm,

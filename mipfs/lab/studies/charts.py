@@ -21,6 +21,7 @@ NAMES = {
     "qcqp-ssvm": "QCQP relaxation of the sparse SVM",
     "sdp-ssvm": "SDP relaxation of the sparse SVM",
     "nmmkl": "the same as a QCQP: multiple kernel learning (Xu 2009)",
+    "decomposed-sdp": "the same as a semidefinite program of a small block a feature (Bomze 2025)",
     "boolean": "Boolean relaxation, 0 ≤ σ ≤ 1",
     "convex-hull": "relaxation over the convex hull of the selections",
     "exact": "the problem itself",

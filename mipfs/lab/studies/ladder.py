@@ -1,7 +1,7 @@
 """The ladder of relaxations on one problem: what every rung proves, how far it is from the best classifier, its price.
 
-plain ≤ QCQP-SSVM = SDP-SSVM ≤ NMMKL = Boolean ≤ convex hull ≤ exact, and plain ≤ big-M ≤ exact. A rung that cannot
-carry penalties, forced features and rows is a bound without them, and the order holds all the more.
+plain ≤ QCQP-SSVM = SDP-SSVM ≤ NMMKL = decomposed SDP = Boolean ≤ convex hull ≤ exact, and plain ≤ big-M ≤ exact. A
+rung that cannot carry penalties, forced features and rows is a bound without them, and the order holds all the more.
 
 Every rung leaves a lower bound that is earned and an upper bound on its own value. It is "solved" where the two meet;
 what a weaker rung has proven, a stronger one has too; and what lies above a classifier's value is no bound.
@@ -42,12 +42,13 @@ CONIC: Mapping[str, str] = {
     "qcqp-ssvm": "qcqp-ssvm",
     "sdp-ssvm": "sdp-ssvm",
     "nmmkl": "nmmkl",
+    "decomposed-sdp": "decomposed-sdp",
 }
 """The rungs that are programs for Clarabel, and the formulations that declare them."""
 RUNGS = (*CONIC, "boolean", "convex-hull", "exact")
 RUNG_GAP, KELLEY_GAP = 1e-6, 1e-7
 """Relative gap at which a rung counts as solved, and the one that `kelley` is asked for."""
-RELAXATIONS = ("plain", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "boolean", "convex-hull")
+RELAXATIONS = ("plain", "qcqp-ssvm", "sdp-ssvm", "nmmkl", "decomposed-sdp", "boolean", "convex-hull")
 WEAKER: Mapping[str, Sequence[str]] = {
     **{name: RELAXATIONS[:k] for k, name in enumerate(RELAXATIONS)},
     "big-m": ("plain",),
