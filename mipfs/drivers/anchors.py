@@ -79,8 +79,12 @@ class Anchors:
         return self.is_on and self._first == 1
 
     def open_root(self) -> None:
-        """Open the root as it is, without its relaxation."""
+        """Open the root as it is, without its relaxation; the cut of the incumbent's SVM is kept for other problems."""
         tree = self.tree
+        incumbent = tree.run.incumbent
+        if incumbent is not None and not tree.run.must_stop:
+            sigma = incumbent.sigma(tree.run.problem.atoms.count).astype(float)
+            tree.supports.pool.add(tree.supports.subproblem.solve(sigma, self.settings.tol).cut)
         relaxation = tree.relaxation
         first = relaxation.propagation(tree.first)
         place, states = tree.take(tree.proof.root, first)

@@ -13,7 +13,7 @@ from mipfs.inner.boolean_node import States, carries
 from mipfs.kernels import completions
 from mipfs.kernels.augmented_lagrangian import Pace, augmented_lagrangian
 from mipfs.kernels.columns import two_at_least
-from mipfs.kernels.completions import ABOVE, DONE, FULL, RULED, STOPPED, Candidates, Ruled, Solvers
+from mipfs.kernels.completions import ABOVE, DONE, FULL, RULED, STOPPED, Candidates, Given, Ruled, Solvers
 from mipfs.kernels.newton import Rows, newton
 from mipfs.kernels.structures import Grid, Samples, given, record_of
 from mipfs.losses import get_loss
@@ -142,8 +142,8 @@ class Completions:
         """What is called, not compiled yet."""
         hinge, smooth = self._steps
         ruled = self._room(np.arange(1))
-        handed = self._columns, self._samples, self._grid, np.arange(1), 0.0, ruled, self.stop, self._steering
-        steps = Step.of(completions.complete, Solvers(hinge, smooth), *handed)
+        handed = Given(Solvers(hinge, smooth), self._columns, self._samples, self._grid, self._steering)
+        steps = Step.of(completions.complete, handed, np.arange(1), 0.0, ruled, self.stop)
         return [steps, hinge if self._samples.loss.is_smoothed else smooth, *self._loss.kernels.steps]
 
     def _room(self, left: Integers) -> Ruled:
@@ -167,8 +167,9 @@ class Completions:
         """
         ruled = self._room(left)
         solvers, samples = self._made
-        handed = self._columns, samples, self._grid, np.ascontiguousarray(inside, dtype=np.int64), float(target)
-        completions.complete(solvers, *handed, ruled, self.stop, self._steering)
+        handed = Given(solvers, self._columns, samples, self._grid, self._steering)
+        chosen = np.ascontiguousarray(inside, dtype=np.int64)
+        completions.complete(handed, chosen, float(target), ruled, self.stop)
         total = ruled.totals[0]
         count = int(total["duals"])
         ends, grid, top, width = (one[:count].copy() for one in (ruled.ends, ruled.grid, ruled.top, ruled.width))

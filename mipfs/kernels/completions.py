@@ -53,6 +53,32 @@ class Solvers(NamedTuple):
     smooth: Step
 
 
+class Given(NamedTuple):
+    """What every call is about.
+
+    solvers, columns : Solvers, Candidates;  samples, grid : as in `mipfs.kernels.structures`
+    steering : a record of `mipfs.settings.CompletionSettings`
+    """
+
+    solvers: Solvers
+    columns: Candidates
+    samples: Any
+    grid: Any
+    steering: Any
+
+
+class Claim(NamedTuple):
+    """What a dual vector proves of a selection of `held` features: value, not rounded, and the size of its terms.
+
+    target : what is to be proven of it with one more
+    """
+
+    value: float
+    size: float
+    held: int
+    target: float
+
+
 class Ruled(NamedTuple):
     """What a call finds.
 
@@ -148,8 +174,9 @@ def _write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def
 
 
 @compiled(nogil=True)
-def _advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-untyped-def]
+def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
     """Some Newton steps on an SVM, towards a relative gap or a dual value."""
+    solvers, _, samples, _, steering = given
     if samples.loss.is_smoothed and at.u.size == 0:
         copy_to(at.c, at.alpha)
         at.state[1] = 1.0
@@ -162,8 +189,9 @@ def _advance(solvers, samples, at, tol, until, steering):  # type: ignore[no-unt
 
 
 @compiled(nogil=True)
-def _proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-def]
+def _proven(given, ids, at, bits):  # type: ignore[no-untyped-def]
     """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
+    _, columns, samples, grid, _ = given
     at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
     value = value_below(at.dual, grid.c, samples.loss)
     size = abs(value)
@@ -176,21 +204,22 @@ def _proven(columns, samples, grid, ids, at, bits):  # type: ignore[no-untyped-d
 
 
 @compiled(nogil=True)
-def _rule_out(solvers, columns, samples, grid, ids, at, target, until, steering):  # type: ignore[no-untyped-def]
+def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
     """Solve the SVM on `ids` until its dual vector proves the target: its value and size; (−∞, 0) where it does not.
 
     until : dual value, in the solver's unit, at which the steps may end
     """
+    _, columns, samples, grid, steering = given
     cost = 0.0
     for t in range(ids.size):
         cost += columns.penalty[ids[t]]
     tol = steering.tol
     for _attempt in range(steering.attempts):
-        _advance(solvers, samples, at, tol, until, steering)
-        value, size = _proven(columns, samples, grid, ids, at, steering.bits)
+        _advance(given, at, tol, until)
+        value, size = _proven(given, ids, at, steering.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
-        value, size = _proven(columns, samples, grid, ids, at, grid.bits)
+        value, size = _proven(given, ids, at, grid.bits)
         if rounded_down(value, size, ids.size + 2) >= target:
             return value, size
         margins(at.A, at.u, at.m)
@@ -208,8 +237,9 @@ def _rule_out(solvers, columns, samples, grid, ids, at, target, until, steering)
 
 
 @compiled(nogil=True)
-def _sweep(columns, ids, at, value, size, held, target, out):  # type: ignore[no-untyped-def]
+def _sweep(columns, ids, at, claim, out):  # type: ignore[no-untyped-def]
     """Which candidates `ids` the dual vector rules out beside what is held: 1 in `out`, their gains in `at.s`."""
+    value, size, held, target = claim
     scores_above(columns.X, columns.center, columns.norms, ids, at.v, at.s)
     count = 0
     for t in range(ids.size):
@@ -244,21 +274,21 @@ def _without(left, count, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
-def _by_selection(solvers, columns, samples, grid, inside, target, ruled, steering):  # type: ignore[no-untyped-def]
+def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
     """Rule out what the dual vector of the SVM on S alone does, and sort the others, the largest gain first."""
+    _, columns, samples, grid, steering = given
     total = ruled.totals[0]
     at = _place_of(samples, inside.size, max(ruled.left.size, inside.size))
     _write_rows(columns, inside, samples, grid.size, at)
     at.state[0] = steering.rho
-    value, size = _rule_out(solvers, columns, samples, grid, inside, at, target, np.inf, steering)
+    value, size = _rule_out(given, inside, at, target, np.inf)
     total.steps += np.int64(at.state[2])
     is_empty = value > -np.inf
     if not is_empty:
-        value, size = _proven(columns, samples, grid, inside, at, grid.bits)
+        value, size = _proven(given, inside, at, grid.bits)
     out = np.zeros(ruled.left.size, np.int8)
-    held = inside.size
     left = ruled.left[: total.left]
-    found = _sweep(columns, left, at, value, size, held, target, out)
+    found = _sweep(columns, left, at, Claim(value, size, inside.size, target), out)
     if is_empty:
         total.empty = total.duals
     if is_empty or found > 0:
@@ -274,8 +304,9 @@ def _by_selection(solvers, columns, samples, grid, inside, target, ruled, steeri
 
 
 @compiled(nogil=True)
-def _share(columns, at, value, size, held, target, ruled, ids, out, steering):  # type: ignore[no-untyped-def]
+def _share(given, at, claim, ruled, ids, out):  # type: ignore[no-untyped-def]
     """Try a dual vector on the candidates but the first, which it rules out: on a few, and if it pays on all."""
+    columns, steering = given.columns, given.steering
     total = ruled.totals[0]
     left = ruled.left[: total.left]
     count = left.size
@@ -287,9 +318,9 @@ def _share(columns, at, value, size, held, target, ruled, ids, out, steering):  
         ids[few] = left[t]
         few += 1
     marks = np.empty(few, np.int8)
-    found = _sweep(columns, ids[:few], at, value, size, held, target, marks)
+    found = _sweep(columns, ids[:few], at, claim, marks)
     if step > 1 and found * steering.worth >= few:
-        _sweep(columns, left[1:], at, value, size, held, target, out[1:])
+        _sweep(columns, left[1:], at, claim, out[1:])
     else:
         for t in range(few):
             out[1 + t * step] = marks[t]
@@ -297,21 +328,20 @@ def _share(columns, at, value, size, held, target, ruled, ids, out, steering):  
 
 
 @compiled(nogil=True)
-def complete(solvers, columns, samples, grid, inside, target, ruled, stop, steering):  # type: ignore[no-untyped-def]
+def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def]
     """Rule out the completions of a selection S by one more column.
 
     Parameters
     ----------
-    solvers, columns : Solvers, Candidates
-    samples, grid : as in `mipfs.kernels.structures`
+    given : Given
     inside : (d,) int64, the columns of S
     target : a completion is ruled out once its value is proven to be this at least
     ruled : Ruled, with ``totals.left`` candidates, none of them in S, and no dual vectors
     stop : (1,) int8, set from outside to give up
-    steering : a record of `mipfs.settings.CompletionSettings`
     """
+    _, columns, samples, grid, steering = given
     total = ruled.totals[0]
-    first = _by_selection(solvers, columns, samples, grid, inside, target, ruled, steering)
+    first = _by_selection(given, inside, target, ruled)
     d = inside.size
     at = _place_of(samples, d + 1, max(ruled.left.size, d + 1))
     ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
@@ -342,7 +372,7 @@ def complete(solvers, columns, samples, grid, inside, target, ruled, stop, steer
         copy_to(first.alpha, at.alpha)
         at.state[0], at.state[1], at.state[2] = steering.rho, 0.0, 0.0
         until = (target - held - columns.penalty[j]) * (1.0 + steering.beyond) / grid.size
-        value, size = _rule_out(solvers, columns, samples, grid, ids, at, target, until, steering)
+        value, size = _rule_out(given, ids, at, target, until)
         total.solved += 1
         total.steps += np.int64(at.state[2])
         if not value > -np.inf:
@@ -350,5 +380,5 @@ def complete(solvers, columns, samples, grid, inside, target, ruled, stop, steer
             return
         value += gains(at.s[d], columns.penalty[j])
         _keep(grid, at, ruled)
-        _share(columns, at, value, size, d, target, ruled, few, out, steering)
+        _share(given, at, Claim(value, size, d, target), ruled, few, out)
     total.why = DONE

@@ -17,7 +17,7 @@ class CompletionSettings(Declared):
     most: Annotated[int, Within(0, 3)] = 3
     """Problems with a larger M are left to relaxations alone; 0 has no node enumerated."""
     pairs: Excess = 5e6
-    """A node with two free places, other than the root of M = 2, is enumerated where it has at most so many pairs."""
+    """Pairs up to which a node with two free places is enumerated; the root of M = 2 always is."""
     anchors: Count = 32
     """Columns of a node with two free places that are closed at a time, the most promising first."""
     part: Count = 4096
@@ -45,4 +45,4 @@ class CompletionSettings(Declared):
     probed: Count = 64
     """Candidates that a dual vector is tried on first."""
     worth: Count = 100
-    """It is tried on all where it rules out one in this number: an SVM costs about as much as so many scores."""
+    """It is tried on all where it rules out one in this number: an SVM costs about as much as that number of scores."""
