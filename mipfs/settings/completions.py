@@ -26,7 +26,7 @@ class CompletionSettings(Declared):
     """Bytes of the dual vectors of one compiled call at most; it is called again where they are more."""
     leaves: Natural = 256
     """Completions of one selection that are looked at one by one; a node with more goes on as any other."""
-    bits: Bits = 16
+    bits: Bits = 8
     """Bits of the largest entry of a dual vector; one that proves too little with so few has all."""
     tol: Tolerance = 1e-3
     """Relative gap of an SVM that ends nowhere before; it is tightened tenfold where that decides nothing."""
@@ -40,8 +40,8 @@ class CompletionSettings(Declared):
     """The hinge's smoothing ρ that every SVM begins with."""
     grow: Factor = 5.0
     """Factor of ρ from one minimisation to the next."""
-    beyond: Tolerance = 2e-5
-    """An SVM may end this far beyond the target, relatively: the grid takes some of it."""
+    beyond: Tolerance = 0.01
+    """An SVM ends this far beyond the target, relatively, if it gets there: the grid takes some of it."""
     probed: Count = 64
     """Candidates that a dual vector is tried on first."""
     worth: Count = 100
