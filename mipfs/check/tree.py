@@ -12,6 +12,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     regulariser.py   the term of a weight where it is not ½w²
     words.py         (P) in words, and the data's description
     known.py         the names that a result may use
+    completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features
