@@ -84,7 +84,7 @@ class Capability:
             problem.atoms.kind: problem.atoms.kind in self.atoms,
             "a free bias" if problem.bias else "a missing bias": ("free" if problem.bias else "none") in self.bias,
             f"margin = {problem.margin!r}": problem.margin in self.margins,
-            f"the regulariser {problem.regulariser.name!r}": problem.regulariser.name in self.regularisers,
+            problem.term: problem.regulariser.name in self.regularisers,
             "sample weights": self.weights or not np.any(problem.data.sample_weight != 1.0),
         }
         wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
@@ -117,8 +117,7 @@ def needs_ridge(problem: Problem, option: str) -> None:
     UsageError
     """
     if not problem.regulariser.is_ridge:
-        name = problem.regulariser.name
-        raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with the regulariser {name!r}")
+        raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with {problem.term}")
 
 
 def used(problem: Problem) -> list[str]:

@@ -138,10 +138,22 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     if given is not None:
         held = [key for key in own if key in stated]
         _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
+    found += _bounds_left_out(statement)
     asked = data.select.M
     M = statement.params["M"]
     same = asked is None or asked == M
     return (*found, *(() if same else (f"M is {'none' if M is None else M}; the data asks for {asked}",)))
+
+
+def _bounds_left_out(statement: Statement) -> list[str]:
+    """The bounds on weights that the data asks for, and that the statement does not have."""
+    stated = statement.params.get("weight_bounds") or {}
+    found = []
+    for name, ends in statement.data.weight_bounds.items():
+        asked = [end if math.isfinite(end) else None for end in ends]
+        if stated.get(name) != asked:
+            found.append(f"the data asks for {asked} on the weight of {name!r}; the result's problem does not have it")
+    return found
 
 
 def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:
