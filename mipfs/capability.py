@@ -40,6 +40,8 @@ ALL_LOSSES = Registered(LOSSES)
 POINTWISE = Registered(LOSSES, but="structural")
 ALL_REGULARISERS = Registered(REGULARISERS)
 RIDGE = ("ridge",)
+BOXES = ("ridge", "box")
+"""A box is what bounds on the weights are, too."""
 STORED = ("features", "scaled features", "groups", "trees")
 ATOMS = (*STORED, "made groups")
 """What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
@@ -104,7 +106,7 @@ class Capability:
             "weights": "yes" if self.weights else "no",
             "bias": " or ".join(self.bias),
             "margin": " or ".join(self.margins),
-            "regulariser": ", ".join(self.regularisers) if self.regularisers == RIDGE else "any",
+            "regulariser": ", ".join(self.regularisers) if self.regularisers in (RIDGE, BOXES) else "any",
             "bound": self.bound,
         }
 

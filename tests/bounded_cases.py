@@ -1,4 +1,4 @@
-"""Problems with bounds on their weights, and brute force over all supports, each declared in CVXPY and solved by Clarabel.
+"""Problems with bounds on their weights, and brute force over all supports, each declared and solved by Clarabel.
 
     min over σ in S of  c'σ + min over w, b of ½ Σ w_j² + L(y∘(Xw + b)),   l_j σ_j ≤ w_j·(1/scale_j) ≤ u_j σ_j
 

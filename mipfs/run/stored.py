@@ -2,8 +2,8 @@
 
 Weights and an intercept on the user's scale are rounded once more. On columns of mean 1e5 that moves every margin by
 some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objective of the result is that of the stored
-numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays. None of
-its weights leaves the bounds that the user gave it, on the user's scale.
+numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays. No
+weight leaves the bounds that the user gave it, on the user's scale.
 """
 
 from __future__ import annotations
