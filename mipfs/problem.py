@@ -210,7 +210,7 @@ class Problem:
             raise UsageError(f"weight_bounds go with ½w² alone; leave them, or the regulariser {found.name!r}, out")
         if (bounds or not found.is_ridge) and self.atoms.kind != "features":
             what = "weight_bounds are" if bounds else f"the regulariser {found.name!r} is"
-            raise UsageError(f"{what} about single features as they are, not {self.atoms.kind}")
+            raise UsageError(f"{what} about single features as they are, not {self.atoms.kind}; leave them out")
         found = Bounds.of(bounds, self.data.index, self.data.scale) if bounds else found
         found.check(self.atoms.count)
         object.__setattr__(self, "regulariser", found)

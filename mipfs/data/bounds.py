@@ -113,10 +113,6 @@ def written(bounds: Mapping[str, tuple[float, float]]) -> dict[str, list[float |
 def words(name: str, low: float | None, high: float | None) -> str:
     """The ends of a weight in words; None or infinite for no end."""
     least, most = -math.inf if low is None else low, math.inf if high is None else high
-    if (least, most) == AT_LEAST_0:
-        return f"{name} ≥ 0: it can only help"
-    if (least, most) == AT_MOST_0:
-        return f"{name} ≤ 0: it can only hurt"
     left = "" if math.isinf(least) else f"{least:.6g} ≤ "
     right = "" if math.isinf(most) else f" ≤ {most:.6g}"
     return f"{left}{name}{right}"
