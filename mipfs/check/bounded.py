@@ -37,7 +37,7 @@ class Bounded:
         require(isinstance(stated, Mapping), f"weight_bounds: {stated!r} stands there, no names with bounds")
         self.stated = {str(name): _ends(name, ends, data) for name, ends in stated.items()}
         self.is_homogeneous = all(end is None or end == 0 for ends in self.stated.values() for end in ends)
-        self.words = f"½w², {_listed(self.stated)}" if self.stated else "½w²"
+        self.words = _listed(self.stated) or "without bounds"
         self.users: dict[int, Ends] = {data.index[name]: ends for name, ends in self.stated.items()}
         self._ends = {
             j: tuple(None if end is None else end * Fraction(float(data.scale[j])) * FORGIVEN for end in ends)
@@ -102,12 +102,14 @@ def _pair(ends: Ends) -> str:
 def _one(name: str, ends: Ends) -> str:
     """Every digit of the bounds, so that those that differ are told apart."""
     low, high = (None if end is None else repr(float(end)).removesuffix(".0") for end in ends)
-    return f"{'' if low is None else f'{low} <= '}w({name}){'' if high is None else f' <= {high}'}"
+    if low is None or high is None:
+        return f"{name} >= {low}" if high is None else f"{name} <= {high}"
+    return f"{low} <= {name} <= {high}" if low != high else f"{name} = {low}"
 
 
 def _listed(stated: Mapping[str, Ends]) -> str:
     """The bounds, one after the other; equal ones of all that have any are said once."""
     different = set(stated.values())
     if len(stated) > MOST_NAMED and len(different) == 1:
-        return f"{_one('each', next(iter(different)))} of {len(stated)} features"
+        return f"{_one('each', next(iter(different)))}, of {len(stated)} features"
     return ", ".join(_one(name, ends) for name, ends in stated.items() if ends != FREE)

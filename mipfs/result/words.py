@@ -129,15 +129,15 @@ def bounds_in_words(result: Result) -> list[str]:
     if not bounds:
         return []
     towards = f" (towards {result.labels['positive']!r})"
-    helps = [name for name, ends in bounds.items() if ends == [0.0, None]]
-    hurts = [name for name, ends in bounds.items() if ends == [None, 0.0]]
-    others = [bound_words(name, *ends) for name, ends in bounds.items() if name not in {*helps, *hurts}]
-    same = {tuple(ends) for ends in bounds.values()}
-    if len(others) == len(bounds) > MOST_TERMS and len(same) == 1:
-        others = [bound_words(f"the weight of each of {len(bounds)} features", *next(iter(same)))]
+    helps = [name for name, (low, high) in bounds.items() if low == 0.0 != high]
+    hurts = [name for name, (low, high) in bounds.items() if high == 0.0 != low]
+    others = {name: ends for name, ends in bounds.items() if any(ends) or not any(end is None for end in ends)}
+    given = [bound_words(name, *ends) for name, ends in others.items()]
+    if len(others) > MOST_TERMS and len({tuple(ends) for ends in others.values()}) == 1:
+        given = [bound_words(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
     lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
     lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
-    return lines + ([f"Bounds on the weights: {_listed(others)}."] if others else [])
+    return lines + ([f"Bounds on the weights: {_listed(given)}."] if given else [])
 
 
 def _regulariser(named: Mapping[str, Any]) -> str:
