@@ -3,7 +3,8 @@
     v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) ≥ g(α) − Σ_j σ_j h_j(ω_j),   h(ω) = max over w of ωw − r(w)
 
 What r and h are is stated by the class `Stated` of the regulariser's file, in rational numbers: see
-`mipfs.check.stated`, which runs it apart from that file.
+`mipfs.check.stated`, which runs it apart from that file. Bounds on the weights, which stand under `weight_bounds`, are
+the checker's own (`mipfs.check.bounded`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.rounding import Array, Integers, Rejected, above, require
 from mipfs.check.stated import statement_of
+from mipfs.data.instance import Instance
 
 
 class Stated(Protocol):
@@ -32,9 +35,12 @@ class Stated(Protocol):
         """h_j(ω)."""
 
 
-def stated_regulariser(params: Mapping[str, Any]) -> Stated | None:
-    """The regulariser of a problem; None for ½w²."""
+def stated_regulariser(params: Mapping[str, Any], data: Instance) -> Stated | None:
+    """The regulariser of a problem, which bounds on its weights are, too; None for ½w²."""
     given = params.get("regulariser")
+    if params.get("weight_bounds") is not None:
+        require(given is None, "there are bounds on the weights, and a regulariser of its own")
+        return Bounded(params["weight_bounds"], data)
     if given is None:
         return None
     require(isinstance(given, Mapping) and isinstance(given.get("name"), str), "the regulariser has no name")
@@ -49,6 +55,8 @@ def stated_regulariser(params: Mapping[str, Any]) -> Stated | None:
 
 def twice_above(regulariser: Stated, first: int, omega: Array, radius: Array) -> Array:
     """2h of the features from `first` on, no less than anywhere in ω ± radius, (B, k): h is convex."""
+    if isinstance(regulariser, Bounded):
+        return regulariser.twice_above(first, omega, radius)
     found = np.empty(omega.shape)
     for at, (middle, far) in enumerate(zip(omega.ravel().tolist(), radius.ravel().tolist(), strict=True)):
         if not np.isfinite(middle + far):

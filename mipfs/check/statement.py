@@ -127,10 +127,10 @@ class Statement:
         self.penalty = self._penalties(params["lambda"])
         rho = self.margin == "rho" and self.stated.has_rho and not self.penalty.any()
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
-        self.regulariser = stated_regulariser(params)
+        self.regulariser = stated_regulariser(params, data)
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
         plain = self.regulariser is None or (features and self.is_sum)
-        require(plain, "a regulariser of its own is about single features and sums over the samples")
+        require(plain, "bounds on weights, or a regulariser, are about single features and sums over the samples")
         scales = self.margin == "unit" or self.regulariser is None or self.regulariser.is_homogeneous
         require(scales, "the ρ-form is that of a homogeneous regulariser")
         inner, outer = (self.ids(params.get(name, ())) for name in ("forced_in", "forced_out"))
