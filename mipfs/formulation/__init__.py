@@ -77,6 +77,7 @@ _USUAL = ("M", "C", "loss", "bias")
 _PYOMO = Capability(losses=POINTWISE, bound="exact", regularisers=BOXES)
 _RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES)
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
+_ON_RIDGE = replace(_ON_FEATURES, regularisers=RIDGE)
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
     Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
@@ -129,7 +130,7 @@ _TABLE = (
             weights=False,
         ),
     ),
-    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", replace(_ON_FEATURES, regularisers=RIDGE)),
+    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry(
@@ -148,7 +149,7 @@ _TABLE = (
         "free",
         (*_USUAL, "U", "binary"),
         "conic",
-        replace(_ON_FEATURES, regularisers=RIDGE),
+        _ON_RIDGE,
         declared=("U", "binary"),
     ),
     Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
