@@ -286,7 +286,7 @@ def test_no_selection_no_list() -> None:
 
 @pytest.mark.parametrize("seed", [1148, 9535])
 def test_what_is_called_complete_is_shown_to_be(seed: int) -> None:
-    """Sample weights over twelve orders of magnitude leave the last SVM's values 3e-7 apart: nothing shows its place."""
+    """Sample weights over twelve orders of magnitude leave an SVM's values 3e-7 apart: nothing shows its place."""
     one = draw(seed)
     result = mipfs.solve(one.problem, one.driver, **one.options)
     assert result.near_optimal is not None
