@@ -133,15 +133,7 @@ _TABLE = (
     Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry(
-        "decomposed-sdp",
-        "decomposed_sdp.py",
-        "hinge",
-        "free",
-        _USUAL,
-        "conic",
-        replace(_ON_FEATURES, regularisers=RIDGE),
-    ),
+    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry(
         "big-m",
         "big_m.py",
