@@ -40,6 +40,8 @@ ALL_LOSSES = Registered(LOSSES)
 POINTWISE = Registered(LOSSES, but="structural")
 ALL_REGULARISERS = Registered(REGULARISERS)
 RIDGE = ("ridge",)
+BOXES = ("ridge", "box")
+"""A box is what bounds on the weights are, too."""
 STORED = ("features", "scaled features", "groups", "trees")
 ATOMS = (*STORED, "made groups")
 """What can be selected, `Atoms.kind`; groups may overlap, and be made when they are asked for."""
@@ -84,7 +86,7 @@ class Capability:
             problem.atoms.kind: problem.atoms.kind in self.atoms,
             "a free bias" if problem.bias else "a missing bias": ("free" if problem.bias else "none") in self.bias,
             f"margin = {problem.margin!r}": problem.margin in self.margins,
-            f"the regulariser {problem.regulariser.name!r}": problem.regulariser.name in self.regularisers,
+            problem.term: problem.regulariser.name in self.regularisers,
             "sample weights": self.weights or not np.any(problem.data.sample_weight != 1.0),
         }
         wanted |= {what: what in self.selection or self.leaves_out for what in used(problem)}
@@ -104,7 +106,7 @@ class Capability:
             "weights": "yes" if self.weights else "no",
             "bias": " or ".join(self.bias),
             "margin": " or ".join(self.margins),
-            "regulariser": ", ".join(self.regularisers) if self.regularisers == RIDGE else "any",
+            "regulariser": ", ".join(self.regularisers) if self.regularisers in (RIDGE, BOXES) else "any",
             "bound": self.bound,
         }
 
@@ -117,8 +119,7 @@ def needs_ridge(problem: Problem, option: str) -> None:
     UsageError
     """
     if not problem.regulariser.is_ridge:
-        name = problem.regulariser.name
-        raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with the regulariser {name!r}")
+        raise UsageError(f"{option} is about the ridge ½w² alone; leave it out with {problem.term}")
 
 
 def used(problem: Problem) -> list[str]:

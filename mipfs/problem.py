@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from mipfs.atoms import Atoms, merged, same_data, split_squares
 from mipfs.atoms.features import Features
 from mipfs.data.block import Block
+from mipfs.data.bounds import settled
 from mipfs.data.checks import anywhere, as_numbers
 from mipfs.data.instance import Instance, nearest
 from mipfs.data.ranges import check_C, check_penalties
@@ -32,6 +32,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
+from mipfs.regularisers.box import Bounds, check_atoms
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.heredity import implied
@@ -98,6 +99,9 @@ class Problem:
     regulariser : Regulariser or str
         The term of a weight, ½w² by default: one of `mipfs.regularisers.REGULARISERS`, by its name or made by
         `mipfs.regularisers.get_regulariser`. Another one is about single features, as they are.
+    weight_bounds : mapping of feature name to (lower, upper), lower <= 0 <= upper, or None
+        Bounds on the weights, on the user's scale; None or infinity for no end. ``(0, None)`` says that more of a
+        feature can only raise the score of the class +1. None takes the data's own, ``{}`` leaves these out.
     derived : sequence of ChvatalGomory, rows that follow from the others (`strengthened`), no part of the problem
 
     Raises
@@ -124,6 +128,7 @@ class Problem:
     intercept_scaling: float = 1.0
     formulation: str | None = None
     regulariser: Regulariser = RIDGE
+    weight_bounds: Mapping[str, Any] | None = None
     derived: Sequence[ChvatalGomory] = ()
 
     def __post_init__(self) -> None:
@@ -133,7 +138,7 @@ class Problem:
         check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
         get_loss(self.loss)
         source = self._take_atoms()
-        self._take_regulariser()
+        self._take_regulariser(source)
         p = self.atoms.count
         what = "features" if self.selects_features else "atoms"
         check_C(self.C, self.data.sample_weight)
@@ -162,9 +167,8 @@ class Problem:
         if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
         if self.margin == "rho" and not self.regulariser.is_homogeneous:
-            raise UsageError(
-                f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); the regulariser {self.regulariser.name!r} is not so"
-            )
+            are = "that are no signs are" if self.weight_bounds else "is"
+            raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
         if self.loss == "structural":
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
@@ -196,15 +200,22 @@ class Problem:
             self._check_searched(atoms)
         return source
 
-    def _take_regulariser(self) -> None:
-        """Settle the regulariser, which is one of single features unless it is the ridge."""
-        found = get_regulariser(self.regulariser)
+    def _take_regulariser(self, source: Instance) -> None:
+        """Settle the regulariser, which is one of single features unless it is the ridge; bounds are one, too."""
+        given = source.weight_bounds if self.weight_bounds is None else self.weight_bounds
+        index = self.data.index if self.selects_features else source.index
+        bounds = settled(given, index, source.like) if given else {}
+        object.__setattr__(self, "weight_bounds", bounds)
+        found = get_regulariser(RIDGE if isinstance(self.regulariser, Bounds) else self.regulariser)
+        check_atoms(found, bounds, self.atoms.kind)
+        found = Bounds.of(bounds, self.data.index, self.data.scale) if bounds else found
         found.check(self.atoms.count)
         object.__setattr__(self, "regulariser", found)
-        if not found.is_ridge and self.atoms.kind != "features":
-            raise UsageError(
-                f"the regulariser {found.name!r} is about single features as they are, not {self.atoms.kind}"
-            )
+
+    @property
+    def term(self) -> str:
+        """What the term of a weight is called in messages."""
+        return "weight bounds" if self.weight_bounds else f"the regulariser {self.regulariser.name!r}"
 
     def _rows_of(self, source: Instance) -> Rows:
         """The data's own rows."""
@@ -227,7 +238,7 @@ class Problem:
 
     def _check_structural(self) -> None:
         if not self.regulariser.is_ridge:
-            raise UsageError(f"the structural loss goes with ½w² alone; leave {self.regulariser.name!r} out")
+            raise UsageError(f"the structural loss goes with ½w² alone; leave {self.term} out")
         if np.any(self.data.sample_weight != 1.0):
             raise UsageError("the structural loss is joint over the samples and has no sample weights; leave them out")
         if self.measure is None:
@@ -265,7 +276,8 @@ class Problem:
             self,
             data=atoms.data,
             atoms=atoms,
-            regulariser=self.regulariser.at(ids),
+            regulariser=self.regulariser if self.weight_bounds else self.regulariser.at(ids),
+            weight_bounds={name: ends for name, ends in (self.weight_bounds or {}).items() if name in names},
             M=None if self.M is None else min(self.M, ids.size),
             lam=self.penalty[ids].tolist() if self.has_penalty else 0.0,
             rows=rows,
@@ -337,15 +349,7 @@ class Problem:
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""
         assert self.rows is not None
-        extra = self.rows.extra
-        names = list[str]()
-        taken = {*self.atoms.names} if len(extra) else set()
-        for name in extra.names:
-            others = (f"{name}#{k}" for k in itertools.count(2))
-            free = next(text for text in itertools.chain((name,), others) if text not in taken)
-            taken.add(free)
-            names.append(free)
-        return dataclasses.replace(self.rows, extra=dataclasses.replace(extra, names=tuple(names)))
+        return self.rows.named_apart(self.atoms.names)
 
     @cached_property
     def selection(self) -> Selection:
@@ -390,21 +394,6 @@ class Problem:
 
         assert self.measure is not None
         return get_measure(self.measure, self.data.y, beta=self.beta, k=self.k)
-
-    def error_on(self, y: Array, scores: Array) -> float:
-        """The error of a classifier on other data: Δ of the structural loss's measure, else the share of wrong labels.
-
-        Parameters
-        ----------
-        y : (m,) labels, -1.0 or +1.0
-        scores : (m,) f(x_i); above 0 is labelled +1, and measures of a ranking or at k take their order
-        """
-        if self.measure is None:
-            return float(np.mean((scores > 0) != (y > 0)))
-        from mipfs.measures import value
-
-        found = value(self.measure, y, scores, beta=self.beta, k=self.k)
-        return found if self.measure == "error" else 1.0 - found
 
     @cached_property
     def c_i(self) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.exact import rounded, shorts
 from mipfs.check.regulariser import terms_above
 from mipfs.check.rounding import NEAR, TINY, Array, Document, Integers, U, number, require
@@ -119,7 +120,7 @@ def _evaluated(statement: Statement, document: Document, chosen: Integers) -> Cl
 def evaluated(statement: Statement, chosen: Integers, stated: Mapping[str, Any], whose: str) -> Classifier:
     """The classifier of some atoms as a mapping states it, its "objective" compared with what its weights have."""
     claimed = number(stated["objective"], f"the objective of {whose}")
-    at = placed(statement, chosen, stated, claimed)
+    at = placed(statement, chosen, stated, claimed, whose)
     found, error = certain(*value(statement, chosen, at), whose)
     meets = abs(found - claimed) <= NEAR * abs(found) + error
     require(meets, f"the objective of {whose} is {found!r}, not {claimed!r}")
@@ -134,12 +135,19 @@ def certain(found: float, error: float, whose: str) -> tuple[float, float]:
     return found, error
 
 
-def placed(statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float) -> Classifier:
-    """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form."""
+def placed(
+    statement: Statement, chosen: Integers, stated: Mapping[str, Any], claimed: float, whole: str = ""
+) -> Classifier:
+    """Weights and intercept of some atoms, without a value; `claimed` has the ρ of the ρ-form.
+
+    `whole` says whose they are where every σ is 1: the weights then lie between their bounds.
+    """
     ids = _columns(stated["weights"], statement.data)
     used = {int(j) for g in chosen for j in statement.atoms.columns(g)}
     require(all(int(j) in used for j in ids), "a feature that is not selected has a weight")
     weights = np.array([number(value, "a weight") for value in stated["weights"].values()])
+    if whole and isinstance(statement.regulariser, Bounded):
+        statement.regulariser.check_weights(stated["weights"], whole)
     b = _intercept(statement, ids, weights, number(stated["intercept"], "the intercept"))
     rho = 1.0 if statement.margin == "unit" else -2.0 * claimed
     require(rho > 0, f"the objective of the ρ-form is {claimed!r}, it must be negative")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
 from mipfs.check.regulariser import twice_above
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, below, require
@@ -68,12 +69,12 @@ class Duals:
         """Positions, g(α) rounded down and c − ½ s(α) rounded down (B, p) of a block."""
         start = number * self.per_block
         ids = range(start, min(start + self.per_block, self.count))
-        g, v, total = self._feasible(ids)
+        g, v, total = self.feasible(ids)
         return ids, g, self._costs(v, total)
 
     def in_blocks(self, ids: range) -> tuple[list[float], Iterator[tuple[int, Array]]]:
         """g(α) of dual vectors, and c − ½ s(α) of single features block by block: the first one's place and (B, k)."""
-        g, v, total = self._feasible(ids)
+        g, v, total = self.feasible(ids)
         penalty = self.statement.penalty
         atoms = self.statement.atoms
         assert isinstance(atoms, Atoms)
@@ -88,11 +89,13 @@ class Duals:
         regulariser = self.statement.regulariser
         atoms = self.statement.atoms
         assert isinstance(atoms, Atoms)
+        if isinstance(regulariser, Bounded):
+            return regulariser.twice_above(first, omega, radius)
         if regulariser is not None:
             return twice_above(regulariser, first, omega, radius)
         return atoms.scores(np.abs(omega) + radius)
 
-    def _feasible(self, ids: range) -> tuple[list[float], Array, Array]:
+    def feasible(self, ids: range) -> tuple[list[float], Array, Array]:
         """`block`, with g(α) rounded down."""
         q = self.arrays["dual_q"][ids.start : ids.stop].astype(np.int64)
         require(np.all(np.abs(q) <= 900), "a dual vector lies on a grid that floating point does not reach")
@@ -157,11 +160,20 @@ class Duals:
             yield at, omega, radius
 
     def _lifted(self, scores: Array, penalty: Array, v: Array) -> Array:
-        """c − ½ s, rounded down; `least` is for what underflows. A v of zeros leaves c, exactly."""
+        """c − ½ s (B, p), rounded down."""
+        return self.lifted(scores.T, penalty[:, None], ~v.any(axis=1)).T
+
+    def lifted(self, scores: Array, penalty: Array, nothing: Any) -> Array:
+        """c − ½ s, rounded down, of scores (p, B); `least` is for what underflows. A v of zeros leaves c, exactly."""
         lifted = 0.5 * scores * (1.0 + 10 * U) + self.least
         found = np.nextafter(penalty - lifted, -math.inf)
-        found[~v.any(axis=1)] = penalty
+        found[:, nothing] = penalty
         return np.asarray(found)
+
+    @staticmethod
+    def lengths(v: Array) -> Array:
+        """Norms of dual vectors v (B, n), not too small, as those of columns."""
+        return _lengths(v.T)
 
 
 class Columns:

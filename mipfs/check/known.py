@@ -17,7 +17,9 @@ RESULT = _names(
     "labels columns n_features scaling data_sha256 rows conflict relaxed validated bound_source certificate versions "
     "extra near_optimal atoms read command settings"
 )
-PARAMS = _names("M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser constant")
+PARAMS = _names(
+    "M C lambda loss bias gap margin penalty forced_in forced_out measure beta k regulariser weight_bounds constant"
+)
 ROW, EXTRA = _names("name terms lb ub origin"), _names("lb ub integer value")
 SCALING, READ, LABELS = _names("kind shift scale center"), _names("label words"), _names("negative positive")
 ATOMS = _names("names columns scale made")

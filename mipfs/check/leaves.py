@@ -6,14 +6,17 @@ Or it is screened: its dual vector fixes every atom whose other value alone lift
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.check.completions import Completions
 from mipfs.check.dual_vectors import NUMBERS_PER_BLOCK
 from mipfs.check.rounding import Array, Arrays, Integers, U, require, sum_below
 from mipfs.check.statement import Statement
@@ -111,6 +114,19 @@ class Tree:
         self.n_leaves = sum(on < 0 for on in feature)
         self.has_one_dual = len({self.dual[node] for j, node in self.steps if j in (LEAF, SCREEN)} - {REFUTED}) <= 1
 
+    @cached_property
+    def has_chains(self) -> bool:
+        """Whether a node that is screened goes on in one that is screened again."""
+        return any(one[0] == SCREEN == other[0] for one, other in itertools.pairwise(self.steps))
+
+    def chain(self, at: int) -> list[int]:
+        """The dual vectors of the nodes that are screened one after the other from a step on, without multipliers."""
+        numbers = list[int]()
+        while self.steps[at][0] == SCREEN and self.multiplier[self.steps[at][1]] < 0:
+            numbers.append(self.dual[self.steps[at][1]])
+            at += 1
+        return numbers
+
 
 class Fixings:
     """The atoms fixed on the way to a leaf, and the minimum over what they leave."""
@@ -177,12 +193,34 @@ class Fixings:
         free[free] = (bound + other - 4.0 * U * size)[free] >= level
         ids = np.concatenate([taken[free[taken]], np.setdiff1d(np.flatnonzero(free), taken)])
         count = int(np.count_nonzero(free[taken]))
+        self._take(ids, count)
+
+    def _take(self, ids: Integers, count: int) -> None:
+        """Fix atoms until they are restored, the first `count` to 1 and the others to 0."""
         self._screened.append((ids, count, False))
         self.state[ids] = np.arange(ids.size) < count
         for j, value in zip(ids.tolist(), self.state[ids].tolist(), strict=True):
             self.forced[j] = value
         self.inside[self.n_inside : self.n_inside + count] = ids[:count]
         self.n_inside, self.n_free = self.n_inside + count, self.n_free - ids.size
+
+    def screen_completions(self, numbers: list[int], completions: Completions, level: float) -> None:
+        """Screen by several dual vectors where one place is left: as one after the other, in any order.
+
+        Of these the last restores what all of them fix.
+        """
+        inside = self.inside[: self.n_inside].copy()
+        left, is_open = completions.left(numbers, inside, np.flatnonzero(self.state < 0), level)
+        self._screened += [(_NONE, 0, False)] * (len(numbers) - 1)
+        if not left.size and not is_open:
+            self._screened.append((_NONE, 0, True))
+            self.conflicts += 1
+            return
+        free = self.state < 0
+        free[left] = False
+        ids = np.flatnonzero(free)
+        count = int(left.size == 1 and not is_open)  # one selection is left: the other one has it in
+        self._take(np.concatenate([left[:count], ids]), count)
 
     def restore(self) -> None:
         """Take the last screening back."""
@@ -273,7 +311,19 @@ def least_bound(
     done = 0
     costs = Costs(statement, duals, arrays["multipliers"])
     fixed = Fixings(statement)
-    for j, value in tree.steps:
+    completions = Completions.of(statement, duals) if tree.has_chains else None
+    ahead = 0
+    for at, (j, value) in enumerate(tree.steps):
+        if ahead:  # screened together with the one before
+            ahead -= 1
+            continue
+        if j == SCREEN and completions is not None and fixed.n_inside == fixed.M - 1 and not fixed.is_empty:
+            chain = tree.chain(at)
+            if chain:
+                fixed.screen_completions(chain, completions, level)
+                least = min(least, level)
+                ahead = len(chain) - 1
+                continue
         if j == RESTORE:
             fixed.restore()
             continue
@@ -282,8 +332,10 @@ def least_bound(
             continue
         dual = tree.dual[value]
         bound = math.inf
-        constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
-        if not fixed.is_empty:
+        if fixed.is_empty:
+            reduced, order = _NONE.astype(float), _NONE
+        else:
+            constants, reduced, order = costs.of(dual, tree.multiplier[value], fixed.ends)
             bound = sum_below([*constants, *fixed.terms(reduced, order).tolist()])
         if j == SCREEN:
             fixed.screen(bound, reduced, order, level)

@@ -3,7 +3,8 @@
     v(σ) = min over w, b of Σ_j σ_j r_j(w_j/σ_j) + L(m) ≥ g(α) − Σ_j σ_j h_j(ω_j),   h(ω) = max over w of ωw − r(w)
 
 What r and h are is stated by the class `Stated` of the regulariser's file, in rational numbers: see
-`mipfs.check.stated`, which runs it apart from that file.
+`mipfs.check.stated`, which runs it apart from that file. Bounds on the weights, which stand under `weight_bounds`, are
+the checker's own (`mipfs.check.bounded`).
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     few.py           the atoms that a plain proof rests on  near.py         near-optimal supports
     verdict.py       status, bound and gap                  relaxed.py      the upper side of a relaxation
     exact.py         margins in rational arithmetic         rounding.py     readers of numbers
-    regulariser.py   the term of a weight where it is not ½w²
+    regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
     known.py         the names that a result may use
+    completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
     monomials.py     products of features, and those that nobody holds
     made.py, maps.py columns that are made of features

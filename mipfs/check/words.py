@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
 from mipfs.check.rounding import require
 from mipfs.check.statement import Statement
@@ -27,12 +28,16 @@ def in_words(statement: Statement) -> tuple[str, ...]:
     bias = "a free intercept" if statement.bias else "no intercept"
     if statement.constant is not None:
         bias = f"an intercept b = {_number(statement.constant)} u, the weight u penalised by ½u²"
-    term = "½‖w‖²" if statement.regulariser is None else f"Σ r(w_j), r(w) = {statement.regulariser.words}"
+    own = statement.regulariser
+    bounds = own.words if isinstance(own, Bounded) else ""
+    term = "½‖w‖²" if own is None or bounds else f"Σ r(w_j), r(w) = {own.words}"
     lines = [
         f"minimise {term} + {loss}, C = {params['C']!r}, with {bias}",
         f"data: {data.n_samples} samples, {raw.n_features} features, scale {raw.scaling!r}",
         _selection(statement, what),
     ]
+    if bounds:
+        lines.append(f"weights: {bounds}")
     if "measure" in params:
         given = "".join(f", {name} = {params[name]!r}" for name in ("beta", "k") if params.get(name) is not None)
         lines.insert(1, f"measure: {params['measure']}{given}")
@@ -140,10 +145,24 @@ def compare(statement: Statement, given: Mapping[str, Any] | None) -> tuple[str,
     if given is not None:
         held = [key for key in own if key in stated]
         _compare_rows(statement, [*held, *map(_stated, given["rows"])], given["extra"])
+    found += _bounds_left_out(statement)
     asked = data.select.M
     M = statement.params["M"]
     same = asked is None or asked == M
     return (*found, *(() if same else (f"M is {'none' if M is None else M}; the data asks for {asked}",)))
+
+
+def _bounds_left_out(statement: Statement) -> list[str]:
+    """The bounds on weights that the data asks for, and within which the statement does not hold them."""
+    stated = statement.params.get("weight_bounds") or {}
+    found = []
+    for name, asked in statement.data.weight_bounds.items():
+        low, high = stated.get(name, (None, None))
+        least, most = (-math.inf if low is None else low), (math.inf if high is None else high)
+        if not asked[0] <= least <= most <= asked[1]:
+            held = [*asked]
+            found.append(f"the data asks for a weight of {name!r} in {held}; the result's problem does not")
+    return found
 
 
 def _compare_rows(statement: Statement, wanted: Sequence[Key], extra: Mapping[str, Any]) -> None:

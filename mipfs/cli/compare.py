@@ -24,12 +24,17 @@ from mipfs.cli.options import (
     read_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 
 
 def compare(
     data_file: DataFile,
     param: Param = None,
     subject_to: SubjectTo = None,
+    nonnegative: Nonnegative = None,
+    nonpositive: Nonpositive = None,
+    weight_bounds: WeightBounds = None,
+    box: BoxOption = None,
     rungs: Annotated[
         str | None, typer.Option("--rungs", metavar="NAMES", help="Some of the rungs, separated by commas.")
     ] = None,
@@ -63,6 +68,7 @@ def compare(
     problem = mipfs.Problem(readers.read(data_file, **read_options(scale, label, positive)), **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
+    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     chosen = None if rungs is None else parse_names(rungs)
     with held(deliver=False):
         with live_table(quiet) as observers:

@@ -30,6 +30,7 @@ from mipfs.cli.own_modules import Module, enter, files_of
 if TYPE_CHECKING:
     from mipfs.cli.output import Targets
     from mipfs.lab.studies.solution_path import SolutionPath
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 
 
 def path(
@@ -46,6 +47,10 @@ def path(
         str | None, typer.Option("--rows", metavar="rows.lp", help="The rows of an LP file, added one after the other.")
     ] = None,
     subject_to: SubjectTo = None,
+    nonnegative: Nonnegative = None,
+    nonpositive: Nonpositive = None,
+    weight_bounds: WeightBounds = None,
+    box: BoxOption = None,
     folds: Annotated[
         int | None, typer.Option("--folds", metavar="K", help="Choose by K-fold cross-validation.", show_default=False)
     ] = None,
@@ -105,6 +110,7 @@ def path(
     problem = mipfs.Problem(data, **params)
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
+    problem = bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)
     if rows is not None:
         axes["rows"] = read_rows(rows, data)
     options: dict[str, Any] = {"gap": gap, "seed": seed, "folds": folds, "one_se": one_se, "cold": cold}

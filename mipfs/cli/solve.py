@@ -26,6 +26,7 @@ from mipfs.cli.options import (
     read_options,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
+from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
 from mipfs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def solve(
     ] = None,
     option: Option = None,
     subject_to: SubjectTo = None,
+    nonnegative: Nonnegative = None,
+    nonpositive: Nonpositive = None,
+    weight_bounds: WeightBounds = None,
+    box: BoxOption = None,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="S", help="Stop after S seconds with the best found.")
     ] = None,
@@ -137,6 +142,8 @@ def solve(
     if subject_to is not None:
         problem = with_lp_rows(problem, subject_to)
         declared = of_problem(declared, problem)
+    if (within := bounded(problem, nonnegative, nonpositive, weight_bounds, box, positive=positive)) is not problem:
+        problem, declared = within, of_problem(declared, within)
     _check_made(problem, validation, preselect)
     given = {
         "gap": gap,

@@ -17,6 +17,7 @@ from scipy import sparse
 from mipfs.data import checks, matrix
 from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked
+from mipfs.data.bounds import settled as bounds_of
 from mipfs.data.names import Defaulted, NumberedIndex, Unstored
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array
@@ -95,6 +96,7 @@ class Instance:
     groups : mapping of name to tuple of feature names
     rows : tuple of Row, from the .toml beside the data
     select : SelectDefaults
+    weight_bounds : mapping of name to (lower, upper), of the weights on the user's scale (`mipfs.data.bounds`)
     bags : (n,) ndarray of int, or None
     source : str, the file it was read from
     scaling : {"none", "standard", "unit"}
@@ -129,6 +131,7 @@ class Instance:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     constant: float = 0.0
     bare_sha256: str = ""
+    weight_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         about = f"{self.n_samples} samples, {self.n_features} features, scale {self.scaling}"
@@ -172,7 +175,8 @@ class Instance:
 
     def over(self, X: Any, names: Sequence[str], **changes: Any) -> Instance:
         """The samples with other columns, without what was said of the old ones by name."""
-        bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": (), "constant": 0.0}
+        bare: dict[str, Any] = {"cost": {}, "penalty": {}, "groups": {}, "words": {}, "rows": ()}
+        bare |= {"weight_bounds": {}, "constant": 0.0}
         return replace(self, X=X, feature_names=names, select=SelectDefaults(), **bare, **changes)
 
     def part(self, rows: npt.NDArray[np.int64]) -> Instance:
@@ -188,6 +192,7 @@ class Instance:
             sample_weight=self.sample_weight[rows],
             labels=self.labels,
             penalty=self.penalty,
+            weight_bounds=self.weight_bounds,
         )
 
     @cached_property
@@ -225,6 +230,7 @@ class Instance:
         training: bool = True,
         label: str | None = None,
         words: Mapping[str, tuple[str, ...]] | None = None,
+        weight_bounds: Mapping[str, Any] | None = None,
     ) -> Instance:
         """Validate arrays and scale them; see `Instance` for the meaning of the parameters.
 
@@ -296,9 +302,8 @@ class Instance:
             label=label,
             words=dict(words or {}),
         )
-        instance.columns_of(
-            [*instance.cost, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out]
-        )
+        chosen = instance.select
+        instance.columns_of([*instance.cost, *instance.penalty, *chosen.forced_in, *chosen.forced_out])
         for name, members in instance.groups.items():
             if not members or len(set(members)) < len(members):
                 raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)
@@ -307,7 +312,12 @@ class Instance:
             for name, number in table.items():
                 if not 0 <= number < math.inf:
                     raise DataError(f"{what} of {name!r} is {number:g}", "give a finite number >= 0", path=path)
-        return replace(instance, cost=Defaulted(instance.index, instance.cost))
+        bounds = bounds_of(weight_bounds or {}, instance.index, instance.like)
+        return replace(instance, cost=Defaulted(instance.index, instance.cost), weight_bounds=bounds)
+
+    def like(self, name: str) -> str:
+        """Which feature may have been meant by a name that none has."""
+        return nearest(name, self.feature_names)
 
     @cached_property
     def sha256(self) -> str:

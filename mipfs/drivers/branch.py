@@ -23,6 +23,7 @@ import numpy as np
 from mipfs.capability import ATOMS, PAIRS, needs_ridge
 from mipfs.data.instance import Instance
 from mipfs.drivers import gbd, growing, tree_state
+from mipfs.drivers.anchors import Anchors
 from mipfs.drivers.earlier import Arrays, Earlier, better, is_asked_for_more, own
 from mipfs.drivers.executor import Executor, Exploration
 from mipfs.drivers.pacing import Search
@@ -32,6 +33,7 @@ from mipfs.drivers.tree_proof import Node
 from mipfs.errors import UsageError
 from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
+from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
 from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
 from mipfs.pointers import Step
@@ -41,7 +43,7 @@ from mipfs.run.carry import taken_over
 from mipfs.run.checkpoint import taken_up
 from mipfs.run.heuristics import Supports
 from mipfs.run.run import Run, Steps
-from mipfs.settings import BranchSettings
+from mipfs.settings import BranchSettings, CompletionSettings
 
 CAPABILITY = replace(gbd.CAPABILITY, atoms=(*ATOMS, *PAIRS))
 
@@ -177,8 +179,10 @@ def _merge(tree: Tree, exploration: Exploration, waiting: list[tuple[Node, Any]]
     tree.merge(found())
 
 
-def _report(run: Run, tree: Tree, bound: float) -> None:
+def _report(run: Run, tree: Tree, bound: float, anchors: Anchors) -> None:
     """Take over the bound, and tell how far the tree is."""
+    if anchors.is_on:
+        run.count(enumerated=anchors.closed, completions=anchors.solved)
     run.iteration = tree.n_nodes
     run.raise_bound(min(bound, run.objective))
     totals = {"subproblems": tree.supports.subproblem.count, "cuts": len(tree.supports.pool)}
@@ -214,6 +218,18 @@ def kernels(problem: Problem) -> Sequence[Sequence[Step]]:
     return Relaxation(problem, everything, np.zeros(1, dtype=np.int8)).kernels(not problem.selection.is_plain)
 
 
+def enumerated(problem: Problem) -> int:
+    """How many places the root has, 2 for any more, where nodes are closed by enumeration; 0 where none is."""
+    if not are_few(problem, CompletionSettings()):
+        return 0
+    return min(2, first_places(problem))
+
+
+def completion_kernels(problem: Problem) -> Sequence[Step]:
+    """The kernels of nodes that are closed by enumeration."""
+    return Completions(problem, np.arange(problem.atoms.count), np.zeros(1, dtype=np.int8)).kernels()
+
+
 def run(run: Run) -> Steps:
     """Solve the problem of `run`; what is found is left in it."""
     if run.options.active is not None or not run.problem.data.block().is_stored:
@@ -247,16 +263,20 @@ def search(run: Run) -> Steps:
     is_new = tree is None
     tree = make() if tree is None else tree
     beside = Search(tree)
+    anchors = Anchors(tree)
     if is_new:
         beside.before_root()
-        tree.open_root()
-    _report(run, tree, tree.bound)
+        if anchors.has_one_place:
+            anchors.open_root()
+        else:
+            tree.open_root()
+    _report(run, tree, tree.bound, anchors)
     yield partial(tree_state.saved, tree, earlier)
     with Exploration(tree) as exploration:
         waiting: list[tuple[Node, Any]] = []
         while run.stop() is None:
             batch = fixed or _grown_batch(tree)
-            nodes = tree.pop(batch)
+            nodes = anchors.enumerated(tree.pop(batch))
             cutoff = tree.cutoff
             begun_now = list(zip(nodes, exploration.begin(nodes, cutoff), strict=True))
             _merge(tree, exploration, waiting)  # the batch before, while this one is explored
@@ -268,7 +288,7 @@ def search(run: Run) -> Steps:
             run.closed = not tree.n_open and not waiting
             if not run.closed:
                 beside.go_on(batch / tree.settings.batch)
-            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]))
+            _report(run, tree, min([tree.bound, *(node.bound for node, _ in waiting)]), anchors)
             yield partial(tree_state.saved, tree, earlier, [node for node, _ in waiting])
         _merge(
             tree, exploration, waiting

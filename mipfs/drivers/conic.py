@@ -14,7 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from mipfs import formulation
-from mipfs.capability import POINTWISE, Capability
+from mipfs.capability import BOXES, POINTWISE, Capability
 from mipfs.errors import UsageError
 from mipfs.formulation.program import Formulation, TooLargeError
 from mipfs.inner.subproblem import Subproblem, compile_for
@@ -36,7 +36,7 @@ Earned = tuple[float, Cut | None]
 """lower(α) and the cut of α; -inf and None where a program shows no dual vector."""
 
 # of boolean, its default program; others declare their own
-CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified")
+CAPABILITY = Capability(losses=POINTWISE, bound="earned, certified", regularisers=BOXES)
 NEGLIGIBLE_SIGMA = 1e-6
 """A σ_j below this is what the interior-point method leaves of a zero."""
 

@@ -65,7 +65,7 @@ class Tree(TreeProof):
         self.n_nodes = self.steps = self.stalled = self.rescued = self.rounded = 0
         self._order = itertools.count()
         self._heap: list[tuple[float, int, Node]] = []
-        self._first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
+        self.first = np.where(lb[self.relaxation.alive] > 0.5, INSIDE, FREE).astype(np.int8)
 
     @property
     def bound(self) -> float:
@@ -94,7 +94,7 @@ class Tree(TreeProof):
 
     def open_root(self) -> None:
         """Solve the root, find incumbents, screen, and go on with the atoms that are left."""
-        first = self.relaxation.propagation(self._first)
+        first = self.relaxation.propagation(self.first)
         place, states = self.take(self.proof.root, first)
         self.n_nodes = 1
         if first.broken is not None:  # a run begins with a selection that satisfies the rows

@@ -33,6 +33,7 @@ class Node:
     y : (r,) multipliers of the rows
     age : nodes above it that only stepped the multipliers, since the interior point found some
     anew : whether they are to be found anew before the subtree below the node is explored
+    is_given_back : whether it was enumerated (`mipfs.drivers.anchors`), and holds too much for that
     """
 
     bound: float
@@ -43,6 +44,7 @@ class Node:
     y: Array = field(default_factory=lambda: np.zeros(0))
     age: int = 0
     anew: bool = False
+    is_given_back: bool = False
 
 
 class TreeProof:

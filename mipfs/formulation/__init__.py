@@ -17,7 +17,7 @@ from typing import Any
 
 from mipfs import capability
 from mipfs.atoms import Atoms, registry
-from mipfs.capability import ATOMS, POINTWISE, Capability
+from mipfs.capability import ATOMS, BOXES, POINTWISE, RIDGE, Capability
 from mipfs.data.instance import Instance
 from mipfs.errors import MipfsError, UsageError
 from mipfs.formulation.program import Formulation
@@ -74,9 +74,10 @@ class Entry:
 
 
 _USUAL = ("M", "C", "loss", "bias")
-_PYOMO = Capability(losses=POINTWISE, bound="exact")
-_RELAXED = Capability(losses=POINTWISE, bound="a relaxation")
+_PYOMO = Capability(losses=POINTWISE, bound="exact", regularisers=BOXES)
+_RELAXED = Capability(losses=POINTWISE, bound="a relaxation", regularisers=BOXES)
 _ON_FEATURES = replace(_RELAXED, atoms=("features",))
+_ON_RIDGE = replace(_ON_FEATURES, regularisers=RIDGE)
 _WITHOUT_ROWS = replace(_ON_FEATURES, selection=(), leaves_out=True)
 _TABLE = (
     Entry("fsp-m", "fsp_m.py", "hinge", "free", _USUAL, "branch", _PYOMO, atoms=True),
@@ -110,7 +111,7 @@ _TABLE = (
         "none",
         ("pool", *_USUAL, "form"),
         "conic",
-        replace(_RELAXED, bound="of its pool alone"),
+        replace(_RELAXED, bound="of its pool alone", regularisers=RIDGE),
         declared=("pool", "form"),
     ),
     Entry(
@@ -129,12 +130,19 @@ _TABLE = (
             weights=False,
         ),
     ),
-    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
+    Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_FEATURES),
+    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry(
-        "big-m", "big_m.py", "hinge", "free", (*_USUAL, "U", "binary"), "conic", _ON_FEATURES, declared=("U", "binary")
+        "big-m",
+        "big_m.py",
+        "hinge",
+        "free",
+        (*_USUAL, "U", "binary"),
+        "conic",
+        _ON_RIDGE,
+        declared=("U", "binary"),
     ),
     Entry("plain-svm", "plain_svm.py", "hinge", "free", _USUAL, "conic", replace(_WITHOUT_ROWS, atoms=ATOMS)),
     Entry(
@@ -144,7 +152,7 @@ _TABLE = (
         "free",
         _USUAL,
         "conic",
-        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline"),
+        replace(_WITHOUT_ROWS, losses=("hinge",), bound="none: a baseline", regularisers=RIDGE),
     ),
 )
 
@@ -194,9 +202,10 @@ class Loaded:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters that it takes by name, as on the command line."""
+        """The parameters that it takes by name, as on the command line, where bounds on weights have options."""
         shown = {"lam": "lambda"}
-        return tuple(shown.get(name, name) for name in [*self._keywords(), *self._driver_options])
+        given = [name for name in self._keywords() if self.entry is None or name != "weight_bounds"]
+        return tuple(shown.get(name, name) for name in [*given, *self._driver_options])
 
     @property
     def _driver_options(self) -> tuple[str, ...]:

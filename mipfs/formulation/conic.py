@@ -181,6 +181,18 @@ def dual_of(problem: Problem) -> Dual:
     return Dual(alpha, cp.multiply(problem.data.y, alpha), loss.conic_dual(cp, alpha, problem.c_i), rows)
 
 
+def ends_of(problem: Problem, w: Any, sigma: Any = 1.0) -> list[Any]:
+    """low_j σ_j ≤ w_j ≤ high_j σ_j where the problem has a box on its weights, those of single features."""
+    low, high = (np.broadcast_to(end, problem.data.n_features) for end in problem.regulariser.ends)
+    rows = []
+    for end, sign in ((low, -1.0), (high, 1.0)):
+        ids = np.flatnonzero(np.isfinite(end))
+        if ids.size:
+            share = sigma if isinstance(sigma, float) else sigma[ids]
+            rows.append(sign * w[ids] <= cp.multiply(sign * end[ids], share))
+    return rows
+
+
 def polytope(problem: Problem, sigma: Any) -> list[Any]:
     """The rows of S with 0 ≤ σ ≤ 1: cardinality, forced features, and lb ≤ A [σ; u] ≤ ub, u relaxed too."""
     selection = problem.selection

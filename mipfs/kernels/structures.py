@@ -173,6 +173,11 @@ def steering_of(settings: NodeSettings) -> Any:
     return np.array([dataclasses.astuple(settings)], STEERING)[0]
 
 
+def record_of(settings: Any) -> Any:
+    """A record of any settings, for the kernels."""
+    return np.array([dataclasses.astuple(settings)], _kind(settings))[0]
+
+
 class Point(NamedTuple):
     """Where a relaxation is, in and out.
 

@@ -50,7 +50,7 @@ def problem(
     return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="big-m")
 
 
-def weight_bounds(problem: Problem, U: float | None = None) -> Array:
+def implied_bounds(problem: Problem, U: float | None = None) -> Array:
     """W, shape (p,): every solution of (P) of value at most U has |w_j| ≤ W_j.
 
     Parameters
@@ -83,7 +83,7 @@ def declare(problem: Problem, U: float | None = None, binary: bool = False) -> F
     """Declare big-M of a problem, with its penalties and the rows of its selection."""
     check(problem, "big-m")
     check_size(problem.data, "CVXPY program")
-    W = weight_bounds(problem, U)
+    W = implied_bounds(problem, U)
     sigma = Sigma(problem, boolean=binary)
     w, b = cp.Variable(problem.data.n_features, name="w"), bias_of(problem)
     L = loss_of(problem, design_of(problem).scores(w, b))

@@ -12,13 +12,14 @@ where v is that of the unit margin.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of, polytope
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of, polytope
 from mipfs.formulation.cvxpy_attach import Sigma, attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
@@ -34,9 +35,20 @@ def problem(
     bias: bool = False,
     margin: str = "unit",
     atoms: Any = None,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="boolean")
+    return Problem(
+        data,
+        loss=loss,
+        bias=bias,
+        M=M,
+        C=C,
+        margin=margin,
+        atoms=atoms,
+        formulation="boolean",
+        weight_bounds=weight_bounds,
+    )
 
 
 def declare(problem: Problem) -> Formulation:
@@ -64,7 +76,9 @@ def program_of(problem: Problem) -> Formulation:
 
     # min  cᵀσ + ½ Σ_j t_j + L                                                    Tan 2014, (5)
     objective = problem.penalty @ sigma + 0.5 * cp.sum(t) + L.value
-    program = cp.Problem(cp.Minimize(objective), [*cones, *polytope(problem, sigma), *L.rows])
+    program = cp.Problem(
+        cp.Minimize(objective), [*cones, *ends_of(problem, w, sigma), *polytope(problem, sigma), *L.rows]
+    )
     variables = {"w": design.weights(w), "b": b, "t": t, "xi": L.xi, "alpha": L.alpha, **L.margin}
     return Formulation(problem, program, sigma, variables)
 
@@ -78,6 +92,7 @@ def build(
     loss: str = "squared-hinge",
     bias: bool = False,
     margin: str = "unit",
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Formulation:
     """Declare the Boolean relaxation of `data` in CVXPY.
 
@@ -92,6 +107,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
     margin : {"unit", "rho"}
         In which form drivers report the values, see above.
 
@@ -107,4 +124,4 @@ def build(
 
     Source: Tan 2014, (5).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds))

@@ -33,9 +33,12 @@ def problem(
     loss: str = "hinge",
     bias: bool = True,
     atoms: Any = None,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
-    return Problem(data, loss=loss, bias=bias, C=C, lam=lam, atoms=atoms, formulation="fsp-lambda")
+    return Problem(
+        data, loss=loss, bias=bias, C=C, lam=lam, atoms=atoms, formulation="fsp-lambda", weight_bounds=weight_bounds
+    )
 
 
 @declared
@@ -46,6 +49,7 @@ def build(
     C: float = 1.0,
     loss: str = "hinge",
     bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Any:
     """Declare FSP-λ of `data` in Pyomo.
 
@@ -62,6 +66,8 @@ def build(
         The loss of the margins, see `perspective`.
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -77,4 +83,4 @@ def build(
     """
     from mipfs.models.perspective import perspective
 
-    return perspective(problem(data, lam=lam, C=C, loss=loss, bias=bias), name="FSP-λ")
+    return perspective(problem(data, lam=lam, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds), name="FSP-λ")

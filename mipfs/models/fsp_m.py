@@ -17,6 +17,7 @@ with a weight C_i = C · (sample weight) per sample and a fixed cost c_j where t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mipfs.data.instance import Instance
@@ -33,15 +34,24 @@ def problem(
     loss: str = "hinge",
     bias: bool = True,
     atoms: Any = None,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
     if M is None and data.select.M is None:
         raise UsageError("fsp-m needs M, the largest number of features: -p M=... or M under [select] in the .toml")
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, atoms=atoms, formulation="fsp-m")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, atoms=atoms, formulation="fsp-m", weight_bounds=weight_bounds)
 
 
 @declared
-def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Any:
+def build(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
+) -> Any:
     """Declare FSP-M of `data` in Pyomo.
 
     Parameters
@@ -56,6 +66,8 @@ def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "
         The loss of the margins, see `perspective`.
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -72,4 +84,4 @@ def build(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "
     """
     from mipfs.models.perspective import perspective
 
-    return perspective(problem(data, M=M, C=C, loss=loss, bias=bias), name="FSP-M")
+    return perspective(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds), name="FSP-M")

@@ -8,18 +8,29 @@ whatever the rows say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mipfs.data.instance import Instance
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="plain-svm")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="plain-svm", weight_bounds=weight_bounds)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -33,14 +44,20 @@ def declare(problem: Problem) -> Formulation:
     L = loss_of(problem, design.scores(w, b))
 
     # min  ½ ‖w‖² + L
-    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), L.rows)
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + L.value), [*L.rows, *ends_of(problem, w)])
     variables = {"w": design.weights(w), "b": b, "xi": L.xi, "alpha": L.alpha}
     return attach(Formulation(problem, program, None, variables), "plain-svm", declare)
 
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Formulation:
     """Declare the plain SVM of `data` in CVXPY.
 
@@ -54,6 +71,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -67,4 +86,4 @@ def build(
 
     Source: Aytug 2015, (1).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds))

@@ -13,6 +13,7 @@ where v is that of the unit margin.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,9 +43,12 @@ def problem(
     bias: bool = False,
     margin: str = "unit",
     atoms: Any = None,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`, and what is selected (`mipfs.atoms`)."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="fgm")
+    return Problem(
+        data, loss=loss, bias=bias, M=M, C=C, margin=margin, atoms=atoms, formulation="fgm", weight_bounds=weight_bounds
+    )
 
 
 def declare(problem: Problem, pool: Pool | None = None) -> Formulation:
@@ -90,6 +94,7 @@ def build(
     loss: str = "squared-hinge",
     bias: bool = False,
     margin: str = "unit",
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Formulation:
     """Declare FGM's relaxation of `data` in CVXPY.
 
@@ -104,6 +109,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
     margin : {"unit", "rho"}
         In which form drivers report the values, see above.
 
@@ -120,4 +127,4 @@ def build(
 
     Source: Tan 2010, (4); Tan 2014, (5) and (16).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, margin=margin, weight_bounds=weight_bounds))

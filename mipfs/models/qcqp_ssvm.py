@@ -9,19 +9,30 @@ no σ: penalties and rows over the selection cannot be carried, and the value is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, check_size
 from mipfs.plumbing.declared import declared
 from mipfs.problem import Problem
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="qcqp-ssvm")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="qcqp-ssvm", weight_bounds=weight_bounds)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -38,14 +49,20 @@ def declare(problem: Problem) -> Formulation:
     norms = [cp.sum_squares(w) <= t, cp.square(cp.norm1(w)) <= problem.M * t]
 
     # min  ½ t + L
-    program = cp.Problem(cp.Minimize(0.5 * t + L.value), L.rows + norms)
+    program = cp.Problem(cp.Minimize(0.5 * t + L.value), [*L.rows, *norms, *ends_of(problem, w)])
     variables = {"w": w, "b": b, "t": t, "xi": L.xi, "alpha": L.alpha}
     return attach(Formulation(problem, program, None, variables), "qcqp-ssvm", declare)
 
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Formulation:
     """Declare QCQP-SSVM of `data` in CVXPY.
 
@@ -59,6 +76,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -72,4 +91,4 @@ def build(
 
     Source: Chan, Vasconcelos and Lanckriet 2007 (QCQP-SSVM).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds))

@@ -14,10 +14,13 @@ whose value SCIP finds but does not prove. Clarabel and SCS take the cone from `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.formulation import check
-from mipfs.formulation.conic import bias_of, cp, design_of, loss_of
+from mipfs.formulation.conic import bias_of, cp, design_of, ends_of, loss_of
 from mipfs.formulation.cvxpy_attach import attach
 from mipfs.formulation.program import Formulation, TooLargeError, check_size
 from mipfs.plumbing.declared import declared
@@ -27,9 +30,17 @@ MAX_FEATURES = 80
 """A minute or so of Clarabel; the time grows like the fourth to the sixth power of the features."""
 
 
-def problem(data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True) -> Problem:
+def problem(
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
+) -> Problem:
     """The `Problem` alone, which can be of any size; parameters as in `build`."""
-    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="sdp-ssvm")
+    return Problem(data, loss=loss, bias=bias, M=M, C=C, formulation="sdp-ssvm", weight_bounds=weight_bounds)
 
 
 def declare(problem: Problem) -> Formulation:
@@ -52,14 +63,22 @@ def declare(problem: Problem) -> Formulation:
     sparse = cp.sum(cp.abs(W)) <= problem.M * cp.trace(W)
 
     # min  ½ tr W + L
-    program = cp.Problem(cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse])
+    program = cp.Problem(
+        cp.Minimize(0.5 * cp.trace(W) + L.value), [*L.rows, V[p, p] == 1, sparse, *ends_of(problem, w)]
+    )
     variables = {"w": w, "b": b, "W": W, "xi": L.xi, "alpha": L.alpha}
     return attach(Formulation(problem, program, None, variables), "sdp-ssvm", declare)
 
 
 @declared
 def build(
-    data: Instance, *, M: int | None = None, C: float = 1.0, loss: str = "hinge", bias: bool = True
+    data: Instance,
+    *,
+    M: int | None = None,
+    C: float = 1.0,
+    loss: str = "hinge",
+    bias: bool = True,
+    weight_bounds: Mapping[str, Any] | None = None,
 ) -> Formulation:
     """Declare SDP-SSVM of `data` in CVXPY.
 
@@ -74,6 +93,8 @@ def build(
     loss : {"hinge", "squared-hinge", "logistic"}
     bias : bool
         Whether b is free; without it f(x) = w'x.
+    weight_bounds : mapping of feature name to (lower, upper), optional
+        Bounds on the weights, as in `mipfs.Problem`.
 
     Returns
     -------
@@ -87,4 +108,4 @@ def build(
 
     Source: Chan, Vasconcelos and Lanckriet 2007 (SDP-SSVM).
     """
-    return declare(problem(data, M=M, C=C, loss=loss, bias=bias))
+    return declare(problem(data, M=M, C=C, loss=loss, bias=bias, weight_bounds=weight_bounds))

@@ -275,6 +275,8 @@ class Proof:
     def trim(self, bound: float) -> None:
         """Drop what lies below nodes whose own dual vector proves the bound: a limit left it far below the leaves'."""
         used = slice(0, self._size)
+        if not np.any(self._value[used] >= bound):
+            return
         feature, children = self._feature[used].copy(), self._children[used]
         kept = self.above() < bound
         feature[self._value[used] >= bound] = -1

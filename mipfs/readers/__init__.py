@@ -131,6 +131,7 @@ def read(
         labels=labels,
         cost=cost,
         penalty=sidecar.amounts("penalty", index),
+        weight_bounds=sidecar.weight_bounds(index, asked is None and isinstance(labels.positive, str)),
         groups=groups,
         rows=rows,
         select=select,

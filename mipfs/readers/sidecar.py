@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Never, cast
 
+from mipfs.data.bounds import WeightBounds, both, of_box, of_signs, settled
 from mipfs.data.instance import SCALINGS, Scaling, nearest
-from mipfs.errors import DataError
+from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened
 
 TABLES: dict[str, tuple[str, ...] | None] = {
@@ -26,6 +27,7 @@ TABLES: dict[str, tuple[str, ...] | None] = {
         *("M", "budget", "forced_in", "forced_out"),
         *("implies", "conflicts", "at_most", "at_least", "exactly"),
     ),
+    "weights": ("nonnegative", "nonpositive", "bounds", "box"),
     "generator": None,  # how a made instance was made: for the reader of the file, not for us
 }
 """The tables of a description and their keys; None where the keys are names."""
@@ -114,6 +116,30 @@ class Sidecar:
             self.check_features(members, features, "groups", name)
             found[name] = tuple(members)
         return found
+
+    def weight_bounds(self, features: Mapping[str, int], named: bool) -> WeightBounds:
+        """The bounds of ``[weights]``; `named`: whether the labels are words of which nobody said which one is +1."""
+        content = self.tables.get("weights", {})
+        if content and named:
+            self.fail(
+                "[weights] bounds weights towards the class +1, and the labels are words",
+                "write under [data] positive = the word that is +1",
+                "weights",
+            )
+        signs = dict[str, list[str]]()
+        for key in ("nonnegative", "nonpositive"):
+            given = content.get(key, [])
+            signs[key] = [] if given == [] else self.name_list(given, f"[weights] {key}", "weights", key)
+            self.check_features(signs[key], features, "weights", key)
+        given = content.get("bounds", {})
+        if not isinstance(given, dict):
+            self.fail(f"[weights] bounds is {given!r}", "write bounds = { age = [0.0, 2.0] }", "weights", "bounds")
+        try:
+            found = settled(given, features, lambda name: nearest(name, list(features)))
+            whole = of_box(list(features), content["box"]) if "box" in content else {}
+        except UsageError as error:
+            self.fail(f"[weights] {error}", "correct it", "weights", "bounds" if "bounds" in content else "box")
+        return both(of_signs(**signs), found, whole)
 
     def check_features(self, names: Sequence[str], features: Mapping[str, int], table: str, key: str) -> None:
         """Refuse a name that is no feature."""

@@ -2,16 +2,17 @@
 
 Signs are the box [0, ∞) or (−∞, 0], which is a cone: h is homogeneous there, and with no other end. An end is forgiven
 2^−40 of itself, as rows are, so that a weight may be rounded to the user's scale and back: that is part of what the box
-is, in both classes. Incumbents keep the ends themselves.
+is, in both classes. Incumbents keep the ends themselves. `Bounds` is the box of bounds that a user gave by name, on the
+scale of the weights that are reported; what the checker has of those is `mipfs.check.bounded`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,17 +37,26 @@ class Box(Regulariser):
     high: End | tuple[End, ...] = None
     name = "box"
     formula = "½w², low ≤ w ≤ high"
+    _ends: ClassVar[tuple[Array, Array]]
+    _wider: ClassVar[tuple[Array, Array]]
 
     def __post_init__(self) -> None:
         for name, sign in (("low", -1.0), ("high", 1.0)):
             given = getattr(self, name)
-            if isinstance(given, Sequence):
+            if isinstance(given, Sequence) and not isinstance(given, tuple):
                 object.__setattr__(self, name, tuple(given))
             for end in given if isinstance(given, Sequence) else (given,):
                 is_number = isinstance(end, (int, float)) and not isinstance(end, bool) and math.isfinite(end)
                 if end is not None and not (is_number and sign * end >= 0.0):
                     what = "at most 0" if sign < 0 else "at least 0"
                     raise UsageError(f"box: {name} = {end!r} must be a number of {what}, or None for no end")
+        self._take_ends()
+
+    def _take_ends(self) -> None:
+        """Hold the ends as floats, too: they are asked for at every step."""
+        ends = _numbers(self.low, -math.inf), _numbers(self.high, math.inf)
+        object.__setattr__(self, "_ends", ends)
+        object.__setattr__(self, "_wider", (WIDER * ends[0], WIDER * ends[1]))
 
     def check(self, count: int) -> None:
         """Refuse ends that are not one for every feature."""
@@ -58,7 +68,7 @@ class Box(Regulariser):
     @property
     def ends(self) -> tuple[Array, Array]:
         """low and high, infinite where there is none."""
-        return _numbers(self.low, -math.inf), _numbers(self.high, math.inf)
+        return self._ends
 
     @property
     def is_homogeneous(self) -> bool:
@@ -67,13 +77,17 @@ class Box(Regulariser):
 
     def at(self, ids: Integers) -> Box:
         """The ends of some of the features."""
-        low, high = (one if not isinstance(one, tuple) else tuple(one[j] for j in ids) for one in (self.low, self.high))
-        return Box(low, high)
+        found = object.__new__(Box)
+        for name in ("low", "high"):
+            one = getattr(self, name)
+            object.__setattr__(found, name, tuple(one[j] for j in ids) if isinstance(one, tuple) else one)
+        found._take_ends()
+        return found
 
     def value(self, w: Array) -> Array:
         """½w², inf outside."""
-        low, high = self.ends
-        return np.where((w >= WIDER * low) & (w <= WIDER * high), 0.5 * np.square(w), np.inf)
+        low, high = self._wider
+        return np.where((w >= low) & (w <= high), 0.5 * np.square(w), np.inf)
 
     def conjugate(self, omega: Array) -> Array:
         """ωt − ½t²."""
@@ -82,13 +96,44 @@ class Box(Regulariser):
 
     def weight(self, omega: Array) -> Array:
         """t."""
-        low, high = self.ends
-        return np.clip(omega, WIDER * low, WIDER * high)
+        low, high = self._wider
+        return np.clip(omega, low, high)
 
     def curvature(self, omega: Array) -> Array:
         """1 where no end is in the way."""
         low, high = self.ends
         return ((omega > low) & (omega < high)).astype(float)
+
+
+class Bounds(Box):
+    """The box that the bounds on the weights of a problem are, on the scale of the data (`Problem.weight_bounds`).
+
+    An end is a product rounded to nearest, which the 2^−40 that an end is forgiven covers.
+    """
+
+    @classmethod
+    def of(cls, bounds: Mapping[str, tuple[float, float]], index: Mapping[str, int], scale: Array) -> Bounds:
+        """Those of bounds by name, on the user's scale: a weight there times `scale` (p,) is that on the data's."""
+        sides: list[list[End]] = [[None] * scale.size, [None] * scale.size]
+        for name, ends in bounds.items():
+            j = index[name]
+            for side, end in zip(sides, ends, strict=True):
+                side[j] = end * float(scale[j]) if math.isfinite(end) else None
+        return cls(*map(tuple, sides))
+
+
+def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], kind: str) -> None:
+    """Refuse bounds beside another regulariser, and both on atoms that are no features as they are.
+
+    Raises
+    ------
+    UsageError
+    """
+    if bounds and not regulariser.is_ridge:
+        raise UsageError(f"weight_bounds go with ½w² alone; leave them, or the regulariser {regulariser.name!r}, out")
+    if (bounds or not regulariser.is_ridge) and kind != "features":
+        what = "weight_bounds are" if bounds else f"the regulariser {regulariser.name!r} is"
+        raise UsageError(f"{what} about single features as they are, not {kind}; leave them out")
 
 
 def _numbers(given: Any, absent: float) -> Array:

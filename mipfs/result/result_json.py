@@ -190,6 +190,7 @@ def _params(value: Any) -> dict[str, Any]:
     _or_null(_table(_number))(value.get("penalty"))
     named = value.get("regulariser")
     _require(named is None or (isinstance(named, dict) and isinstance(named.get("name"), str)))
+    _or_null(_table(_list(_or_null(_number))))(value.get("weight_bounds"))
     for name in ("M", "gap"):
         _or_null(_number)(value.get(name))
     return dict(value)

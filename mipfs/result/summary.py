@@ -10,6 +10,7 @@ from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
 from mipfs.result.result import Result, Status, StopReason
+from mipfs.result.words import bounds_in_words
 
 BECAUSE = {
     StopReason.GAP_CLOSED: "the gap is closed",
@@ -53,6 +54,8 @@ def summary_blocks(result: Result) -> list[Block]:
             pairs.insert(4, ("relaxation", between))
     if result.conflict:
         pairs.append(("conflict", ", ".join(result.conflict)))
+    if signs := bounds_in_words(result):
+        pairs.append(("weights", " ".join(signs)))
     if words := advice(result):
         pairs.append(("to try", words))
     blocks: list[Block] = [Pairs(pairs)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from mipfs.data.bounds import words as bound_words
 from mipfs.losses import LOSSES, get_loss
 from mipfs.report.numbers import number, percent
 from mipfs.result.interactions import functions_of, made_of
@@ -113,6 +114,7 @@ def problem_words(result: Result) -> list[str]:
     lines.append(f"{size}.")
     if penalised:
         lines.append(f"Penalties: {_penalties(params)}.")
+    lines += bounds_in_words(result)
     made = functions_of(result)
     if made is not None:
         given = ", ".join(f"{name} = {_value(value)}" for name, value in made["options"].items() if value is not None)
@@ -121,6 +123,23 @@ def problem_words(result: Result) -> list[str]:
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
     return lines
+
+
+def bounds_in_words(result: Result) -> list[str]:
+    """What the bounds on the weights say, in at most three lines: which features can only help, and which only hurt."""
+    bounds = dict(result.params.get("weight_bounds") or {})
+    if not bounds:
+        return []
+    towards = f" (towards {result.labels['positive']!r})"
+    helps = [name for name, (low, high) in bounds.items() if low == 0.0 != high]
+    hurts = [name for name, (low, high) in bounds.items() if high == 0.0 != low]
+    others = {name: ends for name, ends in bounds.items() if any(ends) or not any(end is None for end in ends)}
+    given = [bound_words(name, *ends) for name, ends in others.items()]
+    if len(others) > MOST_TERMS and len({tuple(ends) for ends in others.values()}) == 1:
+        given = [bound_words(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
+    lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
+    lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
+    return lines + ([f"Bounds on the weights: {_listed(given)}."] if given else [])
 
 
 def _regulariser(named: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mipfs.data.bounds import written
 from mipfs.data.constant import CONSTANT
 from mipfs.errors import ContradictionError
 from mipfs.plumbing.arrays import Array, mask_of
@@ -350,7 +351,8 @@ def parameters(problem: Problem) -> Mapping[str, Any]:
         "measure": problem.measure,
         "beta": problem.beta,
         "k": problem.k,
-        "regulariser": None if problem.regulariser.is_ridge else problem.regulariser.stated,
+        "regulariser": None if problem.regulariser.is_ridge or problem.weight_bounds else problem.regulariser.stated,
+        "weight_bounds": written(problem.weight_bounds or {}) or None,
         "margin": None if problem.margin == "unit" else problem.margin,
         "penalty": dict(problem.data.penalty) or None,
         "forced_in": [name for name in problem.forced_in or () if not wide or name != CONSTANT] or None,

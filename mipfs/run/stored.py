@@ -2,7 +2,8 @@
 
 Weights and an intercept on the user's scale are rounded once more. On columns of mean 1e5 that moves every margin by
 some 1e-11, which at C = 1e8 and more costs as much as the weights: so the objective of the result is that of the stored
-numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays.
+numbers, which a checker recomputes, and a classifier that loses by it is made a few ulp longer, where that pays. No
+weight leaves the bounds that the user gave it, on the user's scale.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from mipfs.atoms import merged
+from mipfs.data.bounds import clipped
 from mipfs.losses.evaluated import Weights
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.problem import Problem
@@ -44,8 +46,9 @@ def as_stored(problem: Problem, found: Incumbent) -> tuple[Incumbent, dict[str, 
     rho = 0.5 / found.objective if problem.margin == "rho" else 1.0
     above = np.inf
     best = (found.objective, w, found.b)
+    names = [data.feature_names[j] for j in ids] if problem.weight_bounds else ()
     for factor in (1.0, *LENGTHENINGS):
-        weights = rho * factor * w / data.scale[ids]
+        weights = clipped(names, rho * factor * w / data.scale[ids], problem.weight_bounds or {})
         intercept = on_users_scale(problem, ids, weights, rho * factor * found.b)
         at = on_the_data(problem, ids, weights, intercept, rho)
         objective, error = problem.value_at(found.selected, ids, at)

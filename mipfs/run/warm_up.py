@@ -27,7 +27,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
-from mipfs.errors import NumericalError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
@@ -77,6 +77,7 @@ class Kind:
     is_plain: bool
     has_penalty: bool
     has_kernels: bool
+    enumerated: int
     regulariser: Regulariser = dataclasses.field(compare=False)
 
 
@@ -106,6 +107,7 @@ def prepare(driver: ModuleType, problem: Problem, options: Any) -> Asked:
         problem.selection.is_plain,
         problem.has_penalty,
         problem.regulariser.has_kernels,
+        driver.enumerated(problem) if hasattr(driver, "enumerated") else 0,
         problem.regulariser,
     )
     client = getattr(options, "client", None)
@@ -224,7 +226,9 @@ def _compile_beside(kind: Kind, asked: Asked, announcer: _Announcer) -> None:
     """Where large kernels of a driver are not kept: compile these, and all else that a run calls, beside."""
     if not hasattr(kind.driver, "kernels") or not sys.executable or is_beside():
         return
-    lists = missing(kind.driver.kernels(tiny(kind, 0.2)))
+    problem = tiny(kind, 0.2)
+    lists = [] if kind.enumerated == 1 else [*kind.driver.kernels(problem)]
+    lists = missing([*lists, kind.driver.completion_kernels(problem)] if kind.enumerated else lists)
     if lists:
         announcer.progress.expected = FUNCTIONS * (len(lists) + 1)
         announcer.on_start()
@@ -245,22 +249,30 @@ def _compile(kind: Kind, asked: Asked) -> None:
         equal_rows(problem.data.block().values, problem.data.y)  # which runs with few samples leave out
         project(np.ones(problem.data.n_samples), problem.c_i, problem.data.y, problem.bias)  # and those in balance
         empty_proof(problem).duals.add(*no_dual(problem))  # as a proof does after the clock
+        if kind.enumerated:
+            _try_out(kind, asked, problem.replace(M=1))
+        if kind.enumerated == 1:
+            continue
         if hasattr(kind.driver, "prepare"):
             kind.driver.prepare(problem)
         else:
-            limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
-            asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
-            asked.run.interrupted = asked.came
-            with suppress(NumericalError):  # if a solver fails, the run that follows says so
-                for _ in kind.driver.run(asked.run):
-                    pass
+            _try_out(kind, asked, problem)
+
+
+def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
+    """Solve a tiny problem."""
+    limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
+    asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
+    asked.run.interrupted = asked.came
+    with suppress(NumericalError, UsageError):  # the run that follows says so
+        for _ in kind.driver.run(asked.run):
+            pass
 
 
 def tiny(kind: Kind, share: float) -> Problem:
     """A small problem of the kind; `share` of the entries of its first columns is not zero."""
     rng = np.random.default_rng(0)
-    n = 16
-    p = 24 if "sparse" in kind.storage else 5
+    n, p = (26, 24) if "sparse" in kind.storage else (16, 5)  # none of few features of many
     X = rng.standard_normal((n, p))
     y = np.where(X[:, :3].sum(axis=1) + NOISE * rng.standard_normal(n) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0

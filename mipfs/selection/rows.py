@@ -14,8 +14,9 @@ that are written down for them are rounded, for which 2⁻⁴⁸ of their terms 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -105,6 +106,17 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def named_apart(self, others: Iterable[str]) -> Rows:
+        """The rows with extra variables called by names that neither `others` nor another of them has."""
+        names = list[str]()
+        taken = {*others} if len(self.extra) else set()
+        for name in self.extra.names:
+            further = (f"{name}#{k}" for k in itertools.count(2))
+            free = next(text for text in itertools.chain((name,), further) if text not in taken)
+            taken.add(free)
+            names.append(free)
+        return replace(self, extra=replace(self.extra, names=tuple(names)))
 
     @classmethod
     def empty(cls, n_features: int) -> Rows:

@@ -18,14 +18,15 @@ from typing import Annotated, Any
 from mipfs.branching import check_rule
 from mipfs.errors import UsageError
 from mipfs.plumbing.declared import Count, Declared, Excess, Natural, Positive, Within
+from mipfs.settings.completions import CompletionSettings
 from mipfs.settings.inner import InteriorSettings, LayerSettings, ProximalSettings, RelaxationSettings, SaddleSettings
 from mipfs.settings.kinds import Part, Tolerance
 from mipfs.settings.nodes import ModelSettings, NodeSettings, PriceSettings
 
 __all__ = [
-    "BranchSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings", "InteriorSettings",
-    "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings", "NodeSettings",
-    "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
+    "BranchSettings", "CompletionSettings", "ConicSettings", "DriverSettings", "GbdSettings", "GrowthSettings",
+    "InteriorSettings", "KelleySettings", "LayerSettings", "ListSettings", "MasterSettings", "ModelSettings",
+    "NodeSettings", "OracleSettings", "Part", "PriceSettings", "ProximalSettings", "RelaxationSettings", "RootSettings",
     "RoundingSettings", "SaddleSettings", "SearchSettings", "SwapSettings", "Tolerance", "TreeSettings",
     "TwoLayerSettings", "ViolatedSettings", "restored",
 ]  # fmt: skip
@@ -294,6 +295,8 @@ class BranchSettings(DriverSettings):
     """Its root."""
     relaxation: RelaxationSettings = RelaxationSettings()
     """The relaxation at the root, and where the kernels do not carry a node."""
+    completions: CompletionSettings = CompletionSettings()
+    """Its nodes with one or two free places, where few of many features are selected."""
     growth: GrowthSettings = GrowthSettings()
     """Parts of the atoms, where `active` asks for them or atoms are too many to hold."""
     master: MasterSettings = MasterSettings()

@@ -326,7 +326,7 @@ def test_big_m_is_exact_in_binaries_and_its_bound_is_that_of_its_multipliers(los
     problem = make(seed + 30, loss=loss, bias=bias, M=2, C=5.0, lam=0.1 * (seed % 2), rows=BUDGET)
     relaxed = big_m.declare(problem)
     value = solve(relaxed)
-    W, sigma = big_m.weight_bounds(problem), np.asarray(relaxed.sigma.value)
+    W, sigma = big_m.implied_bounds(problem), np.asarray(relaxed.sigma.value)
     w, b = point(relaxed)
     assert np.all(np.abs(w) <= W * sigma + 1e-6)
     recomputed = problem.penalty @ sigma + 0.5 * w @ w + loss_value(problem, w, b)
@@ -347,7 +347,7 @@ def test_big_m_is_exact_in_binaries_and_its_bound_is_that_of_its_multipliers(los
         svm = boolean_relaxation.declare(fixed)
         values[ids] = solve(svm), np.asarray(svm.variables["w"].value)
     for U in (min(v for v, _ in values.values()), max(v for v, _ in values.values())):
-        limits = big_m.weight_bounds(problem, U * (1 + 1e-7))
+        limits = big_m.implied_bounds(problem, U * (1 + 1e-7))
         assert limits.max() <= np.sqrt(2 * U) * (1 + 1e-6)
         for reached, weights in values.values():
             assert reached > U * (1 + 1e-7) or np.all(np.abs(weights) <= limits + 1e-5)

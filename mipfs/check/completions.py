@@ -1,0 +1,112 @@
+"""Many dual vectors about the completions of one selection: what they rule out together, on what is left of them.
+
+Where all places but one are taken, a node that is screened by one dual vector after the other holds the selection S
+itself and S with one more free atom j. Each is worth g + Σ over S of cost_i (+ cost_j) at least, by any of the vectors:
+their order does not matter, and what one of them lifts to the level needs no other. So they are evaluated many at a
+time, by one product of matrices, on the columns that are left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mipfs.check.dual_vectors import Columns, Duals
+from mipfs.check.rounding import Array, Integers, U
+from mipfs.check.statement import Atoms, Statement
+
+MOST_NUMBERS = 1 << 25
+"""Numbers of the data up to which it is held once more, column by column."""
+AT_ONCE = 1, 64
+"""Dual vectors that are evaluated together, at first and at most: the first one rules out most."""
+NUMBERS_AT_ONCE = 1 << 20
+"""Costs that are evaluated together at most."""
+
+
+class Completions:
+    """Evaluates dual vectors on some columns alone.
+
+    Parameters
+    ----------
+    duals : Duals of a problem over single features without a scale, and with the ridge
+    """
+
+    def __init__(self, duals: Duals) -> None:
+        statement = duals.statement
+        block = statement.data.block()
+        X = block.values.toarray() if block.is_sparse else np.asarray(block.values)
+        columns = Columns(X, duals.is_exact)
+        moved = np.array(X.T, dtype=float, order="C")  # a column is a row here, near in memory
+        moved[columns.far] -= columns.off[columns.far, None]
+        self._duals, self._moved, self._norms = duals, moved, columns.norms
+        self._center = statement.data.center - columns.off
+        self._is_moved = bool(np.any(self._center)) and not statement.bias  # with a bias Σv is zero
+        self._penalty = statement.penalty
+
+    @classmethod
+    def of(cls, statement: Statement, duals: object) -> Completions | None:
+        """What evaluates them; None where other costs are asked for, or the data is too large to be held twice."""
+        atoms = statement.atoms
+        plain = isinstance(duals, Duals) and duals.is_exact and isinstance(atoms, Atoms) and atoms.single
+        if not plain or atoms.scale is not None or statement.regulariser is not None:
+            return None
+        assert isinstance(duals, Duals)
+        block = statement.data.block()
+        if not block.is_stored or statement.data.n_samples * statement.p > MOST_NUMBERS:
+            return None
+        return cls(duals)
+
+    def left(self, numbers: list[int], inside: Integers, free: Integers, level: float) -> tuple[Integers, bool]:
+        """Rule out completions of a selection.
+
+        Parameters
+        ----------
+        numbers : the dual vectors
+        inside, free : (d,) and (f,) atoms of the selection, and those of which one more may be in
+        level : float, what is worth this at least is ruled out
+
+        Returns
+        -------
+        left : those of `free` that are not ruled out
+        is_open : bool, whether the selection itself is not
+        """
+        is_open = True
+        at, count = 0, AT_ONCE[0]
+        while at < len(numbers) and (is_open or free.size):
+            some = numbers[at : at + max(1, min(count, NUMBERS_AT_ONCE // max(1, free.size)))]
+            at += len(some)
+            count = min(4 * count, AT_ONCE[1])
+            g, v, total = self._feasible(some)
+            held = self._costs(v, total, inside)
+            base = np.append(g[:, None], held.T, axis=1)
+            value, size = base.sum(axis=1), np.abs(base).sum(axis=1)
+            # Sums of d + 2 numbers are off by (d + 1)u of the sum of their sizes; twice that, and more, is taken off.
+            slack = 2.0 * (inside.size + 4) * U
+            is_open = is_open and not bool(np.any(value - slack * size >= level))
+            if free.size:
+                cost = self._costs(v, total, free)
+                lower = (value + cost) - slack * (size + np.abs(cost))
+                free = free[~np.any(lower >= level, axis=1)]
+        return free, is_open
+
+    def _feasible(self, numbers: list[int]) -> tuple[Array, Array, Array]:
+        """g(α) rounded down (B,), v (B, n) and Σv (B,) of dual vectors, which are checked to be feasible."""
+        first, last = numbers[0], numbers[-1]
+        ids = range(first, last + 1) if last - first == len(numbers) - 1 else numbers
+        parts = [ids] if isinstance(ids, range) and list(ids) == numbers else [range(k, k + 1) for k in numbers]
+        found = [self._duals.feasible(part) for part in parts]
+        g = np.concatenate([np.array(one[0]) for one in found])
+        return g, np.concatenate([one[1] for one in found]), np.concatenate([one[2] for one in found])
+
+    def _costs(self, v: Array, total: Array, ids: Integers) -> Array:
+        """c − ½ s of some atoms, rounded down, (k, B), as `Duals.costs` has them."""
+        duals = self._duals
+        omega = self._moved[ids] @ v.T
+        lengths = duals.lengths(v)
+        radius = duals.gamma * np.outer(self._norms[ids], lengths) + duals.n * 2.0**-1074
+        if self._is_moved:
+            shift = np.outer(self._center[ids], total)
+            radius += 4 * U * (np.abs(omega) + np.abs(shift))
+            omega -= shift
+        size = np.abs(omega)
+        size += radius
+        return duals.lifted(size * size, self._penalty[ids][:, None], ~v.any(axis=1))

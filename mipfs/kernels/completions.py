@@ -1,0 +1,384 @@
+"""All completions of a selection S by one more feature, ruled out by as few dual vectors as will do.
+
+    value of S ∪ {j} ≥ g(α) − Σ over S of γ_i − γ_j,   γ = ½ s(α) − c,   for any feasible α
+
+The SVM on S gives a first α, and one pass over the columns rules out each j whose value by it reaches the target. The
+one that it is furthest from ruling out gets an SVM on S ∪ {j}, from that of S on, which ends as soon as its dual vector
+reaches the target: feasible, on the dyadic grid, its value rounded down. This vector is tried on the others too, as far
+as that rules out enough of them, and so on until none is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import overload
+
+from mipfs.compiled import compiled
+from mipfs.kernels.augmented_lagrangian import Pace
+from mipfs.kernels.earned import gains, pack, rounded_down, scores_above, value_below
+from mipfs.kernels.loss import at_margins
+from mipfs.kernels.newton import Rows, margins
+from mipfs.kernels.node import round_dual
+from mipfs.kernels.order import sort_up
+from mipfs.kernels.vectors import copy_to
+from mipfs.pointers import Step, call
+
+DONE, ABOVE, STOPPED, FULL = 0, 1, 2, 3
+"""Why a call ends: no candidate is left; the first one that is left is not ruled out; it was told to stop; no room for
+another dual vector."""
+
+
+class Candidates(NamedTuple):
+    """The columns that S and its completions are made of.
+
+    X : as the data has them;  center, norms, penalty : (k,), of them
+    off : (k,) what the SVMs take off a column
+    """
+
+    X: Any
+    center: npt.NDArray[Any]
+    norms: npt.NDArray[Any]
+    penalty: npt.NDArray[Any]
+    off: npt.NDArray[Any]
+
+
+class Solvers(NamedTuple):
+    """The SVM's Newton steps, called by their address: of the hinge, and of smooth losses; one of them is compiled."""
+
+    hinge: Step
+    smooth: Step
+
+
+class Given(NamedTuple):
+    """What every call is about.
+
+    solvers, columns : Solvers, Candidates;  samples, grid : as in `mipfs.kernels.structures`
+    steering : a record of `mipfs.settings.CompletionSettings`
+    """
+
+    solvers: Solvers
+    columns: Candidates
+    samples: Any
+    grid: Any
+    steering: Any
+
+
+class Claim(NamedTuple):
+    """What a dual vector proves of a selection of `held` features: value, not rounded, and the size of its terms.
+
+    target : what is to be proven of it with one more
+    """
+
+    value: float
+    size: float
+    held: int
+    target: float
+
+
+class Ruled(NamedTuple):
+    """What a call finds.
+
+    left : (m,) int64, in and out: the candidates, those that are left in front
+    packed : the bytes of the dual vectors;  ends, grid, top, width : (D,) as `DualStore` keeps them
+    totals : (1,) RULED
+    """
+
+    left: npt.NDArray[Any]
+    packed: npt.NDArray[Any]
+    ends: npt.NDArray[Any]
+    grid: npt.NDArray[Any]
+    top: npt.NDArray[Any]
+    width: npt.NDArray[Any]
+    totals: npt.NDArray[Any]
+
+
+RULED = np.dtype([(name, np.int64) for name in ("left", "duals", "bytes", "why", "empty", "solved", "steps")])
+"""Candidates that are left; dual vectors and their bytes; why the call ended; the dual vector that rules out S alone,
+−1 for none; SVMs, and their Newton steps."""
+
+
+class Place(NamedTuple):
+    """Where an SVM on some columns is, over n samples.
+
+    A : (n, d) rows;  u, alpha, state : of the solvers;  k : weights among u;  c : (n,) loss weights, of a type for each
+    whole, dual, v : (n,) the dual vector on the grid: integers, α, and α∘y
+    m, beta : (n,) scratch;  sums : (2,);  work : (7, n + d);  s : scores
+    q : (1,) exponent of the grid
+    """
+
+    A: npt.NDArray[Any]
+    u: npt.NDArray[Any]
+    alpha: npt.NDArray[Any]
+    state: npt.NDArray[Any]
+    k: int
+    c: npt.NDArray[Any]
+    whole: npt.NDArray[Any]
+    dual: npt.NDArray[Any]
+    v: npt.NDArray[Any]
+    m: npt.NDArray[Any]
+    beta: npt.NDArray[Any]
+    sums: npt.NDArray[Any]
+    work: npt.NDArray[Any]
+    s: npt.NDArray[Any]
+    q: npt.NDArray[Any]
+
+
+def write_column(X: Any, j: int, off: float, scale: float, y: Any, out: Any) -> None:
+    """out_i = y_i (x_ij − off)·scale."""
+    raise NotImplementedError
+
+
+@overload(write_column)
+def _write_column(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
+    if isinstance(X, types.Array):
+
+        def dense(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
+            for i in range(y.size):
+                out[i] = y[i] * (X[i, j] - off) * scale
+
+        return dense
+
+    def csc(X, j, off, scale, y, out):  # type: ignore[no-untyped-def]
+        for i in range(y.size):
+            out[i] = -off * scale * y[i]
+        for s in range(X[2][j], X[2][j + 1]):
+            i = X[1][s]
+            out[i] = y[i] * (X[0][s] - off) * scale
+
+    return csc
+
+
+@compiled(nogil=True)
+def _place_of(samples, k, count):  # type: ignore[no-untyped-def]
+    """Room for an SVM on k columns, and for the scores of `count` candidates."""
+    n, d = samples.y.size, k + samples.bias
+    return Place(
+        np.empty((n, d)), np.zeros(d), np.zeros(n), np.zeros(3), k, samples.c.copy(), np.empty(n, np.int64),
+        np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(2), np.empty((7, n + d)), np.empty(count),
+        np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@compiled(nogil=True)
+def _write_rows(columns, ids, samples, size, at):  # type: ignore[no-untyped-def]
+    """Write the rows y_i (x_i − off, 1) of some columns, scaled by √size."""
+    root = np.sqrt(size)
+    for r in range(ids.size):
+        write_column(columns.X, ids[r], columns.off[ids[r]], root, samples.y, at.A[:, r])
+    if samples.bias:
+        copy_to(samples.y, at.A[:, ids.size])
+
+
+@compiled(nogil=True)
+def _advance(given, at, tol, until):  # type: ignore[no-untyped-def]
+    """Some Newton steps on an SVM, towards a relative gap or a dual value."""
+    solvers, _, samples, _, steering = given
+    if samples.loss.is_smoothed and at.u.size == 0:
+        copy_to(at.c, at.alpha)
+        at.state[1] = 1.0
+    elif samples.loss.is_smoothed:
+        pace = Pace(tol, until, steering.hinge_steps, steering.grow, False)
+        call(solvers.hinge, Rows(at.A, at.c, at.k), at.u, at.alpha, at.state, pace, at.work)
+    else:
+        steps = steering.smooth_steps
+        call(solvers.smooth, Rows(at.A, samples.c, at.k), samples.loss, at.u, at.alpha, at.state, tol, steps, at.work)
+
+
+@compiled(nogil=True)
+def _proven(given, ids, at, bits):  # type: ignore[no-untyped-def]
+    """Put the dual vector on a grid; what it proves of the selection `ids`, not rounded, and the size of its terms."""
+    _, columns, samples, grid, _ = given
+    at.q[0] = round_dual(samples, grid, at.alpha, bits, at.whole, at.dual, at.v)
+    value = value_below(at.dual, grid.c, samples.loss)
+    size = abs(value)
+    scores_above(columns.X, columns.center, columns.norms, ids, at.v, at.s)
+    for t in range(ids.size):
+        gain = gains(at.s[t], columns.penalty[ids[t]])
+        value -= gain
+        size += abs(gain)
+    return value, size
+
+
+@compiled(nogil=True)
+def _rule_out(given, ids, at, target, until):  # type: ignore[no-untyped-def]
+    """Solve the SVM on `ids` until its dual vector proves the target: its value and size; (−∞, 0) where it does not.
+
+    until : dual value, in the solver's unit, at which the steps may end
+    """
+    _, columns, samples, grid, steering = given
+    cost = 0.0
+    for t in range(ids.size):
+        cost += columns.penalty[ids[t]]
+    tol = steering.tol
+    for _attempt in range(steering.attempts):
+        _advance(given, at, tol, until)
+        value, size = _proven(given, ids, at, steering.bits)
+        if rounded_down(value, size, ids.size + 2) >= target:
+            return value, size
+        value, size = _proven(given, ids, at, grid.bits)
+        if rounded_down(value, size, ids.size + 2) >= target:
+            return value, size
+        margins(at.A, at.u, at.m)
+        at_margins(samples.loss.at_margins, at.m, at.alpha, samples.c, 1.0, at.beta, at.sums)
+        primal = at.sums[0]
+        for r in range(at.k):
+            primal += 0.5 * at.u[r] * at.u[r]
+        if primal * grid.size + cost < target:
+            break
+        if at.state[1] != 0.0:
+            at.state[1] = 0.0
+            tol = 0.1 * tol
+            until += max(2.0 * (target - value), 1e-6 * abs(target)) / grid.size
+    return -np.inf, 0.0
+
+
+@compiled(nogil=True)
+def _sweep(columns, ids, at, claim, out):  # type: ignore[no-untyped-def]
+    """Which candidates `ids` the dual vector rules out beside what is held: 1 in `out`, their gains in `at.s`."""
+    value, size, held, target = claim
+    scores_above(columns.X, columns.center, columns.norms, ids, at.v, at.s)
+    count = 0
+    for t in range(ids.size):
+        gain = gains(at.s[t], columns.penalty[ids[t]])
+        at.s[t] = gain
+        out[t] = rounded_down(value - gain, size + abs(gain), held + 3) >= target
+        count += out[t]
+    return count
+
+
+@compiled(nogil=True)
+def _keep(grid, at, ruled):  # type: ignore[no-untyped-def]
+    """Store the dual vector."""
+    total = ruled.totals[0]
+    d = total.duals
+    total.bytes, ruled.top[d], ruled.width[d] = pack(
+        at.whole, grid.c, at.q[0], grid.weighted, ruled.packed, total.bytes
+    )
+    ruled.ends[d], ruled.grid[d] = total.bytes, at.q[0]
+    total.duals += 1
+
+
+@compiled(nogil=True)
+def _without(left, count, out):  # type: ignore[no-untyped-def]
+    """Drop those of the first `count` that `out` marks, in their order; returns how many are left."""
+    kept = 0
+    for t in range(count):
+        if not out[t]:
+            left[kept] = left[t]
+            kept += 1
+    return kept
+
+
+@compiled(nogil=True)
+def _by_selection(given, inside, target, ruled):  # type: ignore[no-untyped-def]
+    """Rule out what the dual vector of the SVM on S alone does, and sort the others, the largest gain first."""
+    _, columns, samples, grid, steering = given
+    total = ruled.totals[0]
+    at = _place_of(samples, inside.size, max(ruled.left.size, inside.size))
+    _write_rows(columns, inside, samples, grid.size, at)
+    at.state[0] = steering.rho
+    value, size = _rule_out(given, inside, at, target, np.inf)
+    total.steps += np.int64(at.state[2])
+    is_empty = value > -np.inf
+    if not is_empty:
+        value, size = _proven(given, inside, at, grid.bits)
+    out = np.zeros(ruled.left.size, np.int8)
+    left = ruled.left[: total.left]
+    found = _sweep(columns, left, at, Claim(value, size, inside.size, target), out)
+    if is_empty:
+        total.empty = total.duals
+    if is_empty or found > 0:
+        _keep(grid, at, ruled)
+    kept = 0
+    for t in range(left.size):
+        if not out[t]:
+            left[kept], at.s[kept] = left[t], -at.s[t]
+            kept += 1
+    total.left = kept
+    sort_up(at.s[:kept], left[:kept])
+    return at
+
+
+@compiled(nogil=True)
+def _share(given, at, claim, ruled, ids, out):  # type: ignore[no-untyped-def]
+    """Try a dual vector on the candidates but the first, which it rules out: on a few, and if it pays on all."""
+    columns, steering = given.columns, given.steering
+    total = ruled.totals[0]
+    left = ruled.left[: total.left]
+    count = left.size
+    for t in range(count):
+        out[t] = t == 0
+    step = max(1, (count - 1) // steering.probed)
+    few = 0
+    for t in range(1, count, step):
+        ids[few] = left[t]
+        few += 1
+    marks = np.empty(few, np.int8)
+    found = _sweep(columns, ids[:few], at, claim, marks)
+    if step > 1 and found * steering.worth >= few:
+        _sweep(columns, left[1:], at, claim, out[1:])
+    else:
+        for t in range(few):
+            out[1 + t * step] = marks[t]
+    total.left = _without(left, count, out)
+
+
+@compiled(nogil=True)
+def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def]
+    """Rule out the completions of a selection S by one more column.
+
+    Parameters
+    ----------
+    given : Given
+    inside : (d,) int64, the columns of S
+    target : a completion is ruled out once its value is proven to be this at least
+    ruled : Ruled, with ``totals.left`` candidates, none of them in S, and no dual vectors
+    stop : (1,) int8, set from outside to give up
+    """
+    _, columns, samples, grid, steering = given
+    total = ruled.totals[0]
+    first = _by_selection(given, inside, target, ruled)
+    d = inside.size
+    at = _place_of(samples, d + 1, max(ruled.left.size, d + 1))
+    ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
+    out = np.empty(ruled.left.size, np.int8)
+    copy_to(inside, ids)
+    _write_rows(columns, inside, samples, grid.size, first)
+    for i in range(samples.y.size):
+        for r in range(d):
+            at.A[i, r] = first.A[i, r]
+        if samples.bias:
+            at.A[i, d + 1] = first.A[i, d]
+    held = 0.0
+    for r in range(d):
+        held += columns.penalty[inside[r]]
+    root = np.sqrt(grid.size)
+    while total.left > 0:
+        j = ruled.left[0]
+        if stop[0] != 0 or total.duals == ruled.ends.size:
+            total.why = STOPPED if stop[0] != 0 else FULL
+            return
+        ids[d] = j
+        write_column(columns.X, j, columns.off[j], root, samples.y, at.A[:, d])
+        for r in range(d):
+            at.u[r] = first.u[r]
+        at.u[d] = 0.0
+        if samples.bias:
+            at.u[d + 1] = first.u[d]
+        copy_to(first.alpha, at.alpha)
+        at.state[0], at.state[1], at.state[2] = steering.rho, 0.0, 0.0
+        until = (target - held - columns.penalty[j]) * (1.0 + steering.beyond) / grid.size
+        value, size = _rule_out(given, ids, at, target, until)
+        total.solved += 1
+        total.steps += np.int64(at.state[2])
+        if not value > -np.inf:
+            total.why = ABOVE
+            return
+        value += gains(at.s[d], columns.penalty[j])
+        _keep(grid, at, ruled)
+        _share(given, at, Claim(value, size, d, target), ruled, few, out)
+    total.why = DONE
