@@ -21,9 +21,9 @@ from mipfs.atoms import Atoms, merged, same_data, split_squares
 from mipfs.atoms.features import Features
 from mipfs.data.block import Block
 from mipfs.data.bounds import settled
-from mipfs.data.checks import anywhere, as_numbers
+from mipfs.data.checks import anywhere
 from mipfs.data.instance import Instance, nearest
-from mipfs.data.ranges import check_C, check_penalties
+from mipfs.data.ranges import check_C, penalties
 from mipfs.errors import UsageError
 from mipfs.kernels.bound import U
 from mipfs.losses import get_loss, loss_of
@@ -364,23 +364,12 @@ class Problem:
     @cached_property
     def penalty(self) -> Array:
         """c of (P), shape (p,): `lam` plus the data's ``[penalty]``."""
-        p = self.atoms.count
-        if isinstance(self.lam, (int, float)) and self.lam == 0 and not self.data.penalty:
-            return np.broadcast_to(0.0, (p,))  # costs no memory
-        c = np.zeros(p)
-        if isinstance(self.lam, Mapping):
-            c[self.atoms_of(list(self.lam))] = [
-                checked(f"lambda of {name!r}", v, float) for name, v in self.lam.items()
-            ]
-        else:
-            values = as_numbers(self.lam, "lambda")
-            if values.shape not in ((), (p,)):
-                raise UsageError(f"lambda has shape {values.shape}; it must be one number or {p} of them")
-            c += values
-        if self.data.penalty:
-            c[self.data.columns_of(list(self.data.penalty))] += list(self.data.penalty.values())
-        check_penalties(c, self.atoms.names)
-        return c
+        own = self.data.penalty
+        if isinstance(self.lam, (int, float)) and self.lam == 0 and not own:
+            return np.broadcast_to(0.0, (self.atoms.count,))  # costs no memory
+        by_name = [(self.atoms_of(list(self.lam)), self.lam)] if isinstance(self.lam, Mapping) else []
+        by_name += [(self.data.columns_of(list(own)), own)] if own else []
+        return penalties(self.lam, self.atoms.names, by_name)
 
     @cached_property
     def has_penalty(self) -> bool:

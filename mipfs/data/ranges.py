@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mipfs.data.checks import as_float
+from mipfs.data.checks import as_float, as_numbers
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
-from mipfs.plumbing.declared import shown
+from mipfs.plumbing.declared import checked, shown
 
 LEAST_C, LARGEST_C = 1e-100, 1e20
 """Range of every C_i and penalty, and of Σ C_i: below, squares underflow; HiGHS and SCIP take 1e20 for infinity."""
@@ -30,6 +31,28 @@ def check_C(given: Any, weights: Array) -> None:
             f"{loss} is beyond what floating point carries: every C_i must be at least {LEAST_C:g}, and their sum, "
             f"here {high:g}, at most {LARGEST_C:g}"
         )
+
+
+def penalties(
+    lam: Any, names: Sequence[str], by_name: Sequence[tuple[npt.NDArray[np.int64], Mapping[str, float]]]
+) -> Array:
+    """The penalties of p atoms: `lam` for all or for each, unless it is by name, plus those by name at positions.
+
+    Raises
+    ------
+    UsageError
+        A penalty that is no number, is negative or beyond the range, or another number of them.
+    """
+    c = np.zeros(len(names))
+    if not isinstance(lam, Mapping):
+        values = as_numbers(lam, "lambda")
+        if values.shape not in ((), c.shape):
+            raise UsageError(f"lambda has shape {values.shape}; it must be one number or {c.size} of them")
+        c += values
+    for ids, given in by_name:
+        c[ids] += [checked(f"lambda of {name!r}", value, float) for name, value in given.items()]
+    check_penalties(c, names)
+    return c
 
 
 def check_penalties(c: Array, names: Sequence[str]) -> None:
