@@ -36,7 +36,8 @@ class Groups(Atoms):
     ----------
     data : Instance
     groups : mapping of name to features, by name or by position (0-based), optional
-        Default: the groups of the data. A feature in no group cannot be selected.
+        Default: the groups of the data, and every feature that is in none of them as a group of its own, by its name.
+        Of groups that are given, a feature in none cannot be selected.
     scaling : {"none", "norm"} or (count,) array-like of finite numbers >= 0
         λ_g: 1, or 1/‖X_g‖_F (of centred columns; 0 for a group of zero columns, which is never selected), or
         as given.
@@ -61,7 +62,7 @@ class Groups(Atoms):
         groups: Mapping[str, Sequence[str | int]] | None = None,
         scaling: Scaling = "none",
     ) -> None:
-        given: Mapping[str, Sequence[str | int]] = data.groups if groups is None else groups
+        given: Mapping[str, Sequence[str | int]] = _with_single_features(data) if groups is None else groups
         if not given:
             raise UsageError("no groups are given, and the data has none; list them under [groups] or pass groups=")
         self.data = data
@@ -122,6 +123,19 @@ class Groups(Atoms):
     def _sums(self, values: Array) -> Array:
         """Σ_{j in g} of one number per feature."""
         return np.add.reduceat(values[self._members], self._starts)
+
+
+def _with_single_features(data: Instance) -> Mapping[str, Sequence[str]]:
+    """The groups of the data, if it has any, and a group for every feature in none of them: numbers beside words."""
+    inside = {name for members in data.groups.values() for name in members}
+    alone = [name for name in data.feature_names if name not in inside] if data.groups else []
+    for name in alone:
+        if name in data.groups:
+            raise UsageError(
+                f"a group and a feature in no group are both called {name!r}; give the group another name or list the "
+                "feature in a group"
+            )
+    return {**data.groups, **{name: (name,) for name in alone}}
 
 
 def columns_at(ids: Ids, starts: Integers, sizes: Integers, scale: Array, among: Integers | None = None) -> Columns:

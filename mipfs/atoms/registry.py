@@ -54,7 +54,12 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "features": Kind("mipfs.atoms.features", "Features", "single features, as without atoms=", "Aytug 2015"),
-    "groups": Kind("mipfs.atoms.groups", "Groups", "the groups of the data", "Tan 2014, 4.2"),
+    "groups": Kind(
+        "mipfs.atoms.groups",
+        "Groups",
+        "the groups of the data; a feature in none is one itself",
+        "Tan 2014, 4.2",
+    ),
     "additive-hik": Kind(
         "mipfs.atoms.intersection",
         "Intersection",

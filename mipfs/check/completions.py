@@ -39,7 +39,7 @@ class Completions:
         moved[columns.far] -= columns.off[columns.far, None]
         self._duals, self._moved, self._norms = duals, moved, columns.norms
         self._center = statement.data.center - columns.off
-        self._is_moved = bool(np.any(self._center)) and not statement.bias  # with a bias Σv is zero
+        self._is_moved = bool(np.any(self._center)) and not statement.is_balanced
         self._penalty = statement.penalty
 
     @classmethod

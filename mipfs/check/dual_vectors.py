@@ -151,8 +151,7 @@ class Duals:
             center = self.statement.data.center[at : at + columns.norms.size] - columns.off
             omega = columns.pulled(X, v)
             radius = self.gamma * np.outer(lengths, columns.norms) + self.n * 2.0**-1074
-            free = self.statement.bias and self.statement.constant is None
-            if np.any(center) and not free:  # with a free bias the total is zero
+            if np.any(center) and not self.statement.is_balanced:
                 shift = np.outer(total, center)
                 most = np.outer(weight, np.abs(center))
                 radius += 4 * U * (np.abs(omega) + np.abs(shift)) + (0.0 if self.is_exact else self.gamma * most)

@@ -199,6 +199,11 @@ class Statement:
         self.low, self.high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
         self.by_row = self.A.tocsr()
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether Σ v = 0 for every feasible dual vector: of a free intercept, not of one that has a cost."""
+        return self.bias and self.constant is None
+
     def ids(self, names: Any) -> Integers:
         """Positions of the named atoms."""
         return _places(names, self.atoms.index)

@@ -72,8 +72,13 @@ def test_the_groups_of_the_data_are_the_default() -> None:
     X, y = draw(1, 10, 4)
     data = Instance.from_arrays(X, y, groups={"left": ["x1", "x2"], "right": ["x4"]})
     atoms = Groups(data)
-    assert atoms.names == ("left", "right")
+    assert atoms.names == ("left", "right", "x3")  # a feature in no group is one itself
     np.testing.assert_array_equal(atoms.columns([1, 0]).ids, [3, 0, 1])
+    np.testing.assert_array_equal(atoms.columns([2]).ids, [2])
+    assert atoms.on(data).names == atoms.names
+    assert Groups(data, {"left": ["x1"]}).names == ("left",)
+    with pytest.raises(UsageError, match="a group and a feature in no group are both called 'x3'"):
+        Groups(Instance.from_arrays(X, y, groups={"x3": ["x1"]}))
     np.testing.assert_array_equal(atoms.columns([]).ids, [])
     with pytest.raises(UsageError, match="no groups are given, and the data has none"):
         Groups(Instance.from_arrays(X, y))
