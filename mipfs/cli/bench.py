@@ -72,7 +72,7 @@ def bench(
     from mipfs import readers
     from mipfs.cli.output import check_page, check_target
     from mipfs.errors import UsageError
-    from mipfs.lab.studies.bench import check_complete
+    from mipfs.lab.studies.bench import check_no_benchmark
     from mipfs.lab.studies.bench_plot import check_plot
 
     check_target(output, data_file)
@@ -83,7 +83,7 @@ def bench(
     if resume and output in (None, "-"):
         raise UsageError("--resume goes on with a file; name it with -o FILE")
     if output not in (None, "-") and not resume:
-        check_complete(str(output))
+        check_no_benchmark(str(output))
     given = {
         "methods": methods,
         "M": M,

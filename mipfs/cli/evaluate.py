@@ -28,8 +28,8 @@ def evaluate(
 
     check_target(json, point_files.split(result_file)[0], data_file)
     result = point_files.load(result_file)
-    # --scale and --positive change nothing here: the classifier is on the user's scale and knows its labels.
-    document = score(result, labelled(result, data_file, label))
+    # --scale changes nothing here: the classifier is on the user's scale.
+    document = score(result, labelled(result, data_file, label), positive)
     if json is not None:
         write_json(document, json)
     if json != "-" and not quiet:
@@ -57,7 +57,9 @@ def _show(document: dict[str, Any]) -> None:
         found = document["measure"]
         values += [(found["name"], "undefined" if found["value"] is None else f"{found['value']:.4f}")]
     values = list(dict(values).items())  # F1 once
-    show_pairs([("samples", str(document["n_samples"])), *((n.replace("_", " "), v) for n, v in values)])
+    negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
+    head = [("samples", str(document["n_samples"])), ("positive class", positive)]
+    show_pairs([*head, *((n.replace("_", " "), v) for n, v in values)])
     negative, positive = (str(document["labels"][name]) for name in ("negative", "positive"))
     cells = {name: str(count) for name, count in document["confusion"].items()}
     show_table(

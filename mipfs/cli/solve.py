@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -216,10 +216,12 @@ def _cluster(address: str | None, driver: str) -> Iterator[dict[str, Any]]:
         client.close()
 
 
-def _check_pool(asked: Iterable[str], driver: str) -> None:
-    """Refuse a driver that finds no near-optimal supports."""
+def _check_pool(asked: Mapping[str, float], driver: str) -> None:
+    """Refuse a driver that finds no near-optimal supports, and 2 where 2% is meant."""
     from mipfs import drivers
 
+    if asked.get("pool_gap", 0.0) >= 1.0:
+        raise UsageError(f"--pool-gap {asked['pool_gap']:g}: it is a relative gap below 1, and 0.02 is 2%")
     if not hasattr(drivers.get_driver(driver).Options, "pool_gap"):
         names = " and ".join("--" + name.replace("_", "-") for name in asked)
         raise UsageError(f"{names}: driver {driver!r} finds no near-optimal supports; give --driver branch")

@@ -27,6 +27,8 @@ from mipfs.readers.table import Table
 from mipfs.readers.table_chunks import named
 
 MB = 1 << 20
+CODES_AT_ONCE = 1 << 20
+"""Rows whose classes are counted together."""
 
 
 def finish(
@@ -146,9 +148,13 @@ def _write_samples(
     n = int(state["rows"])
     given = np.array(state["labels"])
     lines = None if None in state["first"] else np.array(state["first"])
-    signs, labels = map_labels(Table(None, given, lines=lines), state["positive"], source)
+    codes = np.memmap(folder / "codes.bin", dtype="i1", mode="r")
+    counts = np.zeros(given.size, dtype=np.int64)
+    for at in range(0, n, CODES_AT_ONCE):
+        counts += np.bincount(codes[at : at + CODES_AT_ONCE], minlength=given.size)
+    signs, labels = map_labels(Table(None, given, lines=lines), state["positive"], source, counts)
     found = {}
-    arrays = {"y": signs[np.memmap(folder / "codes.bin", dtype="i1", mode="r")]}
+    arrays = {"y": signs[codes]}
     has_bags, has_weights = state["has"]
     if has_bags:
         arrays["bags"] = np.memmap(folder / "bags.bin", dtype="<i8", mode="r")

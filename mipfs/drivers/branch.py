@@ -35,7 +35,7 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.boolean_node import Relaxation
 from mipfs.inner.completions import Completions, are_few, first_places
 from mipfs.inner.rows_node import prices_suffice
-from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Names, Natural, Seconds
 from mipfs.pointers import Step
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
@@ -93,7 +93,7 @@ class Options(Declared):
         Whoever else explores the nodes (`mipfs.drivers.executor`), for one run at a time.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None

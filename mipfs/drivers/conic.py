@@ -21,7 +21,7 @@ from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.kernels.bound import added, gains, rounded_down
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, scattered
-from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
+from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import Cut, Dual, cut_from_dual, decoded, dual_value_below
 from mipfs.result.result import StopReason
@@ -56,7 +56,7 @@ class Options(Declared):
         Makes the `Formulation` of the problem; by default that of its own formulation, or ``boolean``.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None
     declare: Callable[[Problem], Formulation] | None = field(default=None, repr=False)

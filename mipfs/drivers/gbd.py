@@ -29,7 +29,7 @@ from mipfs.errors import UsageError
 from mipfs.inner import boolean
 from mipfs.inner.subproblem import Subproblem
 from mipfs.plumbing.arrays import Array, mask_of
-from mipfs.plumbing.declared import Count, Declared, Excess, Names, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Excess, Gap, Names, Natural, Seconds
 from mipfs.proof.cuts import CutPool
 from mipfs.proof.evidence import COMBINED_SLACK, WIDE_WEIGHT_RATIO, Evidence, Record
 from mipfs.proof.saved import restored_cuts
@@ -75,7 +75,7 @@ class Options(Declared):
         (`mipfs.lab.shelf.conic_subproblem`), for losses that are a sum over the samples.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None
     start: Names | None = None

@@ -31,7 +31,7 @@ from mipfs.inner.proximal import FaceProximal, Proximal
 from mipfs.inner.restricted import Cutting, Pool, Restricted, Solution, feasible
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Gap, Natural, Seconds, Share
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -89,7 +89,7 @@ class Options(Declared):
         cardinality row.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     T: Count | None = None
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None

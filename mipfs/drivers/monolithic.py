@@ -22,7 +22,7 @@ from mipfs.formulation.program import check_size
 from mipfs.inner.subproblem import Subproblem, compile_for
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import scattered
-from mipfs.plumbing.declared import Declared, Natural, Seconds, Share
+from mipfs.plumbing.declared import Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.proof.cuts import CutPool
 from mipfs.run.run import Run, Steps
@@ -49,7 +49,7 @@ class Options(Declared):
         SCIP's random seed.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None
     seed: Natural = 0

@@ -34,7 +34,7 @@ from mipfs.inner.inner_layer import Bundle, Inner
 from mipfs.inner.restricted import Pool, Solution
 from mipfs.measures.base import Violated
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.plumbing.declared import Count, Declared, Natural, Seconds, Share
+from mipfs.plumbing.declared import Count, Declared, Gap, Natural, Seconds
 from mipfs.problem import Problem
 from mipfs.result.result import StopReason
 from mipfs.run.checkpoint import taken_up
@@ -73,7 +73,7 @@ class Options(Declared):
         (`mipfs.inner.inner_layer`). Where S has rows it is the latter in either case.
     """
 
-    gap: Share = 1e-4
+    gap: Gap = 1e-4
     T: Count | None = None
     time_limit: Seconds | None = None
     iteration_limit: Natural | None = None

@@ -57,6 +57,7 @@ class Within:
     above, below : ends that do not
     of : str, what the number counts or measures, such as "seconds"
     finite : bool, whether infinity is refused
+    hint : str, what else a message says
     """
 
     least: float = -math.inf
@@ -65,6 +66,7 @@ class Within:
     below: float = math.inf
     of: str = ""
     finite: bool = True
+    hint: str = ""
 
     def __contains__(self, value: float) -> bool:
         if math.isinf(value):
@@ -83,11 +85,8 @@ class Within:
             return what if positive or math.isinf(low) else f"{what} {'>' if opens == '(' else '>='} {low:g}"
         if positive or math.isinf(low):
             return f"{what} {'below' if closes == ')' else 'up to'} {high:g}"
-        return (
-            f"{what} from {low:g} to {high:g}"
-            if opens + closes == "[]"
-            else f"{what} in {opens}{low:g}, {high:g}{closes}"
-        )
+        inside = f"from {low:g} to {high:g}" if opens + closes == "[]" else f"in {opens}{low:g}, {high:g}{closes}"
+        return f"{what} {inside}; {self.hint}" if self.hint else f"{what} {inside}"
 
 
 ANY = Within(finite=False)
@@ -98,6 +97,8 @@ Positive = Annotated[float, Within(above=0)]
 Excess = Annotated[float, Within(0)]
 """A relative gap, say, as large as one likes."""
 Share = Annotated[float, Within(0, below=1)]
+Gap = Annotated[float, Within(0, below=1, hint="0.02 is 2%")]
+"""A relative gap: 2 for 2% would ask for nothing, or for everything."""
 Seconds = Annotated[float, Within(0, of="seconds", finite=False)]
 """Infinite where there is no limit."""
 Seed = Natural
@@ -159,6 +160,8 @@ def checked(name: str, value: Any, hint: Any) -> Any:
         found = _taken(value, kind)
         if found is not _REFUSED:
             return found
+    if isinstance(value, str) and any(_holds_names(kind) for kind in several):
+        return (value,)  # one name where a list of them is meant
     said = f"{shown_name(name)} = {shown(value)}"
     kinds = [kind for kind in several if kind is not types.NoneType]
     if all(get_origin(kind) is Literal for kind in kinds):
@@ -259,6 +262,11 @@ def _sequence(value: Any, kind: Any) -> Any:
     if not all(_is_one_of(one, inner) for one in items):
         return _REFUSED
     return value if is_long else items
+
+
+def _holds_names(kind: Any) -> bool:
+    """Whether it is a kind of list of names."""
+    return (get_origin(kind) or kind) in SEQUENCES and str in (_apart(one)[0] for one in get_args(kind))
 
 
 def _is_one_of(value: Any, hint: Any) -> bool:

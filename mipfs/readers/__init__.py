@@ -18,7 +18,7 @@ from mipfs.errors import UsageError
 from mipfs.plumbing.declared import declared
 from mipfs.readers.advice import advise_scale
 from mipfs.readers.beside import check_count, read_names
-from mipfs.readers.columns import LABEL, Label
+from mipfs.readers.columns import LABEL, Label, without_ids
 from mipfs.readers.csv_file import read_csv
 from mipfs.readers.files import Width, format_of
 from mipfs.readers.frames import FRAME, from_frame, is_frame
@@ -43,6 +43,7 @@ def read(
     label: Any = None,
     positive: str | float | bool | None = None,
     n_features: Width | None = None,
+    words: Sequence[str] | None = None,
 ) -> Instance:
     """Read a data file and the .toml of the same stem beside it, or a data frame.
 
@@ -62,9 +63,14 @@ def read(
         The label column of a data frame (whose names may be numbers), CSV and Parquet (default ``label``) or array of
         npz (default ``y``), which may stand in a file of its own, ``y.npy``.
     positive : str or number, optional
-        The label that becomes +1. Default: the larger number, or the last in sorted order.
+        The label that becomes +1. Default: ``[data] positive`` of the .toml; else the larger number; else a word such
+        as yes, true, bad, default or malignant (`mipfs.readers.labels.WORDS`); else the rarer class; else the last in
+        sorted order.
     n_features : int, optional
         For svmlight: how many features there are, when the largest index is not the last of them.
+    words : sequence of str, optional
+        Columns of words that are features although they differ in most rows, as IDs do, which are left out otherwise;
+        default: ``[data] words`` of the .toml.
 
     Returns
     -------
@@ -112,6 +118,8 @@ def read(
     else:
         sidecar = Sidecar.beside(path)
         table, names = _load(path, sidecar, label, n_features, labelled=True)
+    if table.signs is None:
+        table, names = without_ids(table, names, sidecar.words if words is None else words, path)
     index = NumberedIndex(names) if isinstance(names, Numbered) else {name: j for j, name in enumerate(names)}
     asked = sidecar.positive if positive is None else positive
     y, labels = map_labels(table, asked, path) if table.signs is None else signed(table, positive, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ MOST_NAMED = 40
 """Columns that a message lists."""
 MOST_WORDS = 20
 """Words of a column from which on it is doubted that they are categories."""
+_ORDINARY = "write numbers as 1234.5 (no currency, unit or decimal comma)"
 MOST_CHARACTERS = 30
 """Characters of a cell that a message repeats."""
 
@@ -78,7 +80,8 @@ def to_table(
             blocks.append(sparse.csc_array(values.astype(np.float64)[:, None]))
             continue
         words, codes = np.unique(values, return_inverse=True)
-        _warn_of_many(name, values, words, path)
+        if not tells_rows_apart(len(words), len(values)):
+            _warn_of_many(name, values, words, path)
         groups[name] = tuple(f"{name}={word}" for word in words)
         features += groups[name]
         rows = np.arange(len(values))
@@ -125,16 +128,67 @@ def _is_number(name: str) -> bool:
     return True
 
 
+def tells_rows_apart(words: int, rows: int) -> bool:
+    """Whether a column of words is hardly one of categories: more than `MOST_WORDS`, different in most rows."""
+    return words > MOST_WORDS and rows < 2 * words
+
+
+def without_ids(table: Table, names: Sequence[str], keep: Sequence[str], path: Path) -> tuple[Table, Sequence[str]]:
+    """A table, and the names of its features, without columns of words that tell its rows apart, as IDs do.
+
+    A classifier learns nothing of a new row from the ID of another. `keep` are columns that are features all the same.
+
+    Raises
+    ------
+    DataError
+        `keep` has a name that is no column of words, or no feature is left.
+
+    Warns
+    -----
+    DataWarning
+        For every column that is left out.
+    """
+    for name in keep:
+        if name not in table.groups:
+            there = ", ".join(map(repr, [*table.groups][:MOST_NAMED])) or "none"
+            raise DataError(f"no column of words is called {name!r}", f"columns of words are: {there}", path=path)
+    n = table.X.shape[0]
+    left_out = [one for one in table.groups if one not in keep and tells_rows_apart(len(table.groups[one]), n)]
+    if not left_out:
+        return table, names
+    gone = {feature for one in left_out for feature in table.groups[one]}
+    held = [j for j, name in enumerate(names) if name not in gone]
+    for one in left_out:
+        words = table.groups[one]
+        warnings.warn(
+            f"{path}: column {one!r} holds {len(words)} different words in {n} rows, such as "
+            f"{_example(words[0][len(one) + 1 :])!r}, as IDs and dates do, and is left out; {_ORDINARY}, or name it "
+            f"under [data] words in the .toml beside the data (words=[{one!r}] in Python) to keep it",
+            DataWarning,
+            stacklevel=3,
+        )
+    if not held:
+        raise DataError("no feature column", "give at least one column beside the labels", path=path)
+    groups = {one: members for one, members in table.groups.items() if one not in left_out}
+    kept = tuple(names[j] for j in held)
+    part = table.X[:, held]
+    X = compact(sparse.csc_array(part)) if sparse.issparse(part) else np.asfortranarray(part)
+    return replace(table, X=X, names=kept, groups=groups), kept
+
+
+def _example(value: Any) -> str:
+    return str(value) if len(str(value)) <= MOST_CHARACTERS else f"{str(value)[:MOST_CHARACTERS]}..."
+
+
 def _warn_of_many(name: str, values: npt.NDArray[Any], words: npt.NDArray[Any], path: Path) -> None:
     """Say so when words are hardly categories: numbers with a sign to them, dates, IDs."""
     count = len(words)
     n = len(values)
     if count <= MOST_WORDS and not 2 < count <= n < 2 * count:
         return
-    example = str(values[0]) if len(str(values[0])) <= MOST_CHARACTERS else f"{str(values[0])[:MOST_CHARACTERS]}..."
     warnings.warn(
-        f"{path}: column {name!r} holds {count} different words in {n} rows, such as {example!r}, and makes a feature "
-        "of each; write numbers as 1234.5 (no currency, unit or decimal comma), and leave out IDs and dates",
+        f"{path}: column {name!r} holds {count} different words in {n} rows, such as {_example(values[0])!r}, and "
+        f"makes a feature of each; {_ORDINARY}, and leave out IDs and dates",
         DataWarning,
         stacklevel=2,
     )

@@ -6,20 +6,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError, LabelError
 from mipfs.plumbing.arrays import Array
 from mipfs.readers.table import Table
 
+WORDS = frozenset(
+    {
+        *("yes", "y", "true", "t", "positive", "pos", "present", "case", "event"),
+        *("bad", "default", "defaulted", "fraud", "fraudulent", "spam", "churn", "churned", "attack"),
+        *("malignant", "sick", "ill", "disease", "diseased", "abnormal", "dead", "died"),
+        *("anomaly", "outlier", "defect", "defective", "failure", "failed", "fault"),
+    }
+)
+"""Words for the class that one looks for, in any case: of two classes of words the one that is here is +1."""
 
-def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
-    """Map two distinct labels: the larger number, or the last in sorted order, is +1 unless `positive` says so.
+
+def map_labels(
+    table: Table, positive: Any, path: Path, counts: npt.NDArray[np.int64] | None = None
+) -> tuple[Array, Labels]:
+    """Map two distinct labels: `positive` is +1; else the larger number, else a word of `WORDS`, else the rarer class.
+
+    Of two words of `WORDS`, or none, in as many rows it is the last in sorted order.
 
     Parameters
     ----------
     table : Table with labels
     positive : str or number, optional
+    counts : (n,) rows that every label of the table stands for, where it holds each label once
 
     Returns
     -------
@@ -31,7 +47,7 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
         One class or more than two (with the line of the third), or `positive` is not one of the two.
     """
     assert table.labels is not None
-    classes, first = np.unique(table.labels, return_index=True)
+    classes, first, codes = np.unique(table.labels, return_index=True, return_inverse=True)
     shown = [repr(_plain(value)) for value in classes[:5]]
     if len(classes) == 0:
         raise DataError("no samples", "give at least one sample of each class", path=path)
@@ -42,7 +58,7 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
         message = f"{len(classes)} different labels ({', '.join(shown)}{', ...' if len(classes) > 5 else ''})"
         message += f"; the third is {_plain(table.labels[third])!r}{_row(table, third)}"
         raise LabelError(message, "keep two classes", path=path, line=_line(table, third))
-    chosen = 1
+    chosen = _default(classes, np.bincount(codes, weights=counts)) if positive is None else 1
     if positive is not None:
         matches = [k for k in range(2) if _same(classes[k], positive)]
         if not matches:
@@ -54,6 +70,20 @@ def map_labels(table: Table, positive: Any, path: Path) -> tuple[Array, Labels]:
         chosen = matches[0]
     labels = Labels(negative=_plain(classes[1 - chosen]), positive=_plain(classes[chosen]))
     return np.where(table.labels == classes[chosen], 1.0, -1.0), labels
+
+
+def _default(classes: npt.NDArray[Any], rows: npt.NDArray[Any]) -> int:
+    """Which of two classes is +1 where nobody says so."""
+    try:
+        numbers = [float(one) for one in classes]
+        if numbers[0] != numbers[1]:
+            return int(numbers[1] > numbers[0])  # NaN is no label
+    except (TypeError, ValueError):
+        pass
+    known = [str(one).strip().casefold() in WORDS for one in classes]
+    if known[0] != known[1]:
+        return int(known[1])
+    return int(rows[1] <= rows[0])
 
 
 def apply_labels(table: Table, labels: Labels, path: Path) -> Array:

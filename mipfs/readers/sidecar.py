@@ -18,7 +18,7 @@ from mipfs.errors import DataError, UsageError
 from mipfs.readers.files import description_of, opened
 
 TABLES: dict[str, tuple[str, ...] | None] = {
-    "data": ("label", "positive", "scale", "source", "licence"),
+    "data": ("label", "positive", "scale", "words", "source", "licence"),
     "features": ("names",),
     "cost": None,
     "penalty": None,
@@ -92,6 +92,11 @@ class Sidecar:
     def scale(self) -> Scaling | None:
         """The scaling that the data asks for."""
         return cast(Scaling | None, self._of("data", "scale"))
+
+    @property
+    def words(self) -> list[str]:
+        """The columns of words that are features although they tell rows apart."""
+        return cast(list[str], self._of("data", "words") or [])
 
     @property
     def names(self) -> list[str] | None:
@@ -222,6 +227,8 @@ class Sidecar:
             self.fail(f"[data] scale is {self.scale!r}", f"write one of {', '.join(SCALINGS)}", "data", "scale")
         if not isinstance(self.positive, (str, int, float, type(None))):
             self.fail(f"[data] positive is {self.positive!r}", "write one of the two labels", "data", "positive")
+        if self._of("data", "words") is not None:
+            self.name_list(self._of("data", "words"), "[data] words", "data", "words")
         if self.names is not None:
             self.name_list(self.names, "[features] names", "features", "names")
 

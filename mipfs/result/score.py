@@ -10,13 +10,25 @@ from mipfs.measures import value
 from mipfs.result.result import Result
 
 
-def score(result: Result, data: Instance) -> dict[str, Any]:
+def score(result: Result, data: Instance, positive: Any = None) -> dict[str, Any]:
     """Accuracy and its relatives of the classifier; a ratio whose denominator is zero is None.
 
-    The positive class is the one that the result calls positive.
+    The positive class is the one that the result calls positive, or `positive`, the other one. The measure that a
+    result was selected for is about the result's own, and left out for the other.
+
+    Raises
+    ------
+    UsageError
+        `positive` is neither of the two classes.
     """
     found = result.decision_function(data) > 0
     truth = data.y > 0
+    negative, own = (result.labels[side] for side in ("negative", "positive"))
+    is_other = positive is not None and not same_label(own, positive)
+    if is_other:
+        if not same_label(negative, positive):
+            raise UsageError(f"positive = {positive!r} is not one of the labels {negative!r} and {own!r}; name one")
+        found, truth, negative, own = ~found, ~truth, own, negative
     tp = int((found & truth).sum())
     fn = int((~found & truth).sum())
     fp = int((found & ~truth).sum())
@@ -26,7 +38,7 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
     document: dict[str, Any] = {
         "schema": 1,
         "n_samples": len(truth),
-        "labels": {"negative": result.labels["negative"], "positive": result.labels["positive"]},
+        "labels": {"negative": negative, "positive": own},
         "accuracy": _ratio(tp + tn, len(truth)),
         "balanced_accuracy": None if recall is None or specificity is None else (recall + specificity) / 2,
         "precision": _ratio(tp, tp + fp),
@@ -34,7 +46,7 @@ def score(result: Result, data: Instance) -> dict[str, Any]:
         "f1": _ratio(2 * tp, 2 * tp + fp + fn),
         "confusion": {"true_positive": tp, "false_negative": fn, "false_positive": fp, "true_negative": tn},
     }
-    if result.params.get("measure") is not None:
+    if result.params.get("measure") is not None and not is_other:
         document["measure"] = _measure(result, data)
     return document
 
@@ -48,6 +60,14 @@ def _measure(result: Result, data: Instance) -> dict[str, Any]:
     except (DataError, UsageError):
         found = None
     return {"name": name, "value": found}
+
+
+def same_label(label: Any, asked: Any) -> bool:
+    """Whether a class is what was asked for, which a command line gives as text."""
+    try:
+        return float(label) == float(asked)
+    except (TypeError, ValueError, OverflowError):
+        return str(label) == str(asked)
 
 
 def _ratio(part: int, whole: int) -> float | None:

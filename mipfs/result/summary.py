@@ -10,7 +10,7 @@ from mipfs.result.interactions import counted, functions_of
 from mipfs.result.near_report import near_optimal_blocks
 from mipfs.result.prediction import sizes
 from mipfs.result.result import Result, Status, StopReason
-from mipfs.result.words import bounds_in_words
+from mipfs.result.words import bounds_in_words, classes_in_words
 
 BECAUSE = {
     StopReason.GAP_CLOSED: "the gap is closed",
@@ -43,6 +43,8 @@ def summary_blocks(result: Result) -> list[Block]:
         ("driver", f"{result.driver}, {result.seconds:.2f} s" + (f" ({counters})" if counters else "")),
         ("selected", f"{len(result.selected)} of {counted(result)}"),
     ]
+    if result.has_classifier:
+        pairs.append(("classes", classes_in_words(result)))
     if words := constant_words(result):
         pairs.append(("classifier", Alarm(words)))
     if "active" in result.counters:

@@ -122,7 +122,12 @@ def problem_words(result: Result) -> list[str]:
     kind = result.scaling.get("kind") if made is None else made["scaling"]
     ways = {"none": "as they are", "standard": "scaled to mean 0 and variance 1", "unit": "divided by their norms"}
     lines.append(f"The columns of the data are {ways.get(str(kind), str(kind))}.")
-    return lines
+    return lines + ([f"W{classes_in_words(result)[1:]}."] if result.has_classifier else [])
+
+
+def classes_in_words(result: Result) -> str:
+    """Which class a positive weight speaks for."""
+    return f"weights above 0 speak for {result.labels['positive']}, below 0 for {result.labels['negative']}"
 
 
 def bounds_in_words(result: Result) -> list[str]:

@@ -88,7 +88,10 @@ def test_going_on_with_a_file(cli: Cli, tmp_path: Path) -> None:
     other = cli("bench", CREDIT, "--scale", "unit", "--resume", "-o", target)
     assert other.code == 2
     assert "was made with scaling = standard, and unit is asked for" in other.err
-    assert cli("bench", CREDIT, *ASKED, "-o", target, "--quiet").code == 0  # a whole one is made anew
+    before = target.read_bytes()
+    again = cli("bench", CREDIT, *ASKED, "-o", target, "--quiet")  # nor is a finished one lost
+    assert (again.code, target.read_bytes()) == (2, before)
+    assert "holds a finished benchmark of" in again.err
 
 
 @pytest.mark.parametrize(

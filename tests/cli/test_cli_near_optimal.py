@@ -63,6 +63,7 @@ def test_long_lists_are_cut_and_say_so(capsys: pytest.CaptureFixture[str]) -> No
     ("options", "message"),
     [
         (["--pool-gap", "-1"], "pool_gap = -1.0 must be a number >= 0"),
+        (["--pool-gap", "2"], "--pool-gap 2: it is a relative gap below 1, and 0.02 is 2%"),
         (["--pool-size", "0"], "pool_size = 0 must be a whole number >= 1"),
         (["--driver", "kelley", "--pool-gap", "0.1"], "--pool-gap: driver 'kelley' finds no near-optimal supports"),
         (

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+import mipfs
 from mipfs.errors import DataError, DataWarning
 from mipfs.readers.csv_file import read_csv
 
@@ -190,7 +191,7 @@ def test_an_unnamed_column_of_anything_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "n"),
     [
-        ([f"${i}.32" for i in range(382)], 382),
+        ([f"${i}.32" for i in range(15)], 15),
         ([f"2024-01-{i + 1:02}" for i in range(12)], 12),
         ([f"w{i % 21}" for i in range(500)], 500),
     ],
@@ -202,6 +203,30 @@ def test_words_that_are_hardly_categories_are_named(tmp_path, cells, n):
     assert len(caught) == 1
     assert f"{len(set(cells))} different words in {n} rows, such as {cells[0]!r}" in str(caught[0].message)
     assert "no currency, unit or decimal comma" in str(caught[0].message)
+
+
+def test_a_column_of_ids_is_left_out_with_a_word_unless_it_is_named(tmp_path):
+    rows = "".join(f"{i * i},A{i:03},{'uvw'[i % 3]},{i % 2}\n" for i in range(60))
+    path = write(tmp_path, "x,id,kind,label\n" + rows)
+    with pytest.warns(DataWarning, match=r"column 'id' holds 60 different words in 60 rows, such as 'A000'.* left out"):
+        data = mipfs.read(path, scale="none")
+    assert list(data.feature_names) == ["x", "kind=u", "kind=v", "kind=w"]
+    assert set(data.words) == {"kind"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mipfs.read(path, scale="none", words="id").n_features == 64
+        path.with_suffix(".toml").write_text('[data]\nwords = ["id"]\n')
+        assert mipfs.read(path, scale="none").n_features == 64
+    path.with_suffix(".toml").write_text('[data]\nwords = ["ID"]\n')
+    with pytest.raises(DataError, match="no column of words is called 'ID'; columns of words are: 'id', 'kind'"):
+        mipfs.read(path)
+    path.with_suffix(".toml").write_text('[data]\nwords = "id"\n')
+    with pytest.raises(DataError, match=r"\[data\] words is 'id'; write a list of names in quotes"):
+        mipfs.read(path)
+    alone = write(tmp_path, "id,label\n" + "".join(f"A{i:03},{i % 2}\n" for i in range(60)))
+    alone.with_suffix(".toml").unlink()
+    with pytest.warns(DataWarning), pytest.raises(DataError, match="no feature column"):
+        mipfs.read(alone)
 
 
 @pytest.mark.parametrize(

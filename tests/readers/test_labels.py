@@ -27,7 +27,14 @@ def table(labels, lines=True):
         ([2.0, 1.0, 1.0], None, Labels(1, 2), [1, -1, -1]),
         ([10.0, 9.0], None, Labels(9, 10), [1, -1]),
         ([0.5, -0.5], None, Labels(-0.5, 0.5), [1, -1]),
-        (["10", "9"], None, Labels("10", "9"), [-1, 1]),
+        (["10", "9"], None, Labels("9", "10"), [1, -1]),
+        (["good", "bad", "bad"], None, Labels("good", "bad"), [-1, 1, 1]),
+        (["Malignant", "benign", "benign"], None, Labels("benign", "Malignant"), [1, -1, -1]),
+        (["TRUE", "FALSE"], None, Labels("FALSE", "TRUE"), [1, -1]),
+        (["a", "b", "b"], None, Labels("b", "a"), [1, -1, -1]),  # the rarer class
+        (["yes", "bad", "yes"], None, Labels("yes", "bad"), [-1, 1, -1]),  # both are words of the list
+        (["b", "a"], None, Labels("a", "b"), [1, -1]),
+        (["0", "bad", "bad"], None, Labels("0", "bad"), [-1, 1, 1]),
         (["no", "yes"], None, Labels("no", "yes"), [-1, 1]),
         (["no", "yes"], "no", Labels("yes", "no"), [1, -1]),
         ([0.0, 1.0], 0, Labels(1, 0), [1, -1]),

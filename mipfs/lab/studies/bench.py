@@ -266,8 +266,8 @@ def records_of(path: str | Path, data: Instance, asked: Mapping[str, Any]) -> tu
     return records
 
 
-def check_complete(path: str | Path) -> None:
-    """Refuse to begin anew over a benchmark that was left unfinished.
+def check_no_benchmark(path: str | Path) -> None:
+    """Refuse to begin anew over a benchmark, finished or not: it took long.
 
     Raises
     ------
@@ -283,3 +283,6 @@ def check_complete(path: str | Path) -> None:
         raise UsageError(
             f"{path} holds an unfinished benchmark of {len(records)} fits; go on with --resume, or remove it"
         )
+    raise UsageError(
+        f"{path} holds a finished benchmark of {len(records)} fits; name another file, or remove it (--resume shows it)"
+    )

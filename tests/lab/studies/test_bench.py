@@ -23,7 +23,7 @@ from mipfs.errors import DataError, NumericalError, UsageError
 from mipfs.lab import baselines
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.studies import bench_methods, bench_unit, bench_work
-from mipfs.lab.studies.bench import check_complete, load, records_of
+from mipfs.lab.studies.bench import check_no_benchmark, load, records_of
 from mipfs.lab.studies.bench_unit import seed_of
 from mipfs.lab.studies.stability import stability
 from mipfs.plumbing.alarm import TimeUp, alarm
@@ -129,12 +129,13 @@ def test_the_same_wherever_it_runs_and_with_the_records_of_before(tmp_path: Path
     assert some.interrupted
     assert not some.complete
     with pytest.raises(UsageError, match="holds an unfinished benchmark of 4 fits; go on with --resume"):
-        check_complete(target)
+        check_no_benchmark(target)
     asked = {"methods": methods, "M": sizes, "C": C, "folds": 3}
     rest = mipfs.bench(data(), methods, sizes, C=C, folds=3, records=records_of(target, data(), asked))
     assert without_times(rest.document()) == without_times(whole.document())
     rest.save(target)
-    check_complete(target)
+    with pytest.raises(UsageError, match=r"holds a finished benchmark of .* fits; name another file, or remove it"):
+        check_no_benchmark(target)
     assert without_times(list(load(target)[1])) == without_times(list(whole.records))
     wider = mipfs.bench(data(), ["rfe"], [2, 4], C=C, folds=3, records=records_of(target, data(), asked))
     assert wider.rows[0].values == next(r.values for r in whole.rows if (r.method, r.M) == ("rfe", 2))
