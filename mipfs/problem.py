@@ -320,7 +320,7 @@ class Problem:
     def atoms_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
         """Positions of the named atoms; an unknown name is a `UsageError`."""
         for name in names:
-            if name not in self._places:
+            if not isinstance(name, str) or name not in self._places:
                 kind = "feature" if self.selects_features else "atom"
                 raise UsageError(f"no {kind} is called {name!r}; {nearest(name, self.atoms.names)}")
         return np.array([self._places[name] for name in names], dtype=np.int64)

@@ -14,6 +14,8 @@ from mipfs.cli.options import (
     Json,
     Label,
     Param,
+    ParamC,
+    ParamM,
     Positive,
     Quiet,
     Report,
@@ -22,6 +24,7 @@ from mipfs.cli.options import (
     SubjectTo,
     problem_parameters,
     read_options,
+    with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
@@ -30,6 +33,8 @@ from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds,
 def compare(
     data_file: DataFile,
     param: Param = None,
+    M: ParamM = None,
+    C: ParamC = None,
     subject_to: SubjectTo = None,
     nonnegative: Nonnegative = None,
     nonpositive: Nonpositive = None,
@@ -61,7 +66,7 @@ def compare(
     from mipfs.plumbing.signals import held
 
     enter(module or ())
-    params = problem_parameters(param or (), "compare")
+    params = problem_parameters(with_M_and_C(param, M, C), "compare")
     inputs = (data_file, subject_to, *files_of(module))
     check_target(json, *inputs)
     check_page(report, *inputs, outputs=(json,))

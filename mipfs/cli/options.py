@@ -51,6 +51,8 @@ Param = Annotated[
     list[str] | None,
     typer.Option("--param", "-p", metavar="KEY=VALUE", help="M, C, lambda, loss, bias, margin, measure, beta or k."),
 ]
+ParamM = Annotated[str | None, typer.Option("--M", metavar="M", help="At most M features, as -p M=M.")]
+ParamC = Annotated[str | None, typer.Option("--C", metavar="C", help="Loss weight, as -p C=C.")]
 SubjectTo = Annotated[
     str | None,
     typer.Option("--subject-to", metavar="rows.lp", help="Rows over the selection that hold too, an LP file."),
@@ -98,6 +100,11 @@ def parse_params(given: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"-p {text}: {key} was given twice")
         params[name] = parsed
     return params
+
+
+def with_M_and_C(given: Sequence[str] | None, M: str | None, C: str | None) -> list[str]:
+    """What ``-p`` gives, and ``--M`` and ``--C`` as that."""
+    return [*(given or ()), *(f"{name}={value}" for name, value in (("M", M), ("C", C)) if value is not None)]
 
 
 def problem_parameters(given: Sequence[str], command: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from mipfs.cli.options import (
     DataFile,
     Json,
     Label,
+    ParamC,
+    ParamM,
     Positive,
     Quiet,
     Report,
@@ -24,6 +26,7 @@ from mipfs.cli.options import (
     parse_names,
     parse_params,
     read_options,
+    with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.cli.weights import BoxOption, Nonnegative, Nonpositive, WeightBounds, bounded
@@ -43,6 +46,8 @@ def solve(
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", metavar="KEY=VALUE", help="A parameter of MODEL, e.g. -p M=5.")
     ] = None,
+    M: ParamM = None,
+    C: ParamC = None,
     driver: Annotated[
         str | None, typer.Option("--driver", metavar="NAME", help="The algorithm; by default the model's.")
     ] = None,
@@ -124,7 +129,7 @@ def solve(
 
     if not certificate_limit > 0:
         raise UsageError(f"--certificate-limit {certificate_limit:g} must be a number of megabytes > 0, or inf")
-    params = parse_params(param or ())
+    params = parse_params(with_M_and_C(param, M, C))
     model_file = model if model.endswith(".py") else None
     inputs = (data_file, subject_to, validation, model_file, *files_of(module))
     check_target(json, *inputs, pair=True)

@@ -78,6 +78,13 @@ def signs(y: npt.ArrayLike, n: int, training: bool, path: str | None) -> Array:
         raise DataError(f"y has shape {found.shape} for {n} samples", "give one label per sample", path=path)
     odd = np.flatnonzero((np.abs(found) != 1) & (training | ~np.isnan(found)))
     if odd.size:
+        own = np.unique(found)
+        if training and own.size == 2 and not np.isnan(own[1]):  # 0 and 1, or 1 and 2: which one is +1 is the caller's word
+            raise DataError(
+                f"the labels are {own[0]:g} and {own[1]:g}, not -1 and +1",
+                f"give numpy.where(y == {own[1]:g}, 1, -1); mipfs.read and the estimators take any two labels",
+                path=path,
+            )
         raise DataError(f"label {found[odd[0]]:g} in row {odd[0] + 1}", "map the labels to -1 and +1", path=path)
     if training and np.all(found == found[0]):
         raise DataError(f"one class only: every label is {found[0]:+g}", "give samples of both classes", path=path)

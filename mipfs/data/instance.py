@@ -338,7 +338,7 @@ def _numbers(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """A hint for a misspelt name."""
-    close = difflib.get_close_matches(name, list(names[:20000]), n=1)
+    close = difflib.get_close_matches(str(name), list(names[:20000]), n=1)
     if close:
         return f"did you mean {close[0]!r}?"
     return f"features are called like {names[0]!r}" if names else "there are none"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.plumbing.declared import shown
 from mipfs.problem import Problem
 
 MAX_FEATURES = 3_000
@@ -68,16 +69,25 @@ class Formulation:
     def __repr__(self) -> str:
         return f"<Formulation {self.problem.formulation or 'of your own'}, a program in CVXPY; {self.problem}>"
 
-    def with_constraints(self, constraints: Sequence[Any]) -> Formulation:
+    def with_constraints(self, constraints: Any) -> Formulation:
         """A copy with more constraints, affine in σ and in variables of your own: rows of the selection.
 
         Parameters
         ----------
-        constraints : sequence of cvxpy constraints
+        constraints : cvxpy constraint, or list of them
+
+        Raises
+        ------
+        UsageError
+            Something else.
         """
         import cvxpy
 
-        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *constraints]))
+        several = constraints if isinstance(constraints, (list, tuple)) else [constraints]
+        for one in several:
+            if not isinstance(one, cvxpy.constraints.constraint.Constraint):
+                raise UsageError(f"{shown(one)} is no constraint of CVXPY; write one such as sigma[0] + sigma[1] <= 1")
+        return replace(self, cvxpy=cvxpy.Problem(self.cvxpy.objective, [*self.cvxpy.constraints, *several]))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Formulation:
         """A copy by way of a pickle: CVXPY's own renumbers the variables and loses those of the constraints."""

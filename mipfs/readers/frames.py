@@ -73,16 +73,16 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
     if missing.size:
-        row = missing[0] + 1
+        row = _place(frame.index, int(missing[0]))
         more = f", {missing.size} values in all" if missing.size > 1 else ""
         others = [other for other in gaps if other != name]
         more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
-        raise DataError(f"column {name!r} has no value in row {row}{more}", _FILL, path=FRAME)
+        raise DataError(f"column {name!r} has no value at {row}{more}", _FILL, path=FRAME)
     values = np.asarray(series)
     if str(series.dtype) == "category" and not (mixed and values.dtype.kind in "biuf"):
         return as_words(values)
     if values.dtype.kind in "biuf":
-        return _finite(values.astype(np.float64), name)
+        return _finite(values.astype(np.float64), name, frame.index)
     if values.dtype.kind not in "OUST" or values.ndim != 1:
         raise DataError(
             f"column {name!r} has the type {series.dtype}", "give numbers or words, or leave the column out", path=FRAME
@@ -94,12 +94,13 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
         word = int(np.argmax(is_word))
         number = int(np.argmin(is_word))
         raise DataError(
-            f"column {name!r} is {values[word]!r} in row {word + 1} and {values[number]!r} in row {number + 1}",
+            f"column {name!r} is {values[word]!r} at {_place(frame.index, word)} and {values[number]!r} at "
+            f"{_place(frame.index, number)}",
             "make them all numbers or all words (astype)",
             path=FRAME,
         )
     try:
-        return _finite(values.astype(np.float64), name)
+        return _finite(values.astype(np.float64), name, frame.index)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
             f"column {name!r} holds a {type(values[0]).__name__}",
@@ -117,11 +118,16 @@ def _word(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _finite(numbers: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.float64]:
+def _place(index: Any, i: int) -> str:
+    """A row as its frame calls it: its label in the index, not how many rows stand before it."""
+    return f"index {index[i]!r}" if isinstance(index[i], str) else f"index {index[i]}"
+
+
+def _finite(numbers: npt.NDArray[np.float64], name: str, index: Any) -> npt.NDArray[np.float64]:
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(
-            f"column {name!r} is {numbers[bad[0]]} in row {bad[0] + 1}",
+            f"column {name!r} is {numbers[bad[0]]} at {_place(index, int(bad[0]))}",
             "every value must be a finite number",
             path=FRAME,
         )

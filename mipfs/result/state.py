@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +66,10 @@ class State:
         DataError
             No such file, or no state of a run, or a damaged one.
         """
+        if os.path.isfile(path) and not zipfile.is_zipfile(path):
+            raise DataError(
+                "this is no state of a run", "give the file that checkpoint= or --checkpoint wrote", path=path
+            )
         arrays = load_arrays(Path(path))
         try:
             driver, stamp, said, *version = json.loads(arrays.pop("about").tobytes())

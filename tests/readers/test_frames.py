@@ -81,12 +81,12 @@ def test_kinds_of_columns() -> None:
     [
         (
             {"x": [1.0, np.nan, np.nan], "label": [0, 1, 1]},
-            "column 'x' has no value in row 2, 2 values in all; fill it",
+            "column 'x' has no value at index 1, 2 values in all; fill it",
         ),
-        ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value in row 2; fill it in (fillna)"),
-        ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "column 'label' has no value in row 2"),
-        ({"x": [1.0, np.inf, 2], "label": [0, 1, 1]}, "column 'x' is inf in row 2; every value must be a finite"),
-        ({"x": [1, "a", 3], "label": [0, 1, 1]}, "column 'x' is 'a' in row 2 and 1 in row 1; make them all numbers"),
+        ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value at index 1; fill it in (fillna)"),
+        ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "column 'label' has no value at index 1"),
+        ({"x": [1.0, np.inf, 2], "label": [0, 1, 1]}, "column 'x' is inf at index 1; every value must be a finite"),
+        ({"x": [1, "a", 3], "label": [0, 1, 1]}, "column 'x' is 'a' at index 1 and 1 at index 0; make them all numbers"),
         ({"x": pd.to_datetime(["2020-01-01"] * 3), "label": [0, 1, 1]}, "column 'x' has the type datetime64"),
         ({"x": [[1], [2], [3]], "label": [0, 1, 1]}, "column 'x' holds a list; give numbers or words"),
         ({"x": [], "label": []}, "no samples"),
@@ -139,7 +139,7 @@ def test_a_category_that_training_did_not_see(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):
         result.predict(mipfs.read(new, label="survived"))
     new.loc[3, "embarked"] = None
-    with pytest.raises(DataError, match="column 'embarked' has no value in row 4"):
+    with pytest.raises(DataError, match="column 'embarked' has no value at index 3"):
         result.predict(new)
     with pytest.raises(UsageError, match="has no column 'embarked', which the classifier uses; it has 'pclass'"):
         result.predict(frame.drop(columns="embarked"))
@@ -205,7 +205,7 @@ def test_all_columns_with_missing_values_are_named() -> None:
     frame = passengers().assign(cabin=None)
     frame.loc[[3, 5], "age"] = np.nan
     with pytest.raises(
-        DataError, match="column 'age' has no value in row 4, 2 values in all; so have 'cabin'; fill it"
+        DataError, match="column 'age' has no value at index 3, 2 values in all; so have 'cabin'; fill it"
     ):
         mipfs.read(frame, label="survived")
 
