@@ -135,7 +135,9 @@ class Problem:
         if not isinstance(self.data, Instance):
             kind = type(self.data).__name__
             raise UsageError(f"the data is a {kind}; mipfs.read(FILE or data frame, label=...) makes an Instance of it")
-        check_fields(self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation")
+        check_fields(
+            self, "loss", "bias", "rows", "forced_in", "forced_out", "cardinality", "margin", "formulation", "derived"
+        )
         get_loss(self.loss)
         source = self._take_atoms()
         self._take_regulariser(source)
@@ -204,7 +206,7 @@ class Problem:
         """Settle the regulariser, which is one of single features unless it is the ridge; bounds are one, too."""
         given = source.weight_bounds if self.weight_bounds is None else self.weight_bounds
         index = self.data.index if self.selects_features else source.index
-        bounds = settled(given, index, source.like) if given else {}
+        bounds = {} if given is None else settled(given, index, source.like)
         object.__setattr__(self, "weight_bounds", bounds)
         found = get_regulariser(RIDGE if isinstance(self.regulariser, Bounds) else self.regulariser)
         check_atoms(found, bounds, self.atoms.kind)
@@ -320,7 +322,7 @@ class Problem:
     def atoms_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
         """Positions of the named atoms; an unknown name is a `UsageError`."""
         for name in names:
-            if not isinstance(name, str) or name not in self._places:
+            if name not in self._places:
                 kind = "feature" if self.selects_features else "atom"
                 raise UsageError(f"no {kind} is called {name!r}; {nearest(name, self.atoms.names)}")
         return np.array([self._places[name] for name in names], dtype=np.int64)
@@ -344,7 +346,7 @@ class Problem:
 
     def strengthened(self, family: Family) -> Problem:
         """A copy with the rows that a family of cuts derives from the set S of this one (`mipfs.selection.derived`)."""
-        return self.replace(derived=(*self.derived, *family(self.selection.given)))
+        return self.replace(derived=(*self.derived, *checked("family", family, Family)(self.selection.given)))
 
     def named_rows(self) -> Rows:
         """The rows, with extra variables called by names that neither a feature nor another of them has."""

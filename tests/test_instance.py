@@ -76,7 +76,11 @@ def test_the_users_arrays_are_not_changed():
     ("changes", "message"),
     [
         ({"y": [1, -1, 1]}, "y has shape (3,) for 4 samples; give one label per sample"),
-        ({"y": [1, 0, 1, 0]}, "the labels are 0 and 1, not -1 and +1; give numpy.where(y == 1, 1, -1); mipfs.read and"),
+        (
+            {"y": [1, 0, 1, 0]},
+            "the labels are 0 and 1, not -1 and +1; give numpy.where(y == 1, 1, -1); "
+            "mipfs.read and the estimators take any two labels",
+        ),
         ({"y": [1, np.nan, 1, -1]}, "label nan in row 2; map the labels to -1 and +1"),
         ({"y": ["a", "b", "a", "b"]}, "y holds a label that is no number; map the labels to -1 and +1"),
         ({"y": [1, 1, 1, 1]}, "one class only: every label is +1; give samples of both classes"),

@@ -17,6 +17,7 @@ from mipfs.atoms import Atoms
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.plumbing.arrays import Array
+from mipfs.plumbing.declared import checked
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def make(name: str, data: Instance, /, **options: Any) -> Atoms:
         Data that the kind is not for.
     """
     kind = kind_of(name)
+    checked("data", data, Instance)
     known = kind.options
     for option in options:
         if option not in known:

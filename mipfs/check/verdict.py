@@ -48,7 +48,8 @@ def judge(document: Document, incumbent: Classifier, bound: float) -> dict[str, 
         return found
     require(not (bound > objective + incumbent.error), f"the bound {bound!r} lies above the objective {objective!r}")
     whose = "is the solver's own word" if document.get("bound_source") == "solver" else "is not proven"
-    require(not_above(said, bound), f"the result's bound {said!r} {whose}: the certificate shows {bound!r}")
+    shown = 0.0 if -1e-200 < bound < 0.0 else bound  # zero, rounded down
+    require(not_above(said, bound), f"the result's bound {said!r} {whose}: the certificate shows {shown!r}")
     require(status not in ("OPTIMAL", "FEASIBLE") or objective < math.inf, f"{status}, but without an objective")
     require(status != "NO_SOLUTION" or objective == math.inf, "NO_SOLUTION, but with an objective")
     if status == "OPTIMAL":

@@ -292,7 +292,7 @@ class Instance:
             sample_weight=weights,
             cost=_numbers("cost", cost),
             penalty=_numbers("penalty", penalty),
-            groups={name: tuple(members) for name, members in (groups or {}).items()},
+            groups={name: checked(f"group {name!r}", one, tuple[str, ...]) for name, one in (groups or {}).items()},
             rows=tuple(rows),
             select=select or SelectDefaults(),
             bags=None if bag is None else bag.astype(np.int64),

@@ -79,7 +79,7 @@ class NumberedIndex(Mapping[str, int]):
         self._names = names
 
     def __getitem__(self, name: str) -> int:
-        position = self._names.position(name)
+        position = self._names.position(name) if isinstance(name, str) else None
         if position is None:
             raise KeyError(name)
         return position

@@ -141,7 +141,7 @@ def verify(result: Result, data: Instance, rows: Rows | None = None, *, verbose:
     """
     from mipfs.check.tree import Report
 
-    if not hasattr(result, "to_json"):
+    if not (hasattr(result, "to_json") and hasattr(result, "stated")):  # a data frame has the first
         raise UsageError(f"result = {shown(result)} must be a Result, of mipfs.solve or Result.load")
     kinds = {"data": (data, Instance), "rows": (rows, Rows | None), "verbose": (verbose, bool)}
     for name, (value, kind) in kinds.items():

@@ -86,7 +86,10 @@ def test_kinds_of_columns() -> None:
         ({"x": ["a", None, "b"], "label": [0, 1, 1]}, "column 'x' has no value at index 1; fill it in (fillna)"),
         ({"x": [1, 2, 3], "label": ["a", None, "b"]}, "column 'label' has no value at index 1"),
         ({"x": [1.0, np.inf, 2], "label": [0, 1, 1]}, "column 'x' is inf at index 1; every value must be a finite"),
-        ({"x": [1, "a", 3], "label": [0, 1, 1]}, "column 'x' is 'a' at index 1 and 1 at index 0; make them all numbers"),
+        (
+            {"x": [1, "a", 3], "label": [0, 1, 1]},
+            "column 'x' is 'a' at index 1 and 1 at index 0; make them all numbers",
+        ),
         ({"x": pd.to_datetime(["2020-01-01"] * 3), "label": [0, 1, 1]}, "column 'x' has the type datetime64"),
         ({"x": [[1], [2], [3]], "label": [0, 1, 1]}, "column 'x' holds a list; give numbers or words"),
         ({"x": [], "label": []}, "no samples"),
