@@ -271,6 +271,12 @@ class AtomSelector(SupportSelector):
             raise UsageError(f"{what} about weights of single features, not of {atoms.kind}; leave it or atoms out")
         return found
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None and (self.positive or self.monotonic_cst is not None):
+            tags.classifier_tags.multi_class = False
+        return tags
+
     def _allowed(self, names: Sequence[str], spare: int = 0) -> dict[str, Any]:
         if len(names) > MANY and any(
             given is not None for given in (self.rows, self.forced_in, self.forced_out, self.cost, self.budget)

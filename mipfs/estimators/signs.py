@@ -34,8 +34,7 @@ def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: int) -> W
     """
     given = _numbers(monotonic_cst, data)
     names = data.feature_names
-    rising = [names[j] for j in np.flatnonzero(given == 1)]
-    falling = [names[j] for j in np.flatnonzero(given == -1)]
+    rising, falling = ([names[j] for j, one in enumerate(given) if one == sign] for sign in (1, -1))
     if positive and falling:
         raise UsageError(
             f"monotonic_cst of {falling[0]!r} is -1, and positive=True says that no weight is below 0; leave one out, "
@@ -44,15 +43,18 @@ def signs(monotonic_cst: Any, positive: bool, data: Instance, classes: int) -> W
     if not (positive or rising or falling):
         return {}
     if classes > 2:
-        what = "monotonic_cst is" if rising or falling else "positive=True is"
-        raise UsageError(f"{what} about two classes; of {classes}, each is +1 in a problem of its own")
+        what = "positive=True" if positive else "monotonic_cst"
+        raise UsageError(
+            f"Only binary classification is supported with {what}: of {classes} classes each is +1 in a problem of its "
+            "own; fit one against the rest by OneVsRestClassifier, or leave it out"
+        )
     return of_signs(names if positive else rising, falling)
 
 
-def _numbers(given: Any, data: Instance) -> Any:
-    """-1, 0 or 1 of every feature, (p,)."""
+def _numbers(given: Any, data: Instance) -> list[int]:
+    """-1, 0 or 1 of every feature, p of them."""
     names = data.feature_names
-    found = np.zeros(len(names), dtype=np.int64)
+    found = [0] * len(names)
     if given is None:
         return found
     if isinstance(given, Mapping):
@@ -61,11 +63,9 @@ def _numbers(given: Any, data: Instance) -> Any:
             found[data.index[name]] = _sign(one, name)
         return found
     listed = np.asarray(given, dtype=object)
-    if listed.shape != found.shape:
+    if listed.shape != (len(names),):
         raise UsageError(f"monotonic_cst has shape {listed.shape} for {len(names)} features; give {WRITE}")
-    for j, one in enumerate(listed.tolist()):
-        found[j] = _sign(one, names[j])
-    return found
+    return [_sign(one, name) for one, name in zip(listed.tolist(), names, strict=True)]
 
 
 def _sign(one: Any, name: str) -> int:
