@@ -156,7 +156,7 @@ def _sources() -> list[str]:
     return [
         "## The signs", "",
         "Meanings are those of the descriptions of Statlog's german and heart data at UCI; a sign is what a credit",
-        "officer or a cardiologist expects of that meaning, towards good credit and towards disease. Features without an",
+        "officer or a cardiologist expects of it, towards good credit and towards disease. Features without an",
         "order, and those whose codes are not those of the description, are free. The description of australian says",
         "that its names and values were changed to meaningless symbols: no source gives it a sign, and the marginal",
         "ones stand alone.", "",
