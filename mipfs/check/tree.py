@@ -38,7 +38,6 @@ import numpy as np
 
 from mipfs.check import classifier, derived, words
 from mipfs.check import made as functions
-from mipfs.check.bounded import Bounded
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.known import check_known
@@ -50,7 +49,7 @@ from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
-from mipfs.check.without import bound_without
+from mipfs.check.without import beside
 from mipfs.data.instance import Instance
 
 Reading = tuple[type[Statement], type[Duals]]
@@ -199,5 +198,4 @@ def _check(
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
         found |= {"listed": listed.bound_below(duals)}
-    if isinstance(statement.regulariser, Bounded) and not statement.regulariser.is_homogeneous:
-        found |= {"bound_without_box": bound_without(document, arrays, data, reading, bound)}
+    found |= beside(statement, document, arrays, data, reading, bound)

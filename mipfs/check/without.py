@@ -8,6 +8,7 @@ A node that is screened up to a level proves that level at most; the level at wh
 from __future__ import annotations
 
 from mipfs.check import derived
+from mipfs.check.bounded import Bounded
 from mipfs.check.dual_vectors import Duals
 from mipfs.check.few import over_few
 from mipfs.check.leaves import SCREEN, Tree, least_bound
@@ -17,6 +18,20 @@ from mipfs.data.instance import Instance
 
 STEPS = 12
 """Levels that are tried, each a pass over the leaves: the bound is found to 1/4096 of the one with bounds."""
+
+
+def beside(
+    statement: Statement,
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: tuple[type[Statement], type[Duals]],
+    level: float,
+) -> dict[str, float]:
+    """What a report says of it, of weights with other bounds than signs."""
+    if not isinstance(statement.regulariser, Bounded) or statement.regulariser.is_homogeneous:
+        return {}
+    return {"bound_without_box": bound_without(document, arrays, data, reading, level)}
 
 
 def bound_without(
