@@ -4,7 +4,8 @@
 
 The reference knows the user's columns, bounds and rows, and standardises by itself; nothing of the package solves here.
 
-    python -m tests.bounded_cases --count 1000 --seed 1      # branch and gbd on that many problems, verified
+    python -m tests.bounded_cases --count 1000 --seed 1      # branch and gbd on that many problems, verified, with
+                                                             # the ladder of relaxations on every one of them
 """
 
 from __future__ import annotations
@@ -180,12 +181,32 @@ def faults(one: BoundedCase, driver: str, values: dict[frozenset[int], float]) -
     return wrong
 
 
+RUNGS = ("plain", "qcqp-ssvm", "boolean", "convex-hull", "exact")
+"""The relaxations that carry bounds, each no weaker than the one before."""
+SLACK = 1e-6
+"""What a rung may lie above the next one, relatively: they are solved to about a tenth of it."""
+
+
+def ladder_faults(one: BoundedCase, values: dict[frozenset[int], float]) -> list[str]:
+    """What is wrong with the order of the relaxations, or with the last of them; nothing."""
+    ladder = mipfs.compare(one.problem())
+    found = [ladder[name].value for name in RUNGS]
+    wrong = [
+        f"{low} {a!r} above {high} {b!r}"
+        for (low, a), (high, b) in itertools.pairwise(zip(RUNGS, found, strict=True))
+        if not a <= b + SLACK * abs(b)
+    ]
+    best = min(values.values())
+    return wrong if abs(found[-1] - best) <= 2e-4 * abs(best) else [*wrong, f"exact {found[-1]!r} for {best!r}"]
+
+
 def main() -> int:
     """Compare many problems; the exit code says whether all agree."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drivers", default="branch,gbd")
+    parser.add_argument("--no-ladder", action="store_true")
     given = parser.parse_args()
     tags: Counter[str] = Counter()
     bad = 0
@@ -198,6 +219,10 @@ def main() -> int:
             bad += bool(wrong)
             for text in wrong:
                 print(f"case {seed}, {driver}: {text}", flush=True)
+        wrong = [] if given.no_ladder else ladder_faults(one, values)
+        bad += bool(wrong)
+        for text in wrong:
+            print(f"case {seed}, ladder: {text}", flush=True)
         tags.update([one.loss, one.scale, "bias" if one.bias else "no bias", *(["rows"] if one.ub.size else [])])
         tags["supports"] += len(values)
     print(f"{given.count} problems, {bad} faults, {time.perf_counter() - start:.0f} s: {dict(tags)}")

@@ -232,7 +232,7 @@ def test_other_changes_are_refused_by_name() -> None:
         sigma, w, own = f.sigma, f.variables["w"], cp.Variable(name="mine")
         program = f.cvxpy
         wrong = {
-            "is about w": f.with_constraints([w[0] == 0]),
+            "is about 2 weights": f.with_constraints([w[0] + w[1] == 0]),
             "is about alpha|is about w|is about xi": f.with_constraints([f.variables["xi"] <= 1]),
             "is not linear": f.with_constraints([cp.sum_squares(sigma) <= 2]),
             "is no linear row": f.with_constraints([cp.SOC(own, sigma)]),
@@ -261,8 +261,8 @@ def test_other_changes_are_refused_by_name() -> None:
 def test_programs_without_a_selection_take_no_rows(name: str) -> None:
     f = getattr(models, name)(data(), M=M)
     assert f.sigma is None
-    with pytest.raises(RowError, match=r"is about (w|V|p); .*has no sigma"):
-        mipfs.solve(f.with_constraints([(f.variables["w"] if name != "onsvm" else f.variables["p"])[0] == 0]))
+    with pytest.raises(RowError, match=r"is about xi; .*has no sigma"):
+        mipfs.solve(f.with_constraints([f.variables["xi"][0] <= 1]))
     dropped = dataclasses.replace(f, cvxpy=cp.Problem(f.cvxpy.objective, f.cvxpy.constraints[1:]))
     with pytest.raises(RowError, match="was dropped"):
         mipfs.solve(dropped)
@@ -385,10 +385,13 @@ def test_mipfs_solve_of_a_users_file(tmp_path: Path, capsys: pytest.CaptureFixtu
                 problem = getattr(models, name).problem(held, M=M, C=2.0)
                 assert result.objective == pytest.approx(best(problem, lambda S: 4 not in S), rel=2e-4)
             assert main(["verify", str(out), str(csv), "--scale", "standard"]) == 0
-    mine.write_text(FILE.format(name="big_m", kind="", new='[f.variables["w"][0] == 0]'))
+    mine.write_text(FILE.format(name="big_m", kind="", new='[f.variables["w"][0] == f.variables["w"][1]]'))
     for more in ([], ["--driver", "branch"]):
         capsys.readouterr()
         assert main(["solve", str(mine), str(csv), *more]) == 2
-        assert re.fullmatch(r"mipfs: error: the constraint 'w\[0\] == 0.0' is about w; .*\n", capsys.readouterr().err)
+        assert re.fullmatch(
+            r"mipfs: error: the constraint 'w\[0\] == w\[1\]' is about 2 weights in one row; .*\n",
+            capsys.readouterr().err,
+        )
     mine.write_text(FILE.format(name="big_m", kind="", new="[cp.sum(f.sigma) >= 4]"))
     assert main(["solve", str(mine), str(csv)]) == 3

@@ -11,6 +11,7 @@ proven, for the problem that `Report.statement` says in words, and `predict` use
     exact.py         margins in rational arithmetic         rounding.py     readers of numbers
     regulariser.py   the term of a weight where not ½w²      bounded.py      bounds on the weights
     words.py         (P) in words, and the data's description
+    without.py       what the leaves prove without bounds on the weights
     known.py         the names that a result may use
     completions.py   many dual vectors about one selection with one more feature
     derived.py       rows that follow from those of S
@@ -48,6 +49,7 @@ from mipfs.check.rounding import Arrays, Document, Rejected, absent_or, require
 from mipfs.check.stated import believed
 from mipfs.check.statement import Statement
 from mipfs.check.verdict import STATUSES, judge
+from mipfs.check.without import beside
 from mipfs.data.instance import Instance
 
 Reading = tuple[type[Statement], type[Duals]]
@@ -76,6 +78,9 @@ class Report:
         What differs from what the data's own description asks for, and what stands in the result and was not checked.
     relaxation, listed : tuple of str
         What was recomputed of a relaxation and of a list of near-optimal supports, in words; empty without any.
+    bound_without_box : float
+        Where weights have bounds other than signs: what the same leaves prove of the problem without any, else -inf.
+        That the optimum reaches no bound says nothing about that problem.
     """
 
     accepted: bool
@@ -94,6 +99,7 @@ class Report:
     unchecked: tuple[str, ...] = ()
     relaxation: tuple[str, ...] = ()
     listed: tuple[str, ...] = ()
+    bound_without_box: float = -math.inf
 
 
 def check(
@@ -192,3 +198,4 @@ def _check(
     found |= {"relaxation": check_relaxation(document, statement, bound)}
     if listed is not None:
         found |= {"listed": listed.bound_below(duals)}
+    found |= beside(statement, document, arrays, data, reading, bound)

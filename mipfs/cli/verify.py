@@ -148,12 +148,20 @@ def _show(report: Report) -> None:
         ("objective", f"{number(report.objective)}  (recomputed)"),
         ("bound", "no selection is allowed  (proven)" if empty else f"{number(report.bound)}  (proven)"),
         ("gap", percent(report.gap)),
+        *([("without bounds", _without(report))] if report.bound_without_box > -math.inf else []),
         *(("relaxation", line) for line in report.relaxation),
         *(("list", line) for line in report.listed),
         ("checked", f"{leaves}, {duals}, {report.seconds:.2f} s"),
         *(("not checked", line) for line in report.unchecked),
     ]
     show_pairs(pairs)
+
+
+def _without(report: Report) -> str:
+    """What the leaves say of the problem without bounds on its weights, which is all that is known of it."""
+    from mipfs.report.numbers import number
+
+    return f"{number(report.bound_without_box)} is what the same leaves prove without the bounds on the weights"
 
 
 def _status(report: Report) -> str:

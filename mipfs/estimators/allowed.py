@@ -66,7 +66,7 @@ def allowed(
     }
 
 
-def _name(key: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> str:
+def name_of(key: Any, what: str, names: Sequence[str], index: Mapping[str, int]) -> str:
     """The name that a name or a position stands for."""
     if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
         if not 0 <= key < len(names):
@@ -83,7 +83,7 @@ def _named(given: Any, what: str, names: Sequence[str], index: Mapping[str, int]
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise UsageError(f"{what} = {given!r}; give a list of names, or of 0-based positions")
-    return tuple(dict.fromkeys(_name(key, what, names, index) for key in given))
+    return tuple(dict.fromkeys(name_of(key, what, names, index) for key in given))
 
 
 def _costs(given: Any, names: Sequence[str], index: Mapping[str, int]) -> dict[str, float]:
@@ -96,7 +96,7 @@ def _costs(given: Any, names: Sequence[str], index: Mapping[str, int]) -> dict[s
         given = dict(zip(names, values.tolist(), strict=True))
     found = {}
     for key, value in given.items():
-        name = _name(key, "cost", names, index)
+        name = name_of(key, "cost", names, index)
         number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
         if not number or not 0 <= value < math.inf:
             raise UsageError(f"cost of {name!r} is {value!r}; give a finite number >= 0")
@@ -122,7 +122,7 @@ def _rows(given: Any, names: Sequence[str], index: Mapping[str, int]) -> Rows:
 def _with_names(row: Row, names: Sequence[str], index: Mapping[str, int]) -> Row:
     terms: dict[str, float] = {}
     for key, value in row.terms.items():
-        name = _name(key, f"row {row.name!r}", names, index)
+        name = name_of(key, f"row {row.name!r}", names, index)
         terms[name] = terms.get(name, 0.0) + float(value)
     return Row(row.name, terms, row.lb, row.ub, row.origin)
 

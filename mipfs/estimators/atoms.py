@@ -17,14 +17,16 @@ from mipfs.atoms.features import Features
 from mipfs.atoms.made import Made as Computed
 from mipfs.atoms.monomials import Monomials
 from mipfs.atoms.pairs import Pairs
+from mipfs.data.bounds import WeightBounds
 from mipfs.data.instance import Instance
 from mipfs.data.linear import combined
 from mipfs.data.matrix import standing
 from mipfs.data.ranges import LARGEST_C, LEAST_C
 from mipfs.errors import UsageError
 from mipfs.estimators.base import Fitted, LinearClassifier, SupportSelector, stacked
-from mipfs.estimators.refit import refit
+from mipfs.estimators.refit import refit, refit_bounded
 from mipfs.estimators.samples import scikit_errors
+from mipfs.estimators.signs import signs
 from mipfs.plumbing.arrays import Array, Integers, mask_of, scattered
 from mipfs.plumbing.declared import Positive, Within, checked
 from mipfs.problem import Problem
@@ -236,6 +238,8 @@ def _svm(problem: Problem, ids: Integers, sigma: Array, debias: Any) -> tuple[In
     C = problem.C
     chosen = columns.ids
     perspective = sigma[columns.atom] * np.square(columns.scale)
+    if problem.weight_bounds:
+        return refit_bounded(problem, chosen, sigma, debias=debias)
     if debias is not None:
         checked("debias", checked("debias", debias, Positive), Weight)
         C = float(debias)
@@ -253,9 +257,25 @@ class AtomSelector(SupportSelector):
 
     atoms: Any = None
     atom_options: Any = None
+    monotonic_cst: Any = None
+    positive: Any = False
 
     def _atoms(self, data: Instance) -> Atoms:
         return atoms_of(self.atoms, self.atom_options, data)
+
+    def _signs(self, data: Instance, atoms: Atoms) -> WeightBounds:
+        """The bounds on the weights that the asked signs are."""
+        found = signs(self.monotonic_cst, self.positive, data, self.classes_.size)
+        if found and atoms.kind != "features":
+            what = "positive=True is" if self.positive else "monotonic_cst is"
+            raise UsageError(f"{what} about weights of single features, not of {atoms.kind}; leave it or atoms out")
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None and (self.positive or self.monotonic_cst is not None):
+            tags.classifier_tags.multi_class = False
+        return tags
 
     def _allowed(self, names: Sequence[str]) -> dict[str, Any]:
         if len(names) > MANY and any(

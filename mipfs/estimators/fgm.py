@@ -64,6 +64,8 @@ class FGMClassifier(RelaxationClassifier):
     cost : mapping of name to float >= 0, (p,) array-like, or None, default None
     budget : float or None, default None
         Σ cost_j σ_j ≤ budget. All four hold for every class where there are more than two.
+    monotonic_cst, positive
+        Signs of the weights, as those of `FSPClassifier`.
 
     Attributes
     ----------
@@ -117,6 +119,8 @@ class FGMClassifier(RelaxationClassifier):
         budget: float | None = None,
         atoms: Any = None,
         atom_options: Mapping[str, Any] | None = None,
+        monotonic_cst: Any = None,
+        positive: bool = False,
     ) -> None:
         take(self, locals())
 
@@ -129,7 +133,7 @@ class FGMSelector(Relaxation):
     Parameters
     ----------
     M, C, T, loss, bias, margin, keep, gap, time_limit, scale, class_weight
-    rows, forced_in, forced_out, cost, budget
+    rows, forced_in, forced_out, cost, budget, monotonic_cst, positive
         As those of `FGMClassifier`. `scale` does not change what `transform` returns.
 
     Attributes
@@ -169,5 +173,7 @@ class FGMSelector(Relaxation):
         forced_out: Sequence[str | int] | None = None,
         cost: Mapping[str, float] | Sequence[float] | None = None,
         budget: float | None = None,
+        monotonic_cst: Any = None,
+        positive: bool = False,
     ) -> None:
         take(self, locals())

@@ -59,6 +59,11 @@ class FSPClassifier(AtomClassifier):
         were made on data with the same features. `M`, `lam`, rows and costs are about them.
     atom_options : mapping or None, default None
         Of the atoms of that name, such as ``{"knots": 7}``.
+    monotonic_cst : (p,) array-like of -1, 0 and 1, mapping of name or position to these, or None, default None
+        1: more of the feature can only raise f, and with it speak for ``classes_[1]``; -1: only lower it. Of single
+        features and two classes.
+    positive : bool, default False
+        Whether no weight is below 0.
 
     Attributes
     ----------
@@ -108,6 +113,8 @@ class FSPClassifier(AtomClassifier):
         budget: float | None = None,
         atoms: Any = None,
         atom_options: Mapping[str, Any] | None = None,
+        monotonic_cst: Any = None,
+        positive: bool = False,
     ) -> None:
         take(self, locals())
 
@@ -121,6 +128,7 @@ class FSPClassifier(AtomClassifier):
             C=self.C,
             lam=self.lam,
             atoms=atoms,
+            weight_bounds=self._signs(data, atoms),
             **self._allowed(atoms.names),
         )
         return fitted(problem, solved(problem, self.driver, gap=self.gap, time_limit=self.time_limit), everything=False)

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mipfs.data.bounds import clipped
 from mipfs.data.instance import Instance
+from mipfs.inner.regularised import RegularisedSolver
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Array, Integers
+from mipfs.problem import Problem
 
 REFIT_GAP = 1e-12
 """Relative gap of the refitted SVM."""
@@ -45,3 +48,28 @@ def refit(
     used, place = np.unique(ids, return_inverse=True)
     coef = np.bincount(place, svm.w, used.size) / data.scale[used]
     return used, coef, b - float(coef @ data.shift[used])
+
+
+def refit_bounded(
+    problem: Problem, ids: Integers, sigma: Array, *, debias: float | None = None
+) -> tuple[Integers, Array, float]:
+    """The SVM on the columns `ids` with the bounds on the weights that the problem has; as `refit`.
+
+    Parameters
+    ----------
+    problem : Problem over single features, with bounds on their weights
+    ids : (k,) positions, ascending
+    sigma : (k,) numbers in (0, 1]
+    debias : float > 0 or None
+        The plain SVM with this loss weight.
+    """
+    asked = problem if debias is None else problem.replace(C=float(debias))
+    data = problem.data
+    svm = RegularisedSolver(asked).solve(ids, None if debias is not None else sigma, tol=REFIT_GAP)
+    names = [data.feature_names[j] for j in ids]
+    coef = np.asarray(clipped(names, svm.w / data.scale[ids], problem.weight_bounds or {}), dtype=float)
+    b = svm.b
+    if problem.bias:
+        w = coef * data.scale[ids]
+        b = get_loss(problem.loss).intercept(data.block(ids).scores(w), data.y, asked.c_i, b)
+    return ids, coef, b - float(coef @ data.shift[ids])

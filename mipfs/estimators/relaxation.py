@@ -33,6 +33,7 @@ class Relaxation(AtomSelector):
             C=self.C,
             margin=self.margin,
             atoms=atoms,
+            weight_bounds=self._signs(data, atoms),
             **self._allowed(atoms.names),
         )
         # what the estimator throws away is not polished

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import cvxpy
@@ -18,9 +19,11 @@ from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
 from cvxpy.constraints.zero import Equality, Zero
 from scipy import sparse
 
+from mipfs.data.bounds import WeightBounds, both
 from mipfs.data.names import unique
 from mipfs.errors import RowError
 from mipfs.formulation.cvxpy_attach import added, built_of, text_of
+from mipfs.formulation.weight_ends import on_users_scale, with_bounds
 from mipfs.plumbing.arrays import Array
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
@@ -55,22 +58,24 @@ class Read:
     ----------
     rows : Rows, those that were added
     extras : tuple of (cvxpy.Variable, int), the entry (in column-major order) of every extra variable
+    bounds : mapping of feature name to the ends of its weight, on the user's scale
     """
 
     rows: Rows
     extras: tuple[tuple[Any, int], ...]
+    bounds: WeightBounds = field(default_factory=dict)
 
 
 def compile(formulation: Formulation) -> Problem:
-    """The problem of a formulation with the rows that were added to its program.
+    """The problem of a formulation with the rows, and the bounds on weights, that were added to its program.
 
     Raises
     ------
     RowError
-        A change that is no row over σ and variables of the user's own; the message names it.
+        A change that is no row over σ and variables of the user's own, and no bound on weights; the message names it.
     """
-    problem = formulation.problem
     read = read_added(formulation)
+    problem = with_bounds(formulation.problem, read.bounds, "w")
     assert problem.rows is not None
     return problem if not len(read.rows) else problem.replace(rows=problem.rows.stack(read.rows))
 
@@ -87,16 +92,53 @@ def read_added(formulation: Formulation) -> Read:
         if size != problem.atoms.count:
             raise RowError(f"sigma has {size} entries, but there are {problem.atoms.count} to select from")
         return _without_known(reader.read(_about_selection(formulation)), problem)
-    constraints = added(formulation, built)
+    constraints, ends = _apart(formulation, added(formulation, built))
     for one in constraints:
         own = {v.id: v for v in one.variables() if v.id in built.variables and v is not formulation.sigma}
         if own:
             names = ", ".join(sorted(v.name() for v in own.values()))
-            remedy = "only sigma and variables of your own may be in it"
+            remedy = "only sigma and variables of your own may be in it, or w alone, one weight a row"
+            if names == "b":
+                remedy = "the intercept has no bounds; bias=False leaves it out"
             if formulation.sigma is None:
                 remedy = f"{built.name} has no sigma: add rows over the selection with Problem.with_rows"
             raise RowError(f"the constraint {text_of(one)!r} is about {names}; {remedy}")
-    return reader.read(constraints)
+    return replace(reader.read(constraints), bounds=_weight_bounds(problem, formulation.variables.get("w"), ends))
+
+
+def _apart(formulation: Formulation, constraints: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Constraints that are about other variables, and those about the weights alone."""
+    w = formulation.variables.get("w")
+    is_bound = [isinstance(w, cvxpy.Variable) and {v.id for v in one.variables()} == {w.id} for one in constraints]
+    return [one for one, about_w in zip(constraints, is_bound, strict=True) if not about_w], [
+        one for one, about_w in zip(constraints, is_bound, strict=True) if about_w
+    ]
+
+
+def _weight_bounds(problem: Problem, w: Any, constraints: Sequence[Any]) -> WeightBounds:
+    """What constraints over the weights alone, one weight a row, say about each, on the user's scale."""
+    found: WeightBounds = {}
+    reader = _Reader(problem, w)
+    for one in constraints:
+        reader.check(one)
+        with _EVALUATING:
+            matrix, constant = reader.linear(one)
+        said = f"the constraint {text_of(one)!r}"
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        for r, rest in enumerate(constant.tolist()):
+            entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
+            ids, factors = matrix.indices[entries].tolist(), matrix.data[entries].tolist()
+            if len(ids) != 1:
+                raise RowError(f"{said} is about {len(ids)} weights in one row; bounds are about one weight a row")
+            end = -Fraction(rest) / Fraction(factors[0])
+            kind = KINDS[type(one)]
+            below = kind == EQUAL or (kind == UPPER) == (factors[0] < 0)
+            above = kind == EQUAL or (kind == UPPER) == (factors[0] > 0)
+            name = problem.data.feature_names[ids[0]]
+            ends = on_users_scale(problem, name, end if below else None, end if above else None, said)
+            found = both(found, {name: ends})
+    return found
 
 
 def _about_selection(formulation: Formulation) -> list[Any]:
@@ -158,9 +200,9 @@ class _Reader:
     def read(self, constraints: Sequence[Any]) -> Read:
         """Every constraint as one or more rows."""
         for one in constraints:
-            self._check(one)
+            self.check(one)
         with _EVALUATING:
-            parts = [self._linear(one) for one in constraints]
+            parts = [self.linear(one) for one in constraints]
         names: list[str] = []
         matrices = []
         lower = []
@@ -186,7 +228,7 @@ class _Reader:
         idle = (np.diff(rows.matrix.indptr) == 0) & (rows.lb <= 0.0) & (rows.ub >= 0.0)  # 0 <= 1
         return Read(rows.take(np.flatnonzero(~idle).tolist()), entries)
 
-    def _check(self, one: Any) -> None:
+    def check(self, one: Any) -> None:
         """Refuse what is no linear row, and take its own variables up."""
         text = text_of(one)
         if type(one) not in KINDS:
@@ -210,7 +252,7 @@ class _Reader:
             self.own.append(v)
             self.size += v.size
 
-    def _linear(self, one: Any) -> tuple[Any, Array]:
+    def linear(self, one: Any) -> tuple[Any, Array]:
         """Matrix (m, columns so far) and constant (m,) of an affine expression."""
         variables = one.variables()
         expression = one.expr

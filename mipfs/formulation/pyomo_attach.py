@@ -1,4 +1,7 @@
-"""The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built."""
+"""The `Problem` attached to a Pyomo model, and whether the model outside ``select`` is still as it was built.
+
+Bounds on the weights, and weights that are fixed at 0, are no change: they are read (`pyomo_weights.py`).
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,17 @@ class Attached:
     sigma: Any
     origins: dict[Any, tuple[Any, str, str]]
     outside: dict[str, dict[Any, tuple[Any, ...]]] = field(default_factory=dict)
+    weights: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Attached:
         # A clone of the model shares the immutable problem; the expressions are the clone's own.
         sigma = copy.deepcopy(self.sigma, memo)
         origins = copy.deepcopy(self.origins, memo)
-        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo))
+        weights = copy.deepcopy(self.weights, memo)
+        return Attached(self.problem, sigma, origins, copy.deepcopy(self.outside, memo), weights)
 
 
-def attach(model: Any, problem: Problem) -> None:
+def attach(model: Any, problem: Problem, weights: Any = None) -> None:
     """Declare that a Pyomo model is a view of `problem`, as it stands now.
 
     Parameters
@@ -41,12 +46,14 @@ def attach(model: Any, problem: Problem) -> None:
     model : pyomo.environ.ConcreteModel
         With a block ``select`` whose ``sigma`` are binaries indexed by feature name.
     problem : Problem
+    weights : pyomo Var by feature name, optional
+        The weights on the scale of the problem's data, whose bounds are those of the problem.
     """
     origins: dict[Any, tuple[Any, str, str]] = {}
     if model.select.component("rows") is not None and problem.rows is not None:
         built = zip(model.select.rows.items(), problem.rows.names, problem.rows.origins, strict=True)
         origins = {key: (con.expr, name, origin) for (key, con), name, origin in built}
-    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model))
+    model._mipfs = Attached(problem, model.select.sigma, origins, _outside(model), weights)
 
 
 def is_under(component: Any, block: Any) -> bool:
@@ -92,12 +99,19 @@ def refuse_changes(model: Any, attached: Attached) -> None:
     for name in now:
         if name not in before:
             raise RowError(f"{name} is new outside select; rows and extra variables belong under model.select")
+    weights = None if attached.weights is None else attached.weights.name
+    if weights is not None and model.find_component(weights) is not attached.weights:
+        raise RowError(f"{weights} is not the one that was built; only what stands under model.select may be changed")
     for name, states in before.items():
         if name not in now:
             raise RowError(f"{name} was removed; only what stands under model.select may be changed")
+        if name == weights and states.keys() == now[name].keys():
+            continue  # their ends are read
         for key in states.keys() | now[name].keys():
             if not _same(states.get(key), now[name].get(key)):
                 where = name if key is None else f"{name}[{key}]"
+                if weights is not None and where == "svm.b":
+                    raise RowError("svm.b was changed: the intercept has no bounds; bias=False leaves it out")
                 raise RowError(f"{where} was changed; only what stands under model.select may be changed")
 
 

@@ -19,6 +19,8 @@ from scipy import sparse
 
 from mipfs.errors import RowError
 from mipfs.formulation.pyomo_attach import PASSIVE, Attached, is_under, refuse_changes
+from mipfs.formulation.pyomo_weights import bounds_of
+from mipfs.formulation.weight_ends import with_bounds
 from mipfs.problem import Problem
 from mipfs.selection.selection import Extras, Rows
 
@@ -39,19 +41,22 @@ def compile(model: Any) -> Problem:
     -------
     Problem
         Its rows are all active rows under ``select``; its forced features the fixed and bounded
-        ``sigma``; its M that of ``select.cardinality``, None when that was deactivated.
+        ``sigma``; its M that of ``select.cardinality``, None when that was deactivated. Bounds on the weights
+        ``svm.w``, and those that are fixed at 0, are its `weight_bounds`.
 
     Raises
     ------
     RowError
         A row that is not linear or uses variables outside ``select``, a component that is no row,
-        variable or data, a ``sigma`` fixed between 0 and 1, or any change outside ``select``.
+        variable or data, a ``sigma`` fixed between 0 and 1, a bound on a weight that leaves out 0, or any other
+        change outside ``select``.
     """
     compiler = read(model)
     problem = compiler.attached.problem
     M = compiler.M
     names = problem.atoms.names
-    return problem.replace(
+    bounds = bounds_of(compiler.attached)
+    return with_bounds(problem, bounds, "svm.w").replace(
         rows=compiler.rows(),
         M=M,
         cardinality=M is not None,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
+from mipfs.data.bounds import FREE
 from mipfs.formulation.point import Point
 from mipfs.formulation.pyomo_rows import read
 from mipfs.problem import Problem
@@ -25,7 +26,7 @@ def load(model: Any, point: Point) -> None:
     svm = model.svm
     slacks = point.slacks(problem.loss)
     _put(model.select.sigma.values(), point.sigma.round())
-    _put(svm.w.values(), point.v)
+    _put(svm.w.values(), _between_ends(svm.w.values(), point.v))
     _put(svm.t.values(), point.t)
     _put(svm.xi.values(), slacks)
     more: tuple[tuple[str, Any], ...] = (
@@ -41,6 +42,13 @@ def load(model: Any, point: Point) -> None:
     extras = read(model).extras
     known = [(variable, value) for variable, value in zip(extras, point.extra, strict=True) if value is not None]
     _put([variable for variable, _ in known], [value for _, value in known])
+
+
+def _between_ends(variables: Iterable[Any], values: Iterable[float]) -> Iterator[float]:
+    """Values between the bounds of their variables, which the way from the user's scale may leave by an ulp."""
+    for variable, value in zip(variables, values, strict=True):
+        low, high = (float(end) if end is not None else none for end, none in zip(variable.bounds, FREE, strict=True))
+        yield min(max(float(value), low), high)
 
 
 def _put(variables: Iterable[Any], values: Iterable[Any]) -> None:

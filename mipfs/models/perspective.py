@@ -72,7 +72,7 @@ def perspective(problem: Problem, name: str = "P") -> Any:
         + pyo.quicksum(c * model.select.sigma[g] for g, c in zip(names, problem.penalty.tolist(), strict=True) if c)
         - (svm.rho if problem.margin == "rho" else 0.0)
     )
-    attach(model, problem)
+    attach(model, problem, svm.w)
     return model
 
 

@@ -130,8 +130,14 @@ def classes_in_words(result: Result) -> str:
     return f"weights above 0 speak for {result.labels['positive']}, below 0 for {result.labels['negative']}"
 
 
+UNSAID = (
+    "That no weight reaches its bound says nothing about the problem without these bounds; "
+    "`mipfs verify` shows what the same proof says of that."
+)
+
+
 def bounds_in_words(result: Result) -> list[str]:
-    """What the bounds on the weights say, in at most three lines: which features can only help, and which only hurt."""
+    """What the bounds on the weights say, in at most four lines: which features can only help, and which only hurt."""
     bounds = dict(result.params.get("weight_bounds") or {})
     if not bounds:
         return []
@@ -144,7 +150,9 @@ def bounds_in_words(result: Result) -> list[str]:
         given = [bound_words(f"the weight of each of {len(others)} features", *next(iter(others.values())))]
     lines = [f"{_listed(helps)} can only help{towards}."] if helps else []
     lines += [f"{_listed(hurts)} can only hurt{towards}."] if hurts else []
-    return lines + ([f"Bounds on the weights: {_listed(given)}."] if given else [])
+    if given:
+        lines += [f"Bounds on the weights: {_listed(given)}.", UNSAID]
+    return lines
 
 
 def _regulariser(named: Mapping[str, Any]) -> str:

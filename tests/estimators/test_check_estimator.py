@@ -42,3 +42,12 @@ def test_scikit_learn_conventions(estimator: Any, check: Callable[[Any], None]) 
 @parametrize_with_checks(AGAIN)
 def test_scikit_learn_conventions_with_parameters(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [mipfs.FSPClassifier(positive=True), mipfs.FGMClassifier(positive=True)],
+    expected_failed_checks=lambda _: {"check_classifiers_train": "blobs that weights of 0 or more cannot tell apart"},
+)
+def test_scikit_learn_conventions_with_signs(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)

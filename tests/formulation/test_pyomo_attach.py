@@ -77,13 +77,29 @@ def deleted_margin(m: Any) -> str:
 
 
 def fixed_weight(m: Any) -> str:
-    m.svm.w["x2"].fix(0)
-    return r"svm\.w\[x2\] was changed"
+    m.svm.w["x2"].fix(0.5)
+    return r"svm\.w\[x2\] is fixed at 0\.5, which leaves out 0"
 
 
 def bounded_weight(m: Any) -> str:
-    m.svm.w["x2"].setlb(0)
-    return r"svm\.w\[x2\] was changed"
+    m.svm.w["x2"].setlb(0.5)
+    return r"the interval \(0\.5, None\) of svm\.w\[x2\] leaves out 0"
+
+
+def integer_weight(m: Any) -> str:
+    m.svm.w["x2"].domain = pyo.Integers
+    return r"svm\.w\[x2\] has the domain Integers"
+
+
+def other_weights(m: Any) -> str:
+    m.svm.del_component(m.svm.w)
+    m.svm.w = pyo.Var(["x1", "x2", "x3"])
+    return r"w is not the one that was built"
+
+
+def bounded_bias(m: Any) -> str:
+    m.svm.b.setub(1)
+    return r"svm\.b was changed: the intercept has no bounds"
 
 
 def integer_bias(m: Any) -> str:
@@ -130,6 +146,9 @@ CHANGES = (
     deleted_margin,
     fixed_weight,
     bounded_weight,
+    integer_weight,
+    other_weights,
+    bounded_bias,
     integer_bias,
     dropped_block,
     removed_block,

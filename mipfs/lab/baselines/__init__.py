@@ -8,10 +8,12 @@ Constants ``ABOUT`` say what each does.
 from __future__ import annotations
 
 import inspect
+import math
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mipfs.data.instance import Instance
+from mipfs.errors import UsageError
 from mipfs.lab.baselines.about import About
 from mipfs.plumbing.declared import Positive, Seed, arguments_of
 from mipfs.plumbing.registry import module_of
@@ -82,9 +84,26 @@ def get_baseline(name: str) -> Baseline:
     def checks(data: Instance, M: int, C: float = 1.0, **options: Any) -> Linear:
         given = arguments_of(Baseline.__call__, {"data": data, "C": C, **options})
         given["seed"] = given.get("seed", 0) % SEEDS
+        _check_bounds(data, name)
         return fit(M=M, **given)
 
     return checks
+
+
+def _check_bounds(data: Instance, name: str) -> None:
+    """Refuse bounds on the weights that a baseline would not keep."""
+    if not data.weight_bounds:
+        return
+    if not about(name).signed:
+        able = ", ".join(one for one in BASELINES if about(one).signed)
+        raise UsageError(
+            f"the baseline {name} keeps no bounds on the weights; leave those of the data out, or take {able}"
+        )
+    for one, ends in data.weight_bounds.items():
+        if any(math.isfinite(end) and end != 0.0 for end in ends):
+            raise UsageError(
+                f"the baseline {name} keeps signs, and no other bounds, such as those of {one!r}; leave them out"
+            )
 
 
 def about(name: str) -> About:

@@ -19,6 +19,7 @@ class About:
     uses_c : bool, whether the choice of features depends on C
     weighted : bool, whether it takes sample weights on any data
     grouped : bool, whether it selects the data's groups whole
+    signed : bool, whether its weights keep the signs that the data's bounds on them are
     """
 
     what: str
@@ -29,3 +30,4 @@ class About:
     uses_c: bool = True
     weighted: bool = True
     grouped: bool = False
+    signed: bool = False

@@ -5,7 +5,8 @@
 
 It is the dual that HiGHS gets, a row for each feature: another c or r, or another feature, changes bounds or adds rows,
 and the last basis stays dual feasible. Features stand in it once they violate |ω_j| ≤ r_j (column generation, as in
-Dedieu, Antipova, Mazumder 2022), so any number of them will do, and sparse ones stay sparse.
+Dedieu, Antipova, Mazumder 2022), so any number of them will do, and sparse ones stay sparse. A weight that is to be 0
+or more has the row ω_j ≤ r_j alone, one that is to be 0 or less −ω_j ≤ r_j.
 """
 
 from __future__ import annotations
@@ -90,6 +91,12 @@ class OneNorm:
         self.name = name
         self.ids: Integers = np.empty(0, dtype=np.int64)
         self.units = np.empty(0)
+        # whether w_j may be above 0, and below
+        self.above, self.below = np.ones((2, p if data.weight_bounds else 1), dtype=bool)
+        for one, (low, high) in data.weight_bounds.items():
+            j = data.index[one]
+            self.above[j] = high > 0.0
+            self.below[j] = low < 0.0
         self._lp = highs.Model()
         self._lp.add_columns(np.zeros(n), np.zeros(n))
         self._lp.set_costs(np.full(n, -1.0))
@@ -119,8 +126,9 @@ class OneNorm:
                 return vertex
 
     def _scores(self, alpha: Array) -> Array:
-        """|ω_j(α)| of all features, (p,)."""
-        return np.abs(self.data.block().pull(alpha * self.data.y))
+        """|ω_j(α)| of all features, (p,), 0 where ω_j has the sign that w_j must not have."""
+        omega = self.data.block().pull(alpha * self.data.y)
+        return np.maximum(np.where(self.above, omega, 0.0), np.where(self.below, -omega, 0.0))
 
     def _enter(self, scores: Array, r: Array, most: int, above: float) -> bool:
         """Take in the features of largest |ω_j|/r_j, those above a number only; whether there were any."""
@@ -154,7 +162,8 @@ class OneNorm:
         size = size if size > 0.0 else 1.0  # both sides in units in which the smaller one is about 1
         self._lp.fix_columns(np.zeros(self.data.n_samples), np.minimum(c / size, MOST_WEIGHT_RATIO))
         ends = np.where(np.isfinite(ends), ends / size, infinity)
-        self._lp.set_row_bounds(-ends, ends, first=1)
+        above, below = (np.broadcast_to(side, self.data.n_features)[self.ids] for side in (self.above, self.below))
+        self._lp.set_row_bounds(np.where(below, -ends, -infinity), np.where(above, ends, infinity), first=1)
         solution = self._optimum()
         multipliers = -self._lp.multipliers()
         w, size_of = multipliers[1:] * self.units, np.abs(multipliers[1:])  # the sizes of columns of one scale

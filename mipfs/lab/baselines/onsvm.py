@@ -3,7 +3,8 @@
     min over w, b, ξ   ‖w‖₁ + Σ_i C_i ξ_i      s.t.  y_i (w'x_i + b) + ξ_i ≥ 1,  ξ ≥ 0
 
 It is the program of `mipfs.models.onsvm`, which is declared in CVXPY as it stands; here features enter as they are
-needed, so there may be any number of them. A vertex has zeros of its own accord; how many depends on C.
+needed, so there may be any number of them. A vertex has zeros of its own accord; how many depends on C. Signs that the
+data asks for are kept.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ABOUT = About(
     limits="linear programs of all samples",
     library="HiGHS",
     uses_c=False,
+    signed=True,
 )
 
 

@@ -18,10 +18,12 @@ import numpy as np
 
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.inner.regularised import RegularisedSolver
 from mipfs.lab.baselines.about import About
 from mipfs.lab.baselines.linear import Linear, check_size, check_weight, liblinear_matrix, linear
 from mipfs.losses import get_loss
 from mipfs.plumbing.arrays import Integers
+from mipfs.problem import Problem
 
 ABOUT = About(
     what="recursive feature elimination: the SVM, without the features of least weight, again and again",
@@ -176,7 +178,10 @@ def rfe(
 
 
 def plain_svm(data: Instance, ids: Integers, C: float, bias: bool, loss: str = "squared-hinge") -> Linear:
-    """The SVM on the columns `ids`, with a free intercept or none."""
+    """The SVM on the columns `ids`, with a free intercept or none, and the data's bounds on the weights."""
+    if data.weight_bounds:
+        bounded = RegularisedSolver(Problem(data, loss=loss, bias=bias, C=C)).solve(ids, tol=1e-9)
+        return linear(data, ids, bounded.w, bounded.b, C)
     svm = get_loss(loss).Solver(data, C * data.sample_weight, bias).solve(ids, tol=1e-9)
     return linear(data, ids, svm.w, svm.b, C)
 

@@ -139,7 +139,7 @@ def bench(
     Parameters
     ----------
     data : Instance
-        Rows, forced features and penalties are left out: no baseline keeps them.
+        Rows, forced features, penalties and bounds on weights are left out: hardly a baseline keeps them.
     methods : sequence of names of `mipfs.lab.studies.bench_methods.methods`
     M : sequence of int in 1 … p
         Numbers of features. References (cd-svm, cd-logistic) take all of them, once.

@@ -165,8 +165,8 @@ class Setting(Declared):
 
 
 def compared(data: Instance) -> Instance:
-    """The data as every method gets it: no rows, forced features or penalties, which baselines cannot keep."""
-    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={})
+    """The data as every method gets it: no rows, forced features, penalties or bounds, which baselines cannot keep."""
+    return dataclasses.replace(data, rows=(), select=SelectDefaults(), penalty={}, weight_bounds={})
 
 
 def _plain(found: Any) -> Any:

@@ -13,9 +13,9 @@ from scipy import sparse
 from mipfs import models
 from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
+from mipfs.lab.baselines import BASELINES, REFERENCES, get_baseline, one_norm
 from mipfs.lab.baselines import fsv as fsv_file
 from mipfs.lab.baselines import lpsvm as lpsvm_file
-from mipfs.lab.baselines import one_norm
 from mipfs.lab.baselines.fsv import class_means, fsv, fsv_of_size
 from mipfs.lab.baselines.linear import Linear
 from mipfs.lab.baselines.lpsvm import lpsvm, lpsvm_of_size
@@ -227,3 +227,39 @@ def test_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_norm, "MOST_NUMBERS", 500)
     with pytest.raises(UsageError, match="ONSVM solves linear programs of up to 40 samples x 15 features, about 0 GB"):
         onsvm(data, 1.0)
+
+
+SIGNS = {"x1": (0.0, None), "x2": (None, 0.0), "x3": (0.0, 0.0), "x5": (0.0, None), "x6": (None, 0.0)}
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_signs_that_the_data_asks_for(seed: int, bias: bool, scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The value is that of the program with signs; the refitted SVM keeps them."""
+    monkeypatch.setattr(one_norm, "FIRST_FEATURES", 3)
+    data = draw(seed, 40, 8, scale=scale, weight_bounds=SIGNS)
+    w, b = cp.Variable(8), cp.Variable()
+    X, names = data.X, list(data.feature_names)
+    sides = [w[names.index(one)] >= 0 for one, ends in SIGNS.items() if ends[0] == 0.0]
+    sides += [w[names.index(one)] <= 0 for one, ends in SIGNS.items() if ends[1] == 0.0]
+    for C in (0.05, 1.0):
+        hinge = cp.pos(1 - cp.multiply(data.y, X @ w + (b if bias else 0.0)))
+        value = cp.Problem(cp.Minimize(cp.norm1(w) + C * data.sample_weight @ hinge), sides).solve(solver=cp.CLARABEL)
+        found = onsvm(data, C, bias=bias)
+        assert found.objective == pytest.approx(value, rel=2e-6)
+        for kept in (found, get_baseline("onsvm")(data, 4, 1.0, bias=bias)):
+            weights = dict(zip([names[j] for j in kept.ids], kept.w, strict=True))
+            for name, (low, high) in SIGNS.items():
+                assert low is None or weights.get(name, 0.0) >= 0.0
+                assert high is None or weights.get(name, 0.0) <= 0.0
+
+
+def test_what_keeps_no_bounds_refuses_them() -> None:
+    signed, boxed = draw(0, weight_bounds={"x1": (0, None)}), draw(0, weight_bounds={"x1": (-1, 1)})
+    for name in (*BASELINES, *REFERENCES):
+        if name != "onsvm":
+            with pytest.raises(UsageError, match=f"the baseline {name} keeps no bounds on the weights.*take onsvm"):
+                get_baseline(name)(signed, 3)
+    with pytest.raises(UsageError, match="keeps signs, and no other bounds, such as those of 'x1'"):
+        get_baseline("onsvm")(boxed, 3)

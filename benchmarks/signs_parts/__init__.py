@@ -1,0 +1,1 @@
+"""The parts of `benchmarks/signs.py`: where its signs come from, and its report."""

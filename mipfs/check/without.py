@@ -1,0 +1,69 @@
+"""What the leaves of a proof show of the same problem without the bounds on its weights.
+
+That no weight of an optimum reaches its bound says nothing about the problem without the bounds: another selection may
+need larger weights. Its bound is that of the same dual vectors with ½ω² in the place of h(ω) ≤ ½ω², which is no larger.
+A node that is screened up to a level proves that level at most; the level at which both meet is searched.
+"""
+
+from __future__ import annotations
+
+from mipfs.check import derived
+from mipfs.check.bounded import Bounded
+from mipfs.check.dual_vectors import Duals
+from mipfs.check.few import over_few
+from mipfs.check.leaves import SCREEN, Tree, least_bound
+from mipfs.check.rounding import Arrays, Document
+from mipfs.check.statement import Statement
+from mipfs.data.instance import Instance
+
+STEPS = 12
+"""Levels that are tried, each a pass over the leaves: the bound is found to 1/4096 of the one with bounds."""
+
+
+def beside(
+    statement: Statement,
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: tuple[type[Statement], type[Duals]],
+    level: float,
+) -> dict[str, float]:
+    """What a report says of it, of weights with other bounds than signs."""
+    if not isinstance(statement.regulariser, Bounded) or statement.regulariser.is_homogeneous:
+        return {}
+    return {"bound_without_box": bound_without(document, arrays, data, reading, level)}
+
+
+def bound_without(
+    document: Document,
+    arrays: Arrays,
+    data: Instance,
+    reading: tuple[type[Statement], type[Duals]],
+    level: float,
+) -> float:
+    """A lower bound of the problem without bounds on its weights, of the unit margin.
+
+    Parameters
+    ----------
+    document, arrays, data, reading : as those of `check`, with which they were accepted
+    level : float, the bound that the leaves prove with the bounds on the weights
+    """
+    params = {name: value for name, value in document["params"].items() if name != "weight_bounds"}
+    statement = reading[0]({**document, "params": params}, data)
+    derived.append(statement, document["certificate"].get("derived", ()))
+    tree = Tree(arrays, statement.p, statement.whole)
+    what = over_few(statement, reading[1](statement, arrays), tree)
+
+    def proven(asked: float) -> float:
+        return min(asked, least_bound(*what, arrays, level=asked)[0])
+
+    best = proven(level)
+    if best >= level or not any(step == SCREEN for step, _ in tree.steps):
+        return max(best, 0.0)
+    low, high = max(best, 0.0), level
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        found = proven(middle)
+        best = max(best, found)
+        low, high = (middle, high) if found >= middle else (low, middle)
+    return max(best, 0.0)

@@ -1,0 +1,51 @@
+"""Bounds and fixings that a user put on the weights ``svm.w`` of a Pyomo model."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from mipfs.data.bounds import FREE, WeightBounds
+from mipfs.errors import RowError
+from mipfs.formulation.pyomo_attach import Attached
+from mipfs.formulation.weight_ends import on_users_scale
+
+
+def bounds_of(attached: Attached) -> WeightBounds:
+    """The bounds on the weights of a model, on the user's scale; those of the problem that it was built of are not.
+
+    Raises
+    ------
+    RowError
+        Ends that leave out 0, a weight that is fixed at another value, that is no real number, or of no single feature.
+    """
+    found: WeightBounds = {}
+    problem = attached.problem
+    for key, w in {} if attached.weights is None else attached.weights.items():
+        if w.fixed:
+            value = w.value
+            said = f"{w.name} is fixed at {value}, which"
+            if value is None or not math.isfinite(value):
+                raise RowError(f"{w.name} is fixed at {value}; a weight is fixed at 0, or has bounds")
+            ends: tuple[Any, Any] = (value, value)
+        else:
+            if not w.is_continuous():
+                raise RowError(f"{w.name} has the domain {w.domain}; a weight is a real number")
+            ends = w.bounds
+            said = f"the interval {tuple(ends)} of {w.name}"
+        if _is_free(ends):
+            continue
+        if problem.atoms.kind != "features":
+            raise RowError(f"{w.name} has bounds; they are about weights of single features, not {problem.atoms.kind}")
+        low, high = (None if end is None or end == none else end for end, none in zip(ends, FREE, strict=True))
+        if not all(end is None or math.isfinite(end) for end in (low, high)):
+            raise RowError(f"{said} has an end that is no number")
+        low, high = (None if end is None else Fraction(float(end)) for end in (low, high))
+        found[str(key)] = on_users_scale(problem, str(key), low, high, said)
+    return found
+
+
+def _is_free(ends: Any) -> bool:
+    """Whether there is no end."""
+    return all(end is None or end == none for end, none in zip(ends, FREE, strict=True))
