@@ -17,7 +17,7 @@ import mipfs
 from mipfs.atoms.groups import Groups
 from mipfs.cli import main
 from mipfs.data.instance import Instance
-from mipfs.errors import UsageError
+from mipfs.errors import MipfsError, UsageError
 from mipfs.estimators.measure import MeasureClassifier
 from mipfs.problem import Problem
 from mipfs.result.result import Result, Status
@@ -80,6 +80,56 @@ def test_what_the_intercept_is_cannot_be_forged(driver: str, given: dict[str, An
     for params in ({"constant": 10.0}, {"constant": None}, {"constant": -1.0}, {"bias": False}):
         left = {key: value for key, value in {**result.params, **params}.items() if value is not None}
         assert not mipfs.verify(dataclasses.replace(result, params=left), data).accepted, params
+
+
+@pytest.mark.parametrize("driver", ["two_layer", "branch"])
+def test_forged_constants_bounds_and_names_are_refused(driver: str, tmp_path: Path) -> None:
+    data = draw(4, scale="standard")
+    result = mipfs.solve(Problem(data, loss="structural", measure="f1", M=2, C=30.0), driver, gap=1e-6)
+    result.save(tmp_path / "r.json")
+    honest = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+
+    def accepted(**changes: Any) -> bool:
+        document = json.loads(json.dumps(honest))
+        for place, value in changes.items():
+            *way, last = place.split("__")
+            part = document
+            for name in way:
+                part = part[name]
+            part[last] = value
+        (tmp_path / "r.json").write_text(json.dumps(document), encoding="utf-8")
+        try:
+            return mipfs.verify(Result.load(tmp_path / "r.json"), data).accepted
+        except MipfsError:
+            return False
+
+    assert accepted()
+    for constant in (2.0, 0.5, 0, -1.0, True, "1", [1.0], {}, None, 1e-60, 1e60, 1e-50, 1e50):
+        assert not accepted(params__constant=constant), constant
+        assert not accepted(params__constant=constant, bound=honest["objective"], objective=honest["objective"] * 0.9)
+    assert not accepted(params__bias=False, params__constant=None, intercept=0.0)
+    for intercept in (0.0, None, 1e308, -1e308, honest["intercept"] + 0.01):
+        assert not accepted(intercept=intercept), intercept
+    bound = 1.01 * honest["bound"]
+    assert not accepted(bound=bound, certificate__bound=bound)
+    assert not accepted(selected=[*honest["selected"], "(intercept)"])
+    assert not accepted(params__M=3)
+    assert not accepted(n_features=5)
+    relaxed = honest.get("relaxed")
+    if relaxed is not None:
+        assert not accepted(relaxed=relaxed | {"intercept": relaxed["intercept"] + 0.3})
+        assert not accepted(relaxed=relaxed | {"upper": 0.9 * relaxed["upper"]})
+
+
+def test_a_free_intercept_is_no_weight_of_a_constant_column() -> None:
+    data = draw(3)
+    for bias in (True, False):
+        result = mipfs.solve(Problem(data, M=1, C=1.0, bias=bias))
+        assert mipfs.verify(result, data).accepted
+        forged = dataclasses.replace(result, params={**result.params, "constant": 1.0})
+        report = mipfs.verify(forged, data)
+        assert not report.accepted
+        assert "a free intercept is no weight of a constant column" in report.reason
 
 
 def test_rows_penalties_and_groups_are_about_the_features_alone() -> None:

@@ -44,7 +44,17 @@ def bench_blocks(found: Bench) -> list[Block]:
         )
     if any(record["status"] != DONE for record in found.records):
         blocks.append(Line("\nvalues are means over the folds that are done"))
+    sizes = sorted({row.M for row in rows if row.M is not None})
+    if sizes:  # it compares, and keeps no classifier
+        M = ",".join(map(str, sizes))
+        blocks.append(Line(f"\nto use one: mipfs path DATA --M {M} {_grid(found)} --json path.json"))
+        blocks.append(Line("mipfs predict 'path.json#best' NEW"))
     return blocks
+
+
+def _grid(found: Bench) -> str:
+    """The values of C and the folds of a path that chooses as the benchmark did."""
+    return f"--C {','.join(f'{C:g}' for C in found.setting.C)} --folds {found.setting.folds}"
 
 
 def bench_charts(found: Bench) -> list[Lines]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mipfs.lab.studies.steps import place_text
-from mipfs.report.blocks import Block, Line, Pairs, Table
+from mipfs.report.blocks import Alarm, Block, Line, Pairs, Table
 from mipfs.report.numbers import number, percent, stated
+from mipfs.result.advice import constant_words
 
 if TYPE_CHECKING:
     from mipfs.lab.studies.solution_path import Point, SolutionPath
@@ -24,14 +25,23 @@ def path_blocks(found: SolutionPath) -> list[Block]:
         pairs += [("cold", f"{total + saved:.2f} s, so the path saved {saved:.2f} s")]
     if found.interrupted:
         pairs += [("stopped", "interrupted: these are the points that were reached")]
-    supports = [(*_values(p), ", ".join(p.selected) or "-") for p in found.points]
+    supports = [(*_values(p), _support(p)) for p in found.points]
     header, lines = cells(found)
     blocks: list[Block] = [
         Pairs(pairs),
         Table(header, lines, title="The path", left=0),
         Table((*found.axes, "features"), supports, title="The supports", left=len(found.axes) + 1),
     ]
-    return blocks if found.best is None else [*blocks, *_choice(found, found.best)]
+    blocks += [] if found.best is None else _choice(found, found.best)
+    if found.best is not None and (words := constant_words(found.best.result)):
+        blocks.append(Pairs([("classifier", Alarm(words))]))
+    return blocks
+
+
+def _support(point: Point) -> str:
+    """The features of a point; that its classifier is constant where it has none."""
+    is_constant = point.result.has_classifier and not point.result.weights
+    return (", ".join(point.selected) or "-") + (" (a constant classifier)" if is_constant else "")
 
 
 def short(point: Point) -> str:
