@@ -210,7 +210,7 @@ def test_what_they_are_not_for_is_refused_with_a_remedy() -> None:
 def test_features_and_groups_are_in_the_registry() -> None:
     X, y = draw(4, n=12, p=3)
     data = Instance.from_arrays(X, y, groups={"both": ["x1", "x2"]})
-    assert atoms.make("groups", data).names == ("both",)
+    assert atoms.make("groups", data).names == ("both", "x3")
     assert atoms.make("features", data, scaling="norm").kind == "scaled features"
 
 
