@@ -73,7 +73,7 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
     series = frame.iloc[:, k]
     missing = np.flatnonzero(np.asarray(series.isna()))
     if missing.size:
-        row = _place(frame.index, int(missing[0]))
+        row = place_of(frame.index, int(missing[0]))
         more = f", {missing.size} values in all" if missing.size > 1 else ""
         others = [other for other in gaps if other != name]
         more += f"; so have {', '.join(map(repr, others[:MOST_NAMED]))}" if others else ""
@@ -94,8 +94,8 @@ def column_values(frame: Any, k: int, name: str, mixed: bool = False, gaps: Sequ
         word = int(np.argmax(is_word))
         number = int(np.argmin(is_word))
         raise DataError(
-            f"column {name!r} is {values[word]!r} at {_place(frame.index, word)} and {values[number]!r} at "
-            f"{_place(frame.index, number)}",
+            f"column {name!r} is {values[word]!r} at {place_of(frame.index, word)} and {values[number]!r} at "
+            f"{place_of(frame.index, number)}",
             "make them all numbers or all words (astype)",
             path=FRAME,
         )
@@ -118,7 +118,7 @@ def _word(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _place(index: Any, i: int) -> str:
+def place_of(index: Any, i: int) -> str:
     """A row as its frame calls it: its label in the index, not how many rows stand before it."""
     return f"index {index[i]!r}" if isinstance(index[i], str) else f"index {index[i]}"
 
@@ -127,7 +127,7 @@ def _finite(numbers: npt.NDArray[np.float64], name: str, index: Any) -> npt.NDAr
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise DataError(
-            f"column {name!r} is {numbers[bad[0]]} at {_place(index, int(bad[0]))}",
+            f"column {name!r} is {numbers[bad[0]]} at {place_of(index, int(bad[0]))}",
             "every value must be a finite number",
             path=FRAME,
         )

@@ -21,7 +21,7 @@ from mipfs.data.instance import Instance
 from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
-from mipfs.readers.frames import as_words, column_values, is_frame
+from mipfs.readers.frames import as_words, column_values, is_frame, place_of
 from mipfs.result.interactions import functions_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def _absent(result: Result, inputs: Inputs, data: Instance) -> npt.NDArray[np.bo
         for word in data.words[column]:
             if word not in known[column]:
                 row = int(np.argmax(data.block(np.array([data.index[f"{column}={word}"]])).dense() != 0))
-                raise _unseen(data.source or "the data", column, word, row, known[column])
+                raise _unseen(data.source or "the data", column, word, f"in row {row + 1}", known[column])
         absent[k] = name not in data.index
     return absent
 
@@ -283,7 +283,8 @@ def _of_frame(result: Result, inputs: Inputs, frame: Any, k: int) -> Array:
     found = as_words(column_values(frame, places[column], column, mixed=True))
     strange = np.flatnonzero(~np.isin(found, known[column]))
     if strange.size:
-        raise _unseen("the data frame", column, str(found[strange[0]]), int(strange[0]), known[column])
+        row = f"at {place_of(frame.index, int(strange[0]))}"
+        raise _unseen("the data frame", column, str(found[strange[0]]), row, known[column])
     return np.asarray(found == name[len(column) + 1 :], dtype=float)
 
 
@@ -298,10 +299,10 @@ def _column_of_words(name: str, known: dict[str, tuple[str, ...]]) -> str | None
     return next((c for c, words in known.items() if name.startswith(f"{c}=") and name[len(c) + 1 :] in words), None)
 
 
-def _unseen(where: str, column: str, word: str, row: int, known: tuple[str, ...]) -> UsageError:
+def _unseen(where: str, column: str, word: str, row: str, known: tuple[str, ...]) -> UsageError:
     """The error of a category that training did not see."""
     return UsageError(
-        f"{where}: column {column!r} is {word!r} in row {row + 1}, a category that training did not see: it knows "
+        f"{where}: column {column!r} is {word!r} {row}, a category that training did not see: it knows "
         f"{_listed(known)}; leave the row out or write one of these"
     )
 
