@@ -121,6 +121,15 @@ def test_forged_constants_bounds_and_names_are_refused(driver: str, tmp_path: Pa
         assert not accepted(relaxed=relaxed | {"upper": 0.9 * relaxed["upper"]})
 
 
+@pytest.mark.parametrize("driver", ["branch", "gbd"])
+def test_a_start_names_features_alone(driver: str) -> None:
+    problem = Problem(draw(3), loss="structural", measure="f1", M=2, C=30.0)
+    begun = mipfs.solve(problem, driver, start=("x3",), gap=1e-6)
+    assert begun.objective == pytest.approx(mipfs.solve(problem, driver, gap=1e-6).objective, rel=1e-5)
+    with pytest.raises(UsageError, match="the support x1, x2, x3 does not satisfy the rows"):
+        mipfs.solve(problem, driver, start=("x1", "x2", "x3"))
+
+
 def test_a_free_intercept_is_no_weight_of_a_constant_column() -> None:
     data = draw(3)
     for bias in (True, False):

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.capability import ALL_LOSSES, ALL_REGULARISERS, Capability, needs_ridge
+from mipfs.data.constant import CONSTANT
 from mipfs.data.instance import Instance
 from mipfs.drivers import master_state
 from mipfs.drivers.earlier import Earlier
@@ -249,8 +250,9 @@ def _subproblem(run: Run, by: str) -> Subproblem:
 
 
 def _start(run: Run, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """The user's support as σ (count,) of bool, which is in S."""
-    sigma = mask_of(run.problem.atoms.count, run.problem.atoms_of(names))
+    """The support of the user as σ (count,) of bool, which is in S; the constant column of an intercept is in."""
+    always = (CONSTANT,) if run.problem.data.constant else ()
+    sigma = mask_of(run.problem.atoms.count, run.problem.atoms_of((*names, *always)))
     if not run.oracle.contains(sigma):
         raise UsageError(f"start: the support {', '.join(names)} does not satisfy the rows")
     return sigma
