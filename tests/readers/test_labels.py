@@ -9,7 +9,7 @@ import pytest
 
 from mipfs.data.instance import Labels
 from mipfs.errors import DataError
-from mipfs.readers.labels import apply_labels, map_labels
+from mipfs.readers.labels import WORDS, apply_labels, map_labels
 from mipfs.readers.table import Table
 
 PATH = Path("a.svm")
@@ -89,3 +89,9 @@ def test_known_labels():
     assert str(caught.value) == ("a.svm:3: the label 'y' is unknown to the classifier; its labels are 'no' and 'yes'")
     with pytest.raises(DataError, match="the label 2 in row 2 is unknown"):
         apply_labels(table([1.0, 2.0], lines=False), Labels(-1, 1), PATH)
+
+
+def test_the_manual_lists_the_words_of_the_positive_class():
+    page = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    listed = page.partition("in any case: ")[2].partition("; else")[0].replace("\n", " ")
+    assert set(listed.split(", ")) == WORDS
