@@ -26,8 +26,19 @@ def functions_of(result: Result) -> Mapping[str, Any] | None:
     return made if made is not None and "kind" not in made else None
 
 
+def groups_of(result: Result) -> dict[str, list[str]] | None:
+    """The columns of every atom by its name, where the atoms are groups of features."""
+    atoms = result.atoms or {}
+    if atoms.get("made") is not None or not atoms.get("columns") or not atoms.get("names"):
+        return None
+    found = dict(zip(atoms["names"], map(list, atoms["columns"]), strict=False))
+    return None if all(columns == [name] for name, columns in found.items()) else found
+
+
 def counted(result: Result) -> str:
-    """Of how many things was selected: ``30 features``, or ``465 monomials of 30 features``."""
+    """Of how many things was selected: ``30 features``, ``3 groups of 5 features``, ``9 monomials of 3 features``."""
+    if (groups := groups_of(result)) is not None:
+        return f"{len(groups)} groups of {result.n_features} features"
     made = made_of(result)
     functions = functions_of(result)
     features = f"{result.n_features if functions is None else functions['n_features']} features"

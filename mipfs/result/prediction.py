@@ -22,7 +22,7 @@ from mipfs.data.matrix import standing
 from mipfs.errors import DataError, UsageError
 from mipfs.plumbing.arrays import Array, Integers
 from mipfs.readers.frames import as_words, column_values, is_frame, place_of
-from mipfs.result.interactions import functions_of, made_of, summed, used_columns
+from mipfs.result.interactions import functions_of, groups_of, made_of, summed, used_columns
 
 if TYPE_CHECKING:
     from mipfs.result.result import Result
@@ -148,7 +148,12 @@ def count_of(result: Result) -> int:
 
 
 def sizes(result: Result) -> dict[str, float]:
-    """The weight of every selected atom that is a feature, and ‖w_j‖ of a function of a feature that is made."""
+    """The weight of every feature that is selected, or stands in a group that is; ‖w_j‖ of a function that is made."""
+    if (groups := groups_of(result)) is not None:
+        alone = {
+            name: 0.0 for name in result.selected if not any(one in result.weights for one in groups.get(name, ()))
+        }
+        return {**result.weights, **alone}
     if functions_of(result) is None:
         return {name: result.weights.get(name, 0.0) for name in result.selected}
     squares = dict.fromkeys(result.selected, 0.0)

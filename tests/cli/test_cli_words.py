@@ -30,6 +30,8 @@ def test_groups_of_words_leave_the_numbers_in(cli: Cli, table: Path, tmp_path: P
     saved = tmp_path / "r.json"
     done = cli("solve", "fsp-m", table, "--label", "y", "-p", "M=2", "-p", "C=1", "-p", "atoms=groups", "--json", saved)
     assert done.code == 0, done.err
+    assert "2 of 4 groups of 8 features" in done.out
+    assert "colour=red" in done.out
     assert set(json.loads(saved.read_text(encoding="utf-8"))["selected"]) == {"age", "colour"}
     checked = cli("verify", saved, table)
     assert checked.code == 0

@@ -15,6 +15,7 @@ from mipfs.report.numbers import number, percent, time_text, with_asked
 from mipfs.report.visible import escaped
 from mipfs.result.advice import advice, constant_words
 from mipfs.result.charts import confusion_chart, gap_chart, supports_chart, weights_chart
+from mipfs.result.interactions import groups_of
 from mipfs.result.result import Result, Status
 from mipfs.result.words import certificate_words, problem_words, rows_in_words, verdict
 
@@ -102,7 +103,7 @@ def _figures(result: Result) -> str:
         low, high = result.relaxed.get("lower"), result.relaxed["upper"]
         found.append(("relaxation", number(high), "" if low is None else f"at least {number(low)}"))
     if result.has_classifier:
-        found.append(("selected", size_words(result), "features"))
+        found.append(("selected", size_words(result), "features" if groups_of(result) is None else "groups"))
     found.append(("time", time_text(result.seconds), f"driver {result.driver}"))
     work = [(name, value) for name, value in result.counters.items() if value and name in ("nodes", "subproblems")]
     found += [(name, f"{value:,}", "") for name, value in work]

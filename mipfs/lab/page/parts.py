@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mipfs.report.blocks import Block
 from mipfs.report.visible import escaped
-from mipfs.result.interactions import made_of
+from mipfs.result.interactions import groups_of, made_of
 from mipfs.result.prediction import inputs
 from mipfs.result.result import Result, Status
 
@@ -93,5 +93,7 @@ def article(k: int, heading: str, inner: str, level: int) -> str:
 
 def size_words(result: Result) -> str:
     """How many features, or atoms that were made of them, are selected, and of how many."""
-    made = made_of(result)
+    made, groups = made_of(result), groups_of(result)
+    if groups is not None:
+        return f"{len(result.selected)} of {len(groups)}"
     return f"{len(result.selected)} of {inputs(result)[1] if made is None else made['count']}"
