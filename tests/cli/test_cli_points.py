@@ -120,7 +120,7 @@ def test_plus_minus_is_one_standard_error_and_says_so(cli: Cli, table: Path, tmp
     assert "std error" in done.out
     assert "deviation" not in done.out
     assert f"{said}, one standard error" in page.read_text(encoding="utf-8")
-    assert f"{said} (standard error)" in repr(best)
+    assert f"{said} std error" in repr(best)
     line = json.loads(saved.read_text(encoding="utf-8"))["points"][0]
     assert line["standard_error"] == pytest.approx(line["deviation"] / 2.0)
     assert found.to_frame()["standard_error"].tolist() == pytest.approx([p.standard_error for p in found.points])

@@ -52,7 +52,7 @@ def short(point: Point) -> str:
         f"bound {number(point.bound)}",
         f"gap {percent(point.gap)}",
         f"{len(point.selected)} features",
-        *([f"error {point.error:.4f} ± {point.standard_error:.4f} (standard error)"] if point.errors else []),
+        *([f"error {point.error:.4f} ± {point.standard_error:.4f} std error"] if point.errors else []),
     ]
     return f"<Point {place_text(point.place)}: {', '.join(parts)}>"
 
