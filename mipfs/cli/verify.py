@@ -14,6 +14,8 @@ from mipfs.cli.options import (
     Json,
     Label,
     Param,
+    ParamC,
+    ParamM,
     Positive,
     Quiet,
     ResultFile,
@@ -22,6 +24,7 @@ from mipfs.cli.options import (
     SubjectTo,
     parse_params,
     read_options,
+    with_M_and_C,
 )
 from mipfs.cli.own_modules import Module, enter, files_of
 from mipfs.errors import LabelError, UsageError
@@ -50,6 +53,8 @@ def verify(
     subject_to: SubjectTo = None,
     model: Model = None,
     param: Param = None,
+    M: ParamM = None,
+    C: ParamC = None,
     module: Module = None,
     json: Json = None,
     quiet: Quiet = False,
@@ -69,7 +74,8 @@ def verify(
 
     check_target(json, point_files.split(result_file)[0], data_file, subject_to, model, *files_of(module))
     enter(module or ())
-    if param and model is None:
+    params = with_M_and_C(param, M, C)
+    if params and model is None:
         raise UsageError("-p: the parameters of a result stand in it; -p is for the .py file that --model names")
     result = point_files.load(result_file)
     try:
@@ -79,7 +85,7 @@ def verify(
             raise
         report = Report(False, f"its labels are not those of the data: {error.message}")
     else:
-        rows = _rows_of(data, subject_to, model, parse_params(param or ()))
+        rows = _rows_of(data, subject_to, model, parse_params(params))
         report = mipfs.verify(result, data, rows, verbose=not quiet)
     if json is not None:
         write_json(
