@@ -32,7 +32,7 @@ from mipfs.plumbing.arrays import Array
 from mipfs.plumbing.declared import check_fields, checked, shown
 from mipfs.regularisers import get_regulariser
 from mipfs.regularisers.base import Regulariser
-from mipfs.regularisers.box import Bounds
+from mipfs.regularisers.box import Bounds, check_atoms
 from mipfs.regularisers.ridge import RIDGE
 from mipfs.selection.derived import ChvatalGomory, Family
 from mipfs.selection.heredity import implied
@@ -163,11 +163,8 @@ class Problem:
         if self.margin == "rho" and (not get_loss(self.loss).has_rho or self.has_penalty):
             raise UsageError("margin = 'rho' is an option of the squared hinge without penalties")
         if self.margin == "rho" and not self.regulariser.is_homogeneous:
-            raise UsageError(
-                f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} that are no signs are not so"
-                if self.weight_bounds
-                else f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} is not so"
-            )
+            are = "that are no signs are" if self.weight_bounds else "is"
+            raise UsageError(f"margin = 'rho' is −1/(4v) where r(tw) = t²r(w); {self.term} {are} not so")
         if self.loss == "structural":
             self._check_structural()
         elif any(given is not None for given in (self.measure, self.beta, self.k)):
@@ -206,11 +203,7 @@ class Problem:
         bounds = settled(given, index, source.like) if given else {}
         object.__setattr__(self, "weight_bounds", bounds)
         found = get_regulariser(RIDGE if isinstance(self.regulariser, Bounds) else self.regulariser)
-        if bounds and not found.is_ridge:
-            raise UsageError(f"weight_bounds go with ½w² alone; leave them, or the regulariser {found.name!r}, out")
-        if (bounds or not found.is_ridge) and self.atoms.kind != "features":
-            what = "weight_bounds are" if bounds else f"the regulariser {found.name!r} is"
-            raise UsageError(f"{what} about single features as they are, not {self.atoms.kind}; leave them out")
+        check_atoms(found, bounds, self.atoms.kind)
         found = Bounds.of(bounds, self.data.index, self.data.scale) if bounds else found
         found.check(self.atoms.count)
         object.__setattr__(self, "regulariser", found)

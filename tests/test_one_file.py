@@ -327,7 +327,7 @@ def test_what_rests_on_the_ridge_refuses_another_regulariser(registered: Any) ->
     ):
         with pytest.raises(UsageError, match="'shrunk' is about single features as they are, not"):
             Problem(data, M=1, atoms=atoms, regulariser=mine)
-    with pytest.raises(UsageError, match="structural loss goes with ½w² alone; leave 'shrunk' out"):
+    with pytest.raises(UsageError, match="structural loss goes with ½w² alone; leave the regulariser 'shrunk' out"):
         Problem(data, loss="structural", measure="f1", bias=False, M=2, regulariser=mine)
     for driver, option in (
         ("kelley", {"restricted": "proximal"}), ("kelley", {"restricted": "face"}), ("kelley", {"restricted": "conic"}),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms
 from mipfs.check.regulariser import twice_above
 from mipfs.check.rounding import Array, Arrays, Integers, Rejected, U, below, require
@@ -88,6 +89,8 @@ class Duals:
         regulariser = self.statement.regulariser
         atoms = self.statement.atoms
         assert isinstance(atoms, Atoms)
+        if isinstance(regulariser, Bounded):
+            return regulariser.twice_above(first, omega, radius)
         if regulariser is not None:
             return twice_above(regulariser, first, omega, radius)
         return atoms.scores(np.abs(omega) + radius)

@@ -15,10 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mipfs.check.bounded import Bounded
 from mipfs.check.rounding import Array, Integers, Rejected, above, require
 from mipfs.check.stated import statement_of
-from mipfs.data.instance import Instance
 
 
 class Stated(Protocol):
@@ -35,12 +33,9 @@ class Stated(Protocol):
         """h_j(ω)."""
 
 
-def stated_regulariser(params: Mapping[str, Any], data: Instance) -> Stated | None:
-    """The regulariser of a problem, which bounds on its weights are, too; None for ½w²."""
+def stated_regulariser(params: Mapping[str, Any]) -> Stated | None:
+    """The regulariser of a problem; None for ½w²."""
     given = params.get("regulariser")
-    if params.get("weight_bounds") is not None:
-        require(given is None, "there are bounds on the weights, and a regulariser of its own")
-        return Bounded(params["weight_bounds"], data)
     if given is None:
         return None
     require(isinstance(given, Mapping) and isinstance(given.get("name"), str), "the regulariser has no name")
@@ -55,8 +50,6 @@ def stated_regulariser(params: Mapping[str, Any], data: Instance) -> Stated | No
 
 def twice_above(regulariser: Stated, first: int, omega: Array, radius: Array) -> Array:
     """2h of the features from `first` on, no less than anywhere in ω ± radius, (B, k): h is convex."""
-    if isinstance(regulariser, Bounded):
-        return regulariser.twice_above(first, omega, radius)
     found = np.empty(omega.shape)
     for at, (middle, far) in enumerate(zip(omega.ravel().tolist(), radius.ravel().tolist(), strict=True)):
         if not np.isfinite(middle + far):

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mipfs.check.bounded import Bounded
 from mipfs.check.made import MadeAtoms, Remade
-from mipfs.check.regulariser import stated_regulariser
+from mipfs.check.regulariser import Stated, stated_regulariser
 from mipfs.check.rounding import (
     NEAR,
     NORMAL,
@@ -127,7 +128,7 @@ class Statement:
         self.penalty = self._penalties(params["lambda"])
         rho = self.margin == "rho" and self.stated.has_rho and not self.penalty.any()
         require(self.margin == "unit" or rho, f"no certificate is known for margin {self.margin!r} here")
-        self.regulariser = stated_regulariser(params, data)
+        self.regulariser = self._regulariser()
         features = not (stated.get("names") or stated.get("scale") or stated.get("made") or made)
         plain = self.regulariser is None or (features and self.is_sum)
         require(plain, "bounds on weights, or a regulariser, are about single features and sums over the samples")
@@ -146,6 +147,13 @@ class Statement:
     def _stated(self) -> Any:
         """What the loss is."""
         return stated_loss(self.loss)
+
+    def _regulariser(self) -> Stated | None:
+        """What the term of a weight is, and its bounds."""
+        if self.params.get("weight_bounds") is None:
+            return stated_regulariser(self.params)
+        require(self.params.get("regulariser") is None, "there are bounds on the weights, and a regulariser of its own")
+        return Bounded(self.params["weight_bounds"], self.data)
 
     def _penalties(self, lam: Any) -> Array:
         """The penalties of the atoms (p,); one that all have takes no memory."""

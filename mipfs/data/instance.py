@@ -297,9 +297,8 @@ class Instance:
             label=label,
             words=dict(words or {}),
         )
-        instance.columns_of(
-            [*instance.cost, *instance.penalty, *instance.select.forced_in, *instance.select.forced_out]
-        )
+        chosen = instance.select
+        instance.columns_of([*instance.cost, *instance.penalty, *chosen.forced_in, *chosen.forced_out])
         for name, members in instance.groups.items():
             if not members or len(set(members)) < len(members):
                 raise DataError(f"group {name!r} is empty or names a feature twice", "list each once", path=path)

@@ -133,15 +133,7 @@ _TABLE = (
     Entry("nmmkl", "nmmkl.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry("qcqp-ssvm", "qcqp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
     Entry("sdp-ssvm", "sdp_ssvm.py", "hinge", "free", _USUAL, "conic", _WITHOUT_ROWS, needs_M=True),
-    Entry(
-        "decomposed-sdp",
-        "decomposed_sdp.py",
-        "hinge",
-        "free",
-        _USUAL,
-        "conic",
-        replace(_ON_FEATURES, regularisers=RIDGE),
-    ),
+    Entry("decomposed-sdp", "decomposed_sdp.py", "hinge", "free", _USUAL, "conic", _ON_RIDGE),
     Entry(
         "big-m",
         "big_m.py",
@@ -210,9 +202,10 @@ class Loaded:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The parameters that it takes by name, as on the command line."""
+        """The parameters that it takes by name, as on the command line, where bounds on weights have options."""
         shown = {"lam": "lambda"}
-        return tuple(shown.get(name, name) for name in [*self._keywords(), *self._driver_options])
+        given = [name for name in self._keywords() if self.entry is None or name != "weight_bounds"]
+        return tuple(shown.get(name, name) for name in [*given, *self._driver_options])
 
     @property
     def _driver_options(self) -> tuple[str, ...]:

@@ -328,6 +328,30 @@ def _share(given, at, claim, ruled, ids, out):  # type: ignore[no-untyped-def]
 
 
 @compiled(nogil=True)
+def _wider(first, inside, samples, ids, at):  # type: ignore[no-untyped-def]
+    """Write the rows of S where an SVM on one column more is solved, that column apart."""
+    d = inside.size
+    copy_to(inside, ids)
+    for i in range(samples.y.size):
+        for r in range(d):
+            at.A[i, r] = first.A[i, r]
+        if samples.bias:
+            at.A[i, d + 1] = first.A[i, d]
+
+
+@compiled(nogil=True)
+def _begin(first, d, bias, rho, at):  # type: ignore[no-untyped-def]
+    """Begin an SVM on S and one column more where that of S ended."""
+    for r in range(d):
+        at.u[r] = first.u[r]
+    at.u[d] = 0.0
+    if bias:
+        at.u[d + 1] = first.u[d]
+    copy_to(first.alpha, at.alpha)
+    at.state[0], at.state[1], at.state[2] = rho, 0.0, 0.0
+
+
+@compiled(nogil=True)
 def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def]
     """Rule out the completions of a selection S by one more column.
 
@@ -341,36 +365,25 @@ def complete(given, inside, target, ruled, stop):  # type: ignore[no-untyped-def
     """
     _, columns, samples, grid, steering = given
     total = ruled.totals[0]
-    first = _by_selection(given, inside, target, ruled)
     d = inside.size
+    first = _by_selection(given, inside, target, ruled)
+    _write_rows(columns, inside, samples, grid.size, first)
     at = _place_of(samples, d + 1, max(ruled.left.size, d + 1))
     ids, few = np.empty(d + 1, np.int64), np.empty(ruled.left.size, np.int64)
     out = np.empty(ruled.left.size, np.int8)
-    copy_to(inside, ids)
-    _write_rows(columns, inside, samples, grid.size, first)
-    for i in range(samples.y.size):
-        for r in range(d):
-            at.A[i, r] = first.A[i, r]
-        if samples.bias:
-            at.A[i, d + 1] = first.A[i, d]
+    _wider(first, inside, samples, ids, at)
     held = 0.0
     for r in range(d):
         held += columns.penalty[inside[r]]
     root = np.sqrt(grid.size)
     while total.left > 0:
-        j = ruled.left[0]
         if stop[0] != 0 or total.duals == ruled.ends.size:
             total.why = STOPPED if stop[0] != 0 else FULL
             return
+        j = ruled.left[0]
         ids[d] = j
         write_column(columns.X, j, columns.off[j], root, samples.y, at.A[:, d])
-        for r in range(d):
-            at.u[r] = first.u[r]
-        at.u[d] = 0.0
-        if samples.bias:
-            at.u[d + 1] = first.u[d]
-        copy_to(first.alpha, at.alpha)
-        at.state[0], at.state[1], at.state[2] = steering.rho, 0.0, 0.0
+        _begin(first, d, samples.bias, steering.rho, at)
         until = (target - held - columns.penalty[j]) * (1.0 + steering.beyond) / grid.size
         value, size = _rule_out(given, ids, at, target, until)
         total.solved += 1

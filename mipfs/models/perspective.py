@@ -145,15 +145,7 @@ def svm_block(problem: Problem, sigma: Any) -> Any:
         squares = parts[g][0] if len(parts[g]) == 1 else pyo.quicksum(parts[g])
         block.cone[g] = squares <= sigma[g] * block.t[g]
 
-    # low_j σ_j ≤ w_j ≤ high_j σ_j, of a box on the weights
-    low, high = (np.broadcast_to(end, len(index)) for end in problem.regulariser.ends)
-    if np.any(np.isfinite(low) | np.isfinite(high)):
-        block.ends = pyo.ConstraintList()
-        for k, least, most in zip(index, low.tolist(), high.tolist(), strict=True):
-            if np.isfinite(least):
-                block.ends.add(block.w[k] >= least * sigma[k])
-            if np.isfinite(most):
-                block.ends.add(block.w[k] <= most * sigma[k])
+    _add_ends(block, problem, index, sigma)
 
     # f(x) = Σ_j w_j x_j + b. Sparse columns are centred here rather than in X, which would fill it:
     # Σ_j w_j (x_j − center_j) + b = Σ_j w_j x_j + offset,  offset = b − Σ_j center_j w_j
@@ -190,3 +182,16 @@ def _row(row: Any, columns: list[Any], lb: float, ub: float) -> Any:
     if lb == ub:
         return body == lb
     return (None if lb == float("-inf") else lb, body, None if ub == float("inf") else ub)
+
+
+def _add_ends(block: Any, problem: Problem, index: list[Any], sigma: Any) -> None:
+    """low_j σ_j ≤ w_j ≤ high_j σ_j, of a box on the weights."""
+    low, high = (np.broadcast_to(end, len(index)) for end in problem.regulariser.ends)
+    if not np.any(np.isfinite(low) | np.isfinite(high)):
+        return
+    block.ends = pyo.ConstraintList()
+    for k, least, most in zip(index, low.tolist(), high.tolist(), strict=True):
+        if np.isfinite(least):
+            block.ends.add(block.w[k] >= least * sigma[k])
+        if np.isfinite(most):
+            block.ends.add(block.w[k] <= most * sigma[k])

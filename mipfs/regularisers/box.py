@@ -122,6 +122,20 @@ class Bounds(Box):
         return cls(*map(tuple, sides))
 
 
+def check_atoms(regulariser: Regulariser, bounds: Mapping[str, Any], kind: str) -> None:
+    """Refuse bounds beside another regulariser, and both on atoms that are no features as they are.
+
+    Raises
+    ------
+    UsageError
+    """
+    if bounds and not regulariser.is_ridge:
+        raise UsageError(f"weight_bounds go with ½w² alone; leave them, or the regulariser {regulariser.name!r}, out")
+    if (bounds or not regulariser.is_ridge) and kind != "features":
+        what = "weight_bounds are" if bounds else f"the regulariser {regulariser.name!r} is"
+        raise UsageError(f"{what} about single features as they are, not {kind}; leave them out")
+
+
 def _numbers(given: Any, absent: float) -> Array:
     """Ends as floats."""
     listed = given if isinstance(given, tuple) else (given,)

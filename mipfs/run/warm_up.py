@@ -27,7 +27,7 @@ from mipfs.data.block import Block
 from mipfs.data.blocked import Blocked, Csc, held
 from mipfs.data.instance import Instance
 from mipfs.data.matrix import equal_rows
-from mipfs.errors import NumericalError
+from mipfs.errors import NumericalError, UsageError
 from mipfs.plumbing.cluster import Cluster, check_client
 from mipfs.plumbing.signals import handled
 from mipfs.problem import Problem
@@ -264,7 +264,7 @@ def _try_out(kind: Kind, asked: Asked, problem: Problem) -> None:
     limit = FEW if PUBLISHED.intersection(dict(kind.options).values()) else LIMIT
     asked.run = Run(problem, kind.driver.Options(**dict(kind.options), iteration_limit=limit))
     asked.run.interrupted = asked.came
-    with suppress(NumericalError):  # if a solver fails, the run that follows says so
+    with suppress(NumericalError, UsageError):  # the run that follows says so
         for _ in kind.driver.run(asked.run):
             pass
 

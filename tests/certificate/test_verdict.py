@@ -258,9 +258,9 @@ def test_a_field_that_the_checker_does_not_know_is_refused(place: str) -> None:
         "": document, "rows": document["rows"][0], "extra": document["extra"]["extra_z"],
         "support": (document["near_optimal"] or {"supports": [{}]})["supports"][0],
     }.get(place) or document[place]  # fmt: skip
-    holder["weight_bounds"] = {"x1": [0, 1]}
+    holder["weight_limits"] = {"x1": [0, 1]}
     report = directly(result, data, **document)
-    assert "'weight_bounds' is stated, which this checker does not know" in report.reason
+    assert "'weight_limits' is stated, which this checker does not know" in report.reason
 
 
 def test_what_is_unknown_in_a_file_reaches_the_checker(tmp_path: Path) -> None:

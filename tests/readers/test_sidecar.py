@@ -120,9 +120,13 @@ def test_long_lists_are_located_by_their_key(tmp_path):
         (
             "[zzz]\n",
             1,
-            "unknown table [zzz]; the tables are data, features, cost, penalty, groups, select, generator",
+            "unknown table [zzz]; the tables are data, features, cost, penalty, groups, select, weights, generator",
         ),
-        ("\nM = 3\n", 2, "unknown key 'M'; the tables are data, features, cost, penalty, groups, select, generator"),
+        (
+            "\nM = 3\n",
+            2,
+            "unknown key 'M'; the tables are data, features, cost, penalty, groups, select, weights, generator",
+        ),
         ("select = 3\n", 1, "'select' is 3; write it as a table, [select]"),
         ("[cost]\na = 1\n[data]\nlicense = 'x'\n", 4, "unknown key 'license' in [data]; did you mean 'licence'?"),
         ("[select]\nforced-in = []\n", 2, "unknown key 'forced-in' in [select]; did you mean 'forced_in'?"),

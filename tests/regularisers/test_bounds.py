@@ -28,7 +28,7 @@ BOUNDS = {"x1": (0.0, None), "x2": (None, 0.0), "x3": (-0.05, 0.1)}
 def make(seed: int = 0, scale: Any = "standard", **changes: Any) -> Instance:
     r = np.random.default_rng(seed)
     X = r.normal(size=(40, 5)) * np.array([1.0, 10.0, 0.3, 1.0, 2.0]) + 3.0
-    y = np.where(-X[:, 0] + 0.2 * X[:, 1] + X[:, 3] + 3 * X[:, 2] - 4.0 + 0.7 * r.normal(size=40) > 0, 1, -1)
+    y = np.where(-X[:, 0] + 0.2 * X[:, 1] + X[:, 3] + 3 * X[:, 2] - 9.6 + 0.7 * r.normal(size=40) > 0, 1, -1)
     return Instance.from_arrays(X, y, scale=scale, **changes)
 
 
@@ -152,7 +152,7 @@ def test_the_checkers_conjugate() -> None:
         ({"x1": "01"}, "must be two numbers"),
         ({"x1": 1.0}, "must be two numbers"),
         ({"x1": (0.0, 1e200)}, "of a size from"),
-        ({"X1": (0.0, 1.0)}, "no feature is called 'X1'; did you mean 'x1'"),
+        ({"X1": (0.0, 1.0)}, "no feature is called 'X1'; features are called like 'x1'"),
         ({"intercept": (0.0, 1.0)}, "the intercept has no bounds"),
         ([("x1", 0.0, 1.0)], "weight_bounds is a list"),
     ],
