@@ -4,7 +4,8 @@
 numba optimises and emits every function for itself, with all that it calls, and then again inside each of its callers;
 of some 180 functions on the way to a first answer a dozen are entered from Python. Here a function that is met while a
 kernel is compiled gets no wrapper for Python and is not emitted: the one that was entered is optimised as a whole,
-once, with all that it calls. A kernel that is called from Python later is compiled then as numba would.
+once, with all that it calls. A kernel that is called from Python later gets its wrapper then, around the code that was
+linked.
 
 This holds while a kernel is compiled, under numba's lock; what other packages compile is left as it is. It rests on
 how numba is made inside: with a version of it that was not tried, kernels are compiled as numba does it, which takes
@@ -13,22 +14,24 @@ longer and gives the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numba
 from numba import _dynfunc
 from numba.core import codegen, dispatcher, ir, sigutils
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.environment import lookup_environment
+from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 
 TRIED = ((0, 68),)
 """Versions of numba that this was tried with."""
 LINKS = numba.version_info.short in TRIED
-ENVIRONMENT = "_ZN08NumbaEnv"
-"""How numba names the global variables that point to a function's Python objects, set once code is emitted."""
+ENVIRONMENT, WRAPPED = "_ZN08NumbaEnv", "_wrapped"
+"""How numba names the global variables that point to a function's Python objects, set once code is emitted; and what we
+add for a wrapper's."""
 
 
 class Linked(codegen.JITCodeLibrary):
@@ -142,8 +145,37 @@ def _linking() -> Iterator[None]:
         del maker._library_class, target.get_executable, maker.set_env, ir.Scope.__deepcopy__
 
 
+def entered(made: Any, options: Any) -> Any:
+    """Code that was made to be linked, with a wrapper for Python around it: nothing is typed or lowered again.
+
+    What the wrapper holds of Python has a name of its own, for the code that is linked elsewhere is without it.
+    """
+    target, described = made.target_context.subtarget(enable_nrt=True), copy(made.fndesc)
+    described.env_name += WRAPPED
+    library = target.codegen().create_library(described.qualname)
+    library.enable_object_caching()
+    library.add_linking_library(made.library)
+    held = Environment.from_fndesc(described)
+    target.create_cpython_wrapper(library, described, held, None, options.get("nogil", False))
+    library.finalize()
+    library._final_module.get_function(described.llvm_func_name).linkage = "external"  # its address is asked for
+    function = target.get_executable(library, described, held)
+    target.insert_user_function(function, described, [library])
+    kept = (made.environment, *(made.referenced_envs or ()))
+    return made._replace(
+        library=library, entry_point=function, fndesc=described, environment=held, metadata={}, referenced_envs=kept
+    )
+
+
 class _Compiler(dispatcher._FunctionCompiler):
     """Without wrappers that nobody calls."""
+
+    linked: Callable[[Any], Any]
+    """The code for arguments that was made to be linked; None where there is none."""
+
+    def compile(self, args: Any, return_type: Any) -> Any:
+        made = None if is_for_another() or not LINKS else self.linked(args)
+        return super().compile(args, return_type) if made is None else entered(made, self.targetoptions)
 
     def _customize_flags(self, flags: Any) -> Any:
         flags.no_cfunc_wrapper = True
@@ -158,16 +190,25 @@ class Kernel(dispatcher.Dispatcher):
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
-        self._inner = set[Any]()
+        self._inner = dict[Any, Any]()
+        self._entering: Any = None
         made = self._compiler
         self._compiler = _Compiler(made.py_func, made.targetdescr, made.targetoptions, made.locals, made.pipeline_class)
+        self._compiler.linked = self._linked
+
+    def _linked(self, args: Any) -> Any:
+        if self._entering is None and hasattr(self._cache, "to_link"):
+            return self._cache.to_link(args, self.targetctx)
+        return self._entering
 
     def compile(self, sig: Any) -> Any:
         """Compile for the types of a signature, or find the code kept."""
         with global_compiler_lock, _compiling():
             args, _ = sigutils.normalize_signature(sig)
-            if args in self._inner and not is_for_another():
-                self._inner.discard(args)
+            if is_for_another():
+                return super().compile(sig)
+            self._entering = self._inner.pop(args, None)
+            if self._entering is not None:
                 del self.overloads[args]
             return super().compile(sig)
 
@@ -178,4 +219,4 @@ class Kernel(dispatcher.Dispatcher):
             return
         args = tuple(made.signature.args)
         self.overloads[args] = made
-        self._inner.add(args)
+        self._inner[args] = made
