@@ -12,35 +12,30 @@ stored is not measured again, unless it was left open in a smaller limit. The re
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from exact_parts.markdown import table
+from exact_parts.store import ROOT, Line, Store, clocks
 from threadpoolctl import threadpool_limits
 
 import mipfs
 from mipfs import Problem
 
-ROOT = Path(__file__).resolve().parents[1]
 STORE, REPORT = ROOT / "reports" / "cardinality.jsonl", ROOT / "reports" / "cardinality.md"
 SETS = ("pima", "heart_statlog", "australian", "german", "wdbc_sklearn", "ionosphere", "sonar", "colon_alon")
 SIZES = (5, 10, 20)
 WEIGHTS = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-Line = dict[str, Any]
 
 
-def stored() -> dict[tuple[str, int, float], Line]:
-    """The last line of every set, M and C."""
-    lines = map(json.loads, STORE.read_text(encoding="utf-8").splitlines()) if STORE.exists() else ()
-    return {(line["set"], line["M"], line["C"]): line for line in lines}
+def key_of(name: str, M: int, C: float) -> str:
+    """What a line is stored under."""
+    return f"{name} M={M} C={C:g}"
 
 
 def data_of(name: str) -> Any:
@@ -55,9 +50,8 @@ def measured(data: Any, M: int, C: float, limit: float) -> Line:
     """Solve one problem exactly, and verify what was saved; the bound of the relaxation beside."""
     problem = Problem(data, M=M, C=C)
     relaxed = mipfs.solve(problem, "kelley", relaxation="box", gap=1e-6, time_limit=limit, refit=False).relaxed
-    begin = time.perf_counter()
-    result = mipfs.solve(problem, "branch", gap=1e-4, time_limit=limit, threads=1)
-    seconds = time.perf_counter() - begin
+    with clocks() as spent:
+        result = mipfs.solve(problem, "branch", gap=1e-4, time_limit=limit, threads=1)
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder, "result.json")
         result.save(saved)
@@ -69,32 +63,24 @@ def measured(data: Any, M: int, C: float, limit: float) -> Line:
         "n": data.n_samples, "p": data.n_features, "M": M, "C": C, "limit": limit, "status": result.status.name,
         "objective": result.objective, "bound": result.bound, "gap": result.gap, "selected": list(result.selected),
         "relaxed": None if relaxed is None else relaxed["lower"], "nodes": result.counters.get("nodes"),
-        "seconds": seconds, "megabytes": size / 1e6, "verified": verdict.accepted, "verify_seconds": checked,
-        "versions": {name: version(name) for name in ("mipfs", "numpy", "scipy", "numba")},
-        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()},
+        "megabytes": size / 1e6, "verified": verdict.accepted, "verify_seconds": checked, **spent,
     }  # fmt: skip
 
 
-def cells(sets: tuple[str, ...]) -> Iterator[tuple[str, int, float]]:
-    """Sets, M and C, the easy ones first."""
-    yield from product(sets, SIZES, WEIGHTS)
-
-
-def run(sets: tuple[str, ...], limit: float) -> None:
+def run(store: Store, sets: tuple[str, ...], limit: float) -> None:
     """Measure what is missing, a line at a time."""
-    held: dict[str, Any] = {}
-    for name, M, C in cells(sets):
-        before = stored().get((name, M, C))
-        if before is not None and (before["status"] == "OPTIMAL" or before["limit"] >= limit):
-            continue
-        data = held.setdefault(name, data_of(name))
-        if data.n_features < M:
-            continue  # every feature may be selected
-        with threadpool_limits(1):
-            line = {"set": name, **measured(data, M, C, limit)}
-        with STORE.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        print(f"{name} M={M} C={C:g}: {line['status']} gap {line['gap']:.2%} in {line['seconds']:.1f} s", flush=True)
+    for name in sets:
+        data = None
+        for M, C in product(SIZES, WEIGHTS):
+            key = key_of(name, M, C)
+            if store.get(key, limit) is not None:
+                continue
+            data = data_of(name) if data is None else data
+            if data.n_features < M:
+                break  # every feature may be selected
+            with threadpool_limits(1):
+                line = store.add(key, set=name, **measured(data, M, C, limit))
+            print(f"{key}: {line['status']} gap {line['gap']:.2%} in {line['seconds']:.1f} s", flush=True)
 
 
 def shown(line: Line | None) -> str:
@@ -106,7 +92,7 @@ def shown(line: Line | None) -> str:
     return first + root
 
 
-def document(lines: dict[tuple[str, int, float], Line]) -> str:
+def document(lines: dict[str, Line]) -> str:
     """The report."""
     every = list(lines.values())
     closed = [line for line in every if line["status"] == "OPTIMAL"]
@@ -128,16 +114,16 @@ def document(lines: dict[tuple[str, int, float], Line]) -> str:
         "",
     ]
     for M in SIZES:
-        names = [name for name in SETS if any(key[:2] == (name, M) for key in lines)]
-        out += [f"## M = {M}", "", "| set | n × p | " + " | ".join(f"C = {C:g}" for C in WEIGHTS) + " |"]
-        out += ["|---" * (2 + len(WEIGHTS)) + "|"]
-        for name in names:
-            row = [lines.get((name, M, C)) for C in WEIGHTS]
-            one = next(line for line in row if line is not None)
-            out += [f"| {name} | {one['n']} × {one['p']} | " + " | ".join(map(shown, row)) + " |"]
-        out += [""]
-    seen = {json.dumps([line["versions"], line["machine"]], sort_keys=True) for line in every}
-    out += ["Versions and machine of each line are in the store: " + f"{len(seen)} of them.", ""]
+        rows = []
+        for name in SETS:
+            row = [lines.get(key_of(name, M, C)) for C in WEIGHTS]
+            if any(row):
+                one = next(line for line in row if line is not None)
+                rows.append([name, f"{one['n']} × {one['p']}", *map(shown, row)])
+        out += [f"## M = {M}", "", table(["set", "n × p", *(f"C = {C:g}" for C in WEIGHTS)], rows), ""]
+    machine, versions = every[-1]["machine"], every[-1]["versions"]
+    said = ", ".join(f"{name} {one}" for name, one in versions.items())
+    out += [f"Machine: {machine['cores']} cores, {machine['cpu']}, Python {machine['python']}, {said}.", ""]
     return "\n".join(out)
 
 
@@ -148,9 +134,10 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for every problem (default 30)")
     parser.add_argument("--report", action="store_true", help="write the report alone")
     asked = parser.parse_args()
+    store = Store(STORE)
     if not asked.report:
-        run(tuple(asked.sets), asked.limit)
-    REPORT.write_text(document(stored()), encoding="utf-8")
+        run(store, tuple(asked.sets), asked.limit)
+    REPORT.write_text(document(store.lines()), encoding="utf-8")
 
 
 if __name__ == "__main__":

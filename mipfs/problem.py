@@ -382,21 +382,6 @@ class Problem:
         assert self.measure is not None
         return get_measure(self.measure, self.data.y, beta=self.beta, k=self.k)
 
-    def error_on(self, y: Array, scores: Array) -> float:
-        """The error of a classifier on other data: Δ of the structural loss's measure, else the share of wrong labels.
-
-        Parameters
-        ----------
-        y : (m,) labels, -1.0 or +1.0
-        scores : (m,) f(x_i); above 0 is labelled +1, and measures of a ranking or at k take their order
-        """
-        if self.measure is None:
-            return float(np.mean((scores > 0) != (y > 0)))
-        from mipfs.measures import value
-
-        found = value(self.measure, y, scores, beta=self.beta, k=self.k)
-        return found if self.measure == "error" else 1.0 - found
-
     @cached_property
     def c_i(self) -> Array:
         """Loss weight of every sample, shape (n,)."""

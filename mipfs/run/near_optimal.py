@@ -184,8 +184,33 @@ class Evaluated(dict[bytes, Value]):
         return [(bits[key], one) for key, one in near.items() if key in kept][: self.run.options.pool_size]
 
     def is_complete(self, listed: Sequence[tuple[Mask, Value]]) -> bool:
-        """Whether no other support belongs to the list: the search is over, and closed no node below its limit."""
-        return self.run.closed and self.limit([one.objective for _, one in listed]) <= self.limit(self._counted)
+        """Whether no other support belongs to the list, and all that was evaluated beside it is proven to be none.
+
+        The search is over, and closed no node below the list's limit.
+        """
+        limit = self.limit([one.objective for _, one in listed])
+        return self.run.closed and limit <= self.limit(self._counted) and self._rules_out_others(listed, limit)
+
+    def _rules_out_others(self, listed: Sequence[tuple[Mask, Value]], limit: float) -> bool:
+        """Whether the supports that are not listed are proven to be worth the limit, or are ties of those that are.
+
+        Numbers far apart may leave an SVM's two values apart by more than tells a support from the last one listed:
+        then nothing shows that it belongs behind it, and `verify` would refuse a list that is called complete.
+        """
+        size = self.run.options.pool_size
+        full = size is not None and len(listed) >= size
+        least = limit * (1.0 - SEARCH_ALLOWANCE) if full else limit
+        rows = {np.packbits(sigma).tobytes(): np.packbits(sigma) for sigma, _ in listed}
+        smaller = np.array([*rows.values()], dtype=np.uint8).reshape(len(listed), -1)
+        worth = np.array([one.objective for _, one in listed]) * (1.0 - SEARCH_ALLOWANCE)
+        for key, one in self.items():
+            proven = one.lower + ROUNDING_ALLOWANCE * abs(one.lower)
+            if proven < least and key not in rows:
+                row = np.frombuffer(key, dtype=np.uint8)
+                is_tie = ~np.any(smaller & ~row, axis=1) & ~np.any(row & ~smaller & self._dear, axis=1)
+                if not np.any(is_tie & (worth <= proven)):
+                    return False
+        return True
 
 
 def _minimal(near: Mapping[bytes, Value], dear: Bytes) -> set[bytes]:

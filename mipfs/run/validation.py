@@ -1,6 +1,6 @@
 """The validation stop of Aytug 2015, section 3.4: watch the error of every classifier on other data.
 
-The error is the share of wrong labels, or Δ of the measure of a structural loss (`Problem.error_on`).
+The error is the share of wrong labels, or Δ of the measure of a structural loss (`error_on`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,27 @@ import numpy as np
 import numpy.typing as npt
 
 from mipfs.data.instance import Instance
+from mipfs.measures import value
 from mipfs.plumbing.arrays import Array
+from mipfs.problem import Problem
 from mipfs.result.prediction import column_of, scores_on, weights_by_name
 from mipfs.result.result import StopReason
 from mipfs.run.run import Run
+
+
+def error_on(problem: Problem, y: Array, scores: Array) -> float:
+    """The error of a classifier on other data: Δ of a structural loss's measure, else the share of wrong labels.
+
+    Parameters
+    ----------
+    problem : Problem, whose loss it is
+    y : (m,) labels, -1.0 or +1.0
+    scores : (m,) f(x_i); above 0 is labelled +1, and measures of a ranking or at k take their order
+    """
+    if problem.measure is None:
+        return float(np.mean((scores > 0) != (y > 0)))
+    found = value(problem.measure, y, scores, beta=problem.beta, k=problem.k)
+    return found if problem.measure == "error" else 1.0 - found
 
 
 class Validator:
@@ -47,7 +64,7 @@ class Validator:
         intercept = b - float(weights @ train.shift[ids])
         shift = np.where(train.center[ids] == 0.0, train.shift[ids], 0.0)
         scores = scores_on(self.data, self._columns[ids], weights, intercept, shift, train.scale[ids])
-        error = self.run.problem.error_on(self._y, scores)
+        error = error_on(self.run.problem, self._y, scores)
         if error < self._best:
             self._best = error
             self._waited = 0

@@ -12,6 +12,7 @@ from mipfs.data.instance import Instance
 from mipfs.errors import UsageError
 from mipfs.problem import Problem
 from mipfs.result.result import Result
+from mipfs.run.validation import error_on
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,8 @@ class Fold:
     y: npt.NDArray[np.float64]
 
     def error(self, result: Result, problem: Problem) -> float:
-        """The error of a result's classifier on the test rows, as the problem counts it (`Problem.error_on`)."""
-        return problem.error_on(self.y, result.decision_function(self.X))
+        """The error of a result's classifier on the test rows, as validation counts it (`run.validation`)."""
+        return error_on(problem, self.y, result.decision_function(self.X))
 
 
 def stratified(data: Instance, k: int, seed: int) -> list[Fold]:
