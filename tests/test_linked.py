@@ -254,6 +254,18 @@ def test_what_another_package_compiles_is_whole() -> None:
     assert (asked(_doubled), _doubled(5.0)) == (6.0, 10.0)
 
 
+def test_the_variables_of_a_statement_are_those_that_numba_finds() -> None:
+    loc = ir.Loc("here", 1)
+    a, b = (ir.Var(ir.Scope(None, loc), name, loc) for name in "ab")
+    calls = ir.Expr.call(a, (b, a), (("axis", b),), loc), ir.Expr.build_tuple([a, b], loc), ir.Const(1, loc)
+    for value in (*calls, a):
+        one = ir.Assign(value, b, loc)
+        found = one.list_vars()
+        assert shortcuts._variables(one, vars(one)) == found
+        assert found[-1] is b
+        assert shortcuts._variables(one, value) == one._rec_list_vars(value)
+
+
 def test_configurations_are_as_equal_as_numba_says() -> None:
     one, other, third = Flags(), Flags(), Flags()
     other.nrt = Flags.options["nrt"].default
