@@ -21,7 +21,7 @@ from mipfs.kernels.loss import at_margins, curvature, dual, slope
 from mipfs.kernels.order import largest
 from mipfs.kernels.perspective import FRACTIONAL, IN, best_gain, classify, phi, phi_slope, threshold_level
 from mipfs.kernels.structures import Face, Path
-from mipfs.kernels.vectors import add_to, copy_to, product
+from mipfs.kernels.vectors import add_to, copy_to, place, product
 from mipfs.pointers import call
 
 PRUNED, SOLVED, CLEAR, STALLED = 1, 2, 3, 4
@@ -235,7 +235,7 @@ def relax(minimise_model, Z, samples, in_play, goal, point, state):  # type: ign
             path.kept[i] = 0.0
         state.listed = 0
         minimise(Z, samples, in_play, goal, point, path, face, state)
-        point.w[face.ids] = face.w
+        place(face.w, face.ids, point.w)
         if state.why > 0:
             return
 
@@ -366,7 +366,7 @@ def is_decided(samples, in_play, goal, point, path, face, state):  # type: ignor
 
     One whose fate is merely clear goes on until the minimisation ends: its children begin there.
     """
-    point.w[face.ids] = face.w
+    place(face.w, face.ids, point.w)
     judge(samples, in_play, goal, point, path, state)
     if state.why == CLEAR:
         state.why = 0
