@@ -161,6 +161,13 @@ def test_one_thread_for_blas_ends_with_the_last_block() -> None:
         assert blas() == before
 
 
+def test_libraries_are_looked_for_again_after_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine._blas.found()
+    assert machine._blas.found() is found
+    monkeypatch.setitem(sys.modules, "imported_since", sys)
+    assert machine._blas.found() is not found
+
+
 def blas() -> list[int]:
     return [library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"]
 
